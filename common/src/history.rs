@@ -205,13 +205,15 @@ pub fn entry_digest(version: &AddonVersion) -> String {
 }
 
 /// The revision to go back to: the one that is asked for, or the last one before the newest that succeeded with another state.
-/// `revisions`: newest first.
+/// `revisions`: newest first. `is_interrupted`: a change was begun that left no revision yet; then the last one that succeeded is what
+/// was installed before it.
 ///
 /// # Errors
 /// [`NoRevision`].
 pub fn target(
     revisions: &[StoredRevision],
     asked: Option<i64>,
+    is_interrupted: bool,
 ) -> Result<&StoredRevision, NoRevision> {
     let (newest, earlier) = revisions.split_first().ok_or(NoRevision::Nothing)?;
     match asked {
@@ -223,11 +225,33 @@ pub fn target(
                     kept: revisions.iter().map(|one| one.number).collect(),
                 })
         }
+        None if is_interrupted => revisions
+            .iter()
+            .find(|one| one.operation.is_done())
+            .ok_or(NoRevision::NoEarlier),
         None => earlier
             .iter()
             .find(|one| one.operation.is_done() && !one.is_same_state(newest))
             .ok_or(NoRevision::NoEarlier),
     }
+}
+
+/// The revision that left what is `installed` now. `revisions`: newest first.
+#[must_use]
+pub fn of_installed<'a>(
+    revisions: &'a [StoredRevision],
+    installed: &Installed,
+) -> Option<&'a StoredRevision> {
+    let mut done = revisions.iter().filter(|one| one.operation.is_done());
+    done.find(|one| one.operation.installed.is_same_target(installed))
+}
+
+/// Whether a change was begun and not ended, other than a rollback: that has a revision to go back to already.
+#[must_use]
+pub fn is_interrupted(record: &AddonInstallation) -> bool {
+    let status = record.status.as_ref();
+    let operation = status.and_then(|status| status.operation.as_ref());
+    operation.is_some_and(|operation| operation.verb != ROLLBACK)
 }
 
 /// Whether an operation left nothing behind that the one before it did not: a repair, or the same failure again. It makes no revision,
@@ -252,22 +276,47 @@ pub fn is_held(record: &AddonInstallation) -> bool {
     let Some(status) = &record.status else {
         return false;
     };
-    let entry = |installed: &Installed| {
-        let Installed {
-            version,
-            id,
-            manifest_hash,
-            ..
-        } = installed.clone();
-        (version, id, manifest_hash)
-    };
-    let Some(installed) = status.installed.as_ref().map(entry) else {
+    let Some(installed) = status.installed.as_ref().map(content) else {
         return false;
     };
     let history = status.history.iter();
-    let mut of_entry = history.take_while(|one| entry(&one.installed) == installed);
+    let mut of_entry = history.take_while(|one| content(&one.installed) == installed);
     status.observed_generation == record.metadata.generation
         && of_entry.any(|one| one.verb == ROLLBACK)
+}
+
+/// What an interrupted rollback was bringing back, where the spec is that one still.
+#[must_use]
+pub fn begun_rollback(record: &AddonInstallation) -> Option<&Installed> {
+    let operation = record.status.as_ref()?.operation.as_ref()?;
+    let target = operation.target.as_ref()?;
+    let reference = &record.spec.addon_ref;
+    let is_asked_for = match target.version.as_str() {
+        "" => reference.id.as_deref() == Some(target.id.as_str()),
+        version => reference.version.as_deref() == Some(version),
+    };
+    (operation.verb == ROLLBACK && is_asked_for).then_some(target)
+}
+
+/// The newest revision that left this content, with whatever values. `revisions`: newest first.
+#[must_use]
+pub fn of_content<'a>(
+    revisions: &'a [StoredRevision],
+    installed: &Installed,
+) -> Option<&'a StoredRevision> {
+    let mut done = revisions.iter().filter(|one| one.operation.is_done());
+    done.find(|one| content(&one.operation.installed) == content(installed))
+}
+
+/// What tells the content of an entry from others.
+fn content(installed: &Installed) -> (&str, &str, &str) {
+    let Installed {
+        version,
+        id,
+        manifest_hash,
+        ..
+    } = installed;
+    (version, id, manifest_hash)
 }
 
 /// The oldest revisions that go once there are more than [`KEPT`]: not the newest one that succeeded. `revisions`: newest first, each

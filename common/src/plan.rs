@@ -21,6 +21,7 @@
 //! | [`transfer`] | which records of older versions may move to the system namespace, and which objects with them |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
 //! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
+//! | [`lasting`] | what going back does not undo |
 //! | [`changes`], [`summary`], [`mod@file`] | what people read of a plan, and a plan in a file |
 
 pub mod adoption;
@@ -40,6 +41,7 @@ pub mod graph;
 pub mod immutable;
 pub mod inventory;
 pub mod kops;
+pub mod lasting;
 pub mod migration;
 pub mod order;
 pub mod pin;

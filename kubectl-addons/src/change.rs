@@ -108,6 +108,9 @@ pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -
             for planned in &plan.installations {
                 let again = words::again(&planned.plan);
                 output::note(&format!("continue: kubectl addons {again}"));
+                if let Some(back) = words::atomic::rollback(planned) {
+                    output::note(&format!("go back:  {back}"));
+                }
             }
         }
     })?;

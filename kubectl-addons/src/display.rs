@@ -75,6 +75,12 @@ impl Display {
                     message: &message,
                 });
             }
+            Event::GoingBack { part, plan } => {
+                let text = words::plan::atomic::going_back(plan);
+                if let Some(progress) = &mut self.state().progress {
+                    progress.goes_back(*part, text.trim_end());
+                }
+            }
             Event::Executing { part, event } => {
                 if let Some(progress) = &mut self.state().progress {
                     progress.show(*part, event);

@@ -78,6 +78,17 @@ impl Progress {
         }
     }
 
+    /// An installation failed, and its way back begins: `text` says what that does.
+    pub fn goes_back(&mut self, part: usize, text: &str) {
+        match &mut self.form {
+            Form::Objects(objects) => objects.goes_back(&self.screen, part),
+            Form::Installations(installations) => installations.goes_back(part),
+        }
+        for line in text.lines() {
+            self.screen.line(line);
+        }
+    }
+
     /// Shows one event of an installation.
     pub fn show(&mut self, part: usize, event: &Event) {
         let Some(planned) = self.plan.installations.get(part) else {

@@ -203,7 +203,7 @@ pub(super) fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Op
 }
 
 /// Whether the record has to be written before the operation.
-fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
+pub(super) fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
     wanted.spec != stored.spec
         || wanted.labels() != stored.labels()
         || wanted.annotations() != stored.annotations()

@@ -1,5 +1,6 @@
 //! Executes the plans of a command: record, apply in the order of the graph, wait, prune, record.
 
+mod back;
 mod ending;
 mod former;
 mod helm;
@@ -7,6 +8,7 @@ mod operation;
 mod part;
 mod restore;
 mod scheduler;
+mod target;
 mod watches;
 
 use std::time::Duration;
@@ -20,8 +22,8 @@ use common::plan::graph::Graph;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::event::Event;
-use super::report::Report;
-use super::task::{ExecuteOptions, Task};
+use super::report::{Back, Report};
+use super::task::{ExecuteOptions, PlanBack, Task};
 use operation::Operation;
 use scheduler::Scheduler;
 
@@ -34,7 +36,8 @@ use scheduler::Scheduler;
 /// For an uninstallation the record is deleted last (its admission is asked first). Locks are taken one after another in the
 /// order of their names, so that two clients never wait for each other.
 ///
-/// A failure stops what comes after it in the graph, and the prune of its own add-on; nothing else.
+/// A failure stops what comes after it in the graph, and the prune of its own add-on; nothing else. A task that has a way back
+/// (`backs`, by their index) goes it by itself where it fails before anything is pruned: under the same lock, with the same time again.
 ///
 /// A task that finds nothing to do (an empty plan, the same target, an unchanged spec) reads the record once and
 /// writes nothing. One that had to wait for another holder who did the same reports that one's result.
@@ -48,12 +51,12 @@ pub async fn execute(
     cluster: &Cluster,
     tasks: &[Task<'_>],
     graph: &Graph,
+    backs: Vec<Option<PlanBack<'_>>>,
     options: &ExecuteOptions,
     events: &(dyn Fn(usize, Event) + Send + Sync),
 ) -> Vec<Result<Report, EngineError>> {
     let begun = Instant::now();
-    // A time-out of centuries counts as none; the sum must not overflow.
-    let deadline = begun + options.timeout.min(Duration::from_secs(365 * 24 * 3600));
+    let deadline = deadline(options);
     // Whatever is shown or recorded of a part goes through its mask, here and in the operation.
     let events = &|part: usize, event: Event| {
         if let Some(task) = tasks.get(part) {
@@ -70,8 +73,10 @@ pub async fn execute(
 
     let turn = Mutex::new(());
     let parts = tasks.iter().zip(outboxes).zip(&reporters).enumerate();
+    let backs = backs.into_iter().chain(std::iter::repeat_with(|| None));
     let mut operations: Vec<_> = parts
-        .map(|(part, ((task, applied), events))| {
+        .zip(backs)
+        .map(|((part, ((task, applied), events)), back)| {
             let operation = Operation {
                 part,
                 cluster,
@@ -82,7 +87,7 @@ pub async fn execute(
                 news: news.clone(),
                 turn: &turn,
             };
-            (&task.plan.installation, part, operation.run(applied))
+            (&task.plan.installation, part, operation.run(applied, back))
         })
         .collect();
     drop(news);
@@ -91,7 +96,8 @@ pub async fn execute(
         .into_iter()
         .map(|(_, part, operation)| async move {
             let report = operation.await.map(|mut report| {
-                report.elapsed = begun.elapsed();
+                let back = report.back.as_ref().map_or(Duration::ZERO, Back::elapsed);
+                report.elapsed = begun.elapsed().saturating_sub(back);
                 report
             });
             (part, report)
@@ -99,4 +105,10 @@ pub async fn execute(
     let ((), mut reports) = join(scheduling, join_all(operations)).await;
     reports.sort_by_key(|(part, _)| *part);
     reports.into_iter().map(|(_, report)| report).collect()
+}
+
+/// When work that begins now has to end.
+fn deadline(options: &ExecuteOptions) -> Instant {
+    // A time-out of centuries counts as none; the sum must not overflow.
+    Instant::now() + options.timeout.min(Duration::from_secs(365 * 24 * 3600))
 }

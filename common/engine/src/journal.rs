@@ -27,6 +27,11 @@ impl Journal {
         Self::from(plan.union.clone())
     }
 
+    /// From now on it is that of this plan, which continues where another one ended.
+    pub(super) fn begin(&self, plan: &InstallationPlan) {
+        self.lock().clone_from(&plan.union);
+    }
+
     /// What is known of one object.
     pub(super) fn put(&self, key: ObjectKey, item: Item) {
         self.lock().objects.insert(key, item);

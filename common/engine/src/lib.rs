@@ -95,5 +95,5 @@ pub use event::Event;
 pub use execute::execute;
 pub use journal::Journal;
 pub use lock::leave;
-pub use report::{Cause, Failure, Fate, Report, Settled, Settlement};
-pub use task::{ExecuteOptions, Outside, OutsideFailure, Task};
+pub use report::{Back, Cause, Failure, Fate, Report, Settled, Settlement};
+pub use task::{ExecuteOptions, Outside, OutsideFailure, OwnedOutside, PlanBack, Task, WayBack};

@@ -42,11 +42,24 @@ pub struct Report {
     pub not_ready: Vec<(ObjectKey, Readiness)>,
     /// Whether nothing was applied, and the spec of the record is again what it was.
     pub spec_restored: bool,
+    /// What became of the way back, where the operation failed and was to go back by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back: Option<Back>,
     /// How long it took.
     pub elapsed: Duration,
     /// The record as it was written last; `None` after an uninstallation.
     #[serde(skip)]
     pub record: Option<AddonInstallation>,
+}
+
+/// What became of the way back of an operation that failed.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Back {
+    /// It was gone, as far as its own report says.
+    Executed(Box<Report>),
+    /// Nothing of it was done: why.
+    Impossible(String),
 }
 
 /// A field that another manager held, and how the conflict was resolved (semantics 12).
@@ -75,6 +88,16 @@ pub enum Settlement {
         #[serde(skip_serializing_if = "Option::is_none")]
         autoscaler: Option<String>,
     },
+}
+
+impl Back {
+    /// How long it took.
+    pub(super) fn elapsed(&self) -> Duration {
+        match self {
+            Self::Executed(report) => report.elapsed,
+            Self::Impossible(_) => Duration::ZERO,
+        }
+    }
 }
 
 impl Settled {

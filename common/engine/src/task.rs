@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, LocalBoxFuture};
 
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
 use common::plan::InstallationPlan;
+use common::plan::graph::Graph;
 
 use super::journal::Journal;
 use super::report::Cause;
@@ -38,6 +39,27 @@ pub struct OutsideFailure {
     /// Whether it met fields of others.
     pub cause: Cause,
 }
+
+/// [`Outside`], owned.
+pub type OwnedOutside =
+    Box<dyn Fn() -> BoxFuture<'static, Result<(), OutsideFailure>> + Send + Sync>;
+
+/// Where an installation goes back to whose operation failed: a plan like any other, executed under the same lock.
+pub struct WayBack {
+    /// The record with the spec that is restored.
+    pub wanted: AddonInstallation,
+    /// What to do.
+    pub plan: InstallationPlan,
+    /// The order of its objects, which are the only part.
+    pub graph: Graph,
+    /// See [`Task::entry`].
+    pub entry: Option<Entry>,
+    /// See [`Task::outside`].
+    pub outside: Option<OwnedOutside>,
+}
+
+/// Plans the way back, or says why there is none. It is polled once the operation has failed, and never where it has not.
+pub type PlanBack<'a> = LocalBoxFuture<'a, Result<WayBack, String>>;
 
 /// One installation of a command.
 #[derive(Clone, Copy)]

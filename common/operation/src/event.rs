@@ -1,11 +1,15 @@
 //! What happens while an operation runs, and what it finds, as values: the caller shows them, stores them or drops them.
 
+use std::sync::Arc;
+
 use addons_engine::crds::Installed;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::directory::Ignored;
 use common::manifest::key::ObjectKey;
 use common::plan::requires::Unready;
+
+use crate::plan::Plan;
 
 /// What happens, as it happens. Several add-ons may be at work at the same time.
 #[derive(Clone, Debug)]
@@ -29,6 +33,13 @@ pub enum Event {
         part: usize,
         /// What happened.
         event: addons_engine::Event,
+    },
+    /// An installation of the plan failed, and goes back.
+    GoingBack {
+        /// Place of the installation in the plan.
+        part: usize,
+        /// The way back: a plan of this installation alone.
+        plan: Arc<Plan>,
     },
 }
 

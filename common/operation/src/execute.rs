@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use addons_engine::{
-    Cluster, EngineError, ExecuteOptions, Journal, OutsideFailure, Report, Task,
+    Cluster, EngineError, ExecuteOptions, Journal, OwnedOutside, Report, Task,
     execute as run_plans, local, namespace, record,
 };
 use common::api::names::InstallationName;
 use common::plan::Verb;
 use common::plan::graph::Graph;
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 
+use crate::atomic;
 use crate::builtin;
 use crate::context::Context;
 use crate::definitions;
@@ -60,9 +61,6 @@ impl Default for Run {
     }
 }
 
-/// Work for helm, in the form that the engine takes.
-type HelmWork = Box<dyn Fn() -> BoxFuture<'static, Result<(), OutsideFailure>> + Send + Sync>;
-
 /// Executes a plan. A failure stops only what comes after it in the order. One outcome for each installation of the plan, in
 /// its order.
 ///
@@ -84,10 +82,10 @@ pub async fn execute(
         wait_for_lock: run.wait_for_lock,
         steal_lock: run.steal_lock,
     };
-    let mut helm: Vec<Option<HelmWork>> = Vec::new();
+    let mut helm: Vec<Option<OwnedOutside>> = Vec::new();
     for planned in &plan.installations {
         let work = ReleaseWork::of(ctx, planned, run, interruption).await?;
-        helm.push(work.map(|work| -> HelmWork { Box::new(move || work.clone().run()) }));
+        helm.push(work.map(|work| -> OwnedOutside { Box::new(move || work.clone().run()) }));
     }
     let plans = plan.installations.iter().map(|planned| &planned.plan);
     let journals: Vec<Journal> = plans.map(Journal::of).collect();
@@ -113,7 +111,10 @@ pub async fn execute(
         let mut reports = Vec::new();
         if !applied.is_empty() {
             let events = |part, event| ctx.emit(Event::Executing { part, event });
-            reports = run_plans(cluster, applied, &plan.graph, &options, &events).await;
+            let parts = 0..applied.len();
+            let backs = parts.map(|part| atomic::planner(ctx, plan, part, run, interruption));
+            let backs = backs.collect();
+            reports = run_plans(cluster, applied, &plan.graph, backs, &options, &events).await;
         }
         tear_down(ctx, cluster, plan, ending, &options, &mut reports).await;
         reports
@@ -187,7 +188,17 @@ async fn tear_down(
             continue;
         }
         let events = |_, event| ctx.emit(Event::Executing { part, event });
-        reports.extend(run_plans(cluster, &[*task], &Graph::default(), options, &events).await);
+        reports.extend(
+            run_plans(
+                cluster,
+                &[*task],
+                &Graph::default(),
+                Vec::new(),
+                options,
+                &events,
+            )
+            .await,
+        );
         if builtin::guards(task.wanted) {
             builtin::webhook::lifted(ctx).await;
         }

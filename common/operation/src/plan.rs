@@ -22,6 +22,7 @@ use common::plan::graph::{Graph, Part};
 use common::plan::immutable::{self, RecreationError};
 use common::plan::{InstallationPlan, RecordNamespace, Verb};
 
+use crate::atomic::OnFailure;
 use crate::chart::CompleteChart;
 use crate::context::Context;
 use crate::error::OperationError;
@@ -62,6 +63,8 @@ pub struct Planned {
     /// The record to go back to where the server refuses everything; `None` for an uninstallation, and where an earlier run may have
     /// applied something already.
     pub fallback: Option<AddonInstallation>,
+    /// What becomes of it where the operation fails.
+    pub on_failure: OnFailure,
     /// The entry that it comes from, for the revision that is kept; `None` where nothing of a catalogue or index is installed.
     pub entry: Option<Entry>,
     /// The wanted objects; none for an uninstallation.
@@ -154,10 +157,10 @@ impl Plan {
     ///
     /// # Errors
     /// The objects of the command have no order.
-    pub fn without_refused(self) -> Result<(Self, Vec<Failed>), OperationError> {
+    pub fn without_refused(mut self) -> Result<(Self, Vec<Failed>), OperationError> {
         let allow_breakage = self.choices.allow_breakage;
         let (mut installations, mut refused) = (Vec::new(), Vec::new());
-        for planned in self.installations {
+        for planned in std::mem::take(&mut self.installations) {
             match planned.check(allow_breakage) {
                 Ok(()) => installations.push(planned),
                 Err(error) => refused.push(Failed {
@@ -166,15 +169,19 @@ impl Plan {
                 }),
             }
         }
+        Ok((self.with_only(installations)?, refused))
+    }
+
+    /// The same plan with these of its installations.
+    pub(crate) fn with_only(self, mut installations: Vec<Planned>) -> Result<Self, OperationError> {
         moves::keep_untaken(&mut installations);
-        let plan = Self::new(
+        Self::new(
             self.choices,
             installations,
             self.up_to_date,
             self.failed,
             self.defines,
-        )?;
-        Ok((plan, refused))
+        )
     }
 
     /// Whether there is nothing to do.

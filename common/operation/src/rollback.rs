@@ -55,7 +55,7 @@ fn unlisted(origin: Option<&str>) -> String {
 }
 
 impl Resolver<'_> {
-    /// The record with the spec of a revision, and the entry of that.
+    /// An installation that goes back to a revision, or to the last one with another state.
     pub(crate) async fn rollback(
         &self,
         name: &str,
@@ -64,6 +64,23 @@ impl Resolver<'_> {
     ) -> Result<Resolved, OperationError> {
         let namespace = self.ctx.settings().namespace.as_deref();
         let record = self.records.find(name, namespace)?;
+        let kept = self.revisions(record).await?;
+        let is_interrupted = history::is_interrupted(record);
+        let target = history::target(&kept, revision, is_interrupted).map_err(|why| {
+            RollbackError::NoRevision {
+                installation: name_of(record),
+                why,
+            }
+        })?;
+        let entry = self.entry_of(record, target).await?;
+        self.restored(record, target, entry, answers).await
+    }
+
+    /// The revisions of an installation that may go back, newest first.
+    pub(crate) async fn revisions(
+        &self,
+        record: &AddonInstallation,
+    ) -> Result<Vec<StoredRevision>, OperationError> {
         let installation = name_of(record);
         if record.spec.suspend {
             return Err(OperationError::Suspended(installation));
@@ -75,13 +92,19 @@ impl Resolver<'_> {
                 directory,
             });
         }
-        let kept = revisions::list(self.ctx.home().await?, record).await?;
-        let target = history::target(&kept, revision).map_err(|why| RollbackError::NoRevision {
-            installation: installation.clone(),
-            why,
-        })?;
-        let entry = self.entry_of(record, target).await?;
-        let mut resolved = Resolved::new(installation, Some(record.clone()), entry, rules(target));
+        Ok(revisions::list(self.ctx.home().await?, record).await?)
+    }
+
+    /// The record with the spec of a revision, and the entry of that.
+    pub(crate) async fn restored(
+        &self,
+        record: &AddonInstallation,
+        target: &StoredRevision,
+        entry: Entry,
+        answers: &Answers,
+    ) -> Result<Resolved, OperationError> {
+        let existing = Some(record.clone());
+        let mut resolved = Resolved::new(name_of(record), existing, entry, rules(target));
         resolved.is_asked_for = true;
         resolved.revision = Some(target.number);
         resolved.wanted.spec = target.spec_to_restore(&record.spec, &resolved.entry.version);
@@ -101,13 +124,14 @@ impl Resolver<'_> {
         self.complete(resolved, &Edits::default(), answers).await
     }
 
-    /// What a record asks for that a rollback holds at the entry it brought back (semantics 12); `None` where none does, or where its
-    /// revision is not kept or cannot be read. Core add-ons are held at the version that they name.
+    /// What a record asks for that a rollback holds at the entry it brought back (semantics 12), or was interrupted while it brought it
+    /// back; `None` where none does, or where its revision is not kept or cannot be read. Core add-ons are held at the version that they name.
     pub(crate) async fn held(
         &self,
         record: &AddonInstallation,
     ) -> Result<Option<Resolved>, OperationError> {
-        if record.spec.core_addon || !history::is_held(record) {
+        let begun = history::begun_rollback(record);
+        if record.spec.core_addon || begun.is_none() && !history::is_held(record) {
             return Ok(None);
         }
         let kept = match revisions::list(self.ctx.home().await?, record).await {
@@ -115,7 +139,10 @@ impl Resolver<'_> {
             Err(EngineError::Forbidden { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let back = kept.iter().find(|one| one.operation.verb == ROLLBACK);
+        let back = match begun {
+            Some(target) => history::of_content(&kept, target),
+            None => kept.iter().find(|one| one.operation.verb == ROLLBACK),
+        };
         let Some((back, entry)) = back.and_then(|back| Some((back, back.entry_as_installed()?)))
         else {
             return Ok(None);
@@ -123,12 +150,13 @@ impl Resolver<'_> {
         let mut resolved = Resolved::new(name_of(record), Some(record.clone()), entry, rules(back));
         resolved.wanted.spec = record.spec.clone();
         resolved.is_asked_for = true;
+        resolved.revision = begun.map(|_| back.number);
         Ok(Some(resolved))
     }
 
     /// The entry of a revision: the one that was kept with it, else the same one in its catalogue. That of a core add-on only as its
     /// catalogue lists it: the webhook guards catalogues and records of the core (rule 18), and no revisions.
-    async fn entry_of(
+    pub(crate) async fn entry_of(
         &self,
         record: &AddonInstallation,
         revision: &StoredRevision,

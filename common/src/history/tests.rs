@@ -89,7 +89,7 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
     );
     let number = |all: &[&StoredRevision], asked| {
         let all: Vec<StoredRevision> = all.iter().map(|one| (*one).clone()).collect();
-        target(&all, asked).map(|found| found.number)
+        target(&all, asked, false).map(|found| found.number)
     };
     assert_eq!(number(&[&failed, &three, &two], None), Ok(3));
     assert_eq!(number(&[&three, &two, &one], None), Ok(2));
@@ -100,11 +100,68 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
     assert_eq!(number(&[&again, &three, &two], None), Ok(2), "only pinned");
     assert_eq!(number(&[&three], None), Err(NoRevision::NoEarlier));
     assert_eq!(number(&[], Some(1)), Err(NoRevision::Nothing));
+    let begun = |all: &[&StoredRevision]| {
+        let all: Vec<StoredRevision> = all.iter().map(|one| (*one).clone()).collect();
+        target(&all, None, true).map(|found| found.number)
+    };
+    assert_eq!(
+        begun(&[&three, &two]),
+        Ok(3),
+        "nothing is kept of what was interrupted"
+    );
+    assert_eq!(begun(&[&failed, &three]), Ok(3));
+    assert_eq!(begun(&[&failed]), Err(NoRevision::NoEarlier));
     let unknown = number(&[&three, &two], Some(9)).unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "revision 9 is not kept; these are: 3, 2"
     );
+}
+
+#[test]
+fn what_is_installed_has_the_newest_revision_that_left_it() {
+    let failed = revision(4, "1.0.0", "timed out", 1);
+    let all = [
+        failed,
+        revision(3, "1.1.0", "done", 1),
+        revision(2, "1.0.0", "done", 1),
+    ];
+    let found = |installed: &Installed| of_installed(&all, installed).map(|one| one.number);
+    let by_others = Installed {
+        by: "alice".to_owned(),
+        ..all[2].operation.installed.clone()
+    };
+    assert_eq!(found(&by_others), Some(2));
+    let other = Installed {
+        values_hash: "2".to_owned(),
+        ..by_others
+    };
+    assert_eq!(found(&other), None);
+}
+
+#[test]
+fn a_rollback_that_was_interrupted_goes_on_while_its_version_is_asked_for() {
+    let kept = [
+        revision(2, "1.1.0", "done", 1),
+        revision(1, "1.0.0", "done", 1),
+    ];
+    let mut record = AddonInstallation::new("web", AddonInstallationSpec::default());
+    record.spec.addon_ref.version = Some("1.0.0".to_owned());
+    let operation = |verb: &str| {
+        let target = json!({"version": "1.0.0", "valuesHash": "of another Secret"});
+        let operation = json!({"id": "a", "verb": verb, "holder": "b", "leaseSeconds": 15, "target": target,
+            "startedAt": "2026-01-01T00:00:00Z", "renewedAt": "2026-01-01T00:00:00Z"});
+        serde_json::from_value(json!({"operation": operation})).unwrap()
+    };
+    record.status = Some(operation("rollback"));
+    let target = begun_rollback(&record).unwrap();
+    assert_eq!(of_content(&kept, target).map(|one| one.number), Some(1));
+    assert!(!is_interrupted(&record));
+    record.spec.addon_ref.version = Some("1.1.0".to_owned());
+    assert_eq!(begun_rollback(&record), None);
+    record.spec.addon_ref.version = Some("1.0.0".to_owned());
+    record.status = Some(operation("upgrade"));
+    assert!(begun_rollback(&record).is_none() && is_interrupted(&record));
 }
 
 #[test]

@@ -40,6 +40,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Upgrade everything", "kubectl addons upgrade"),
     ("Upgrade one installation to a version", "kubectl addons upgrade ingress@1.3.0"),
     ("Go back to the default of a value, and keep the version", "kubectl addons upgrade ingress@1.3.0 --unset replicas"),
+    ("Go back to what is installed where the upgrade fails", "kubectl addons upgrade ingress --atomic"),
     ("Restore what was edited or deleted", "kubectl addons upgrade ingress --repair"),
     ("List the revisions of an installation", "kubectl addons history ingress"),
     ("Go back to the revision before", "kubectl addons rollback ingress"),

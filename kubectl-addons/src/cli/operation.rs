@@ -68,6 +68,9 @@ pub struct Upgrade {
     /// Upgrade every installation of this cluster
     #[arg(long, conflicts_with = "addons")]
     pub all: bool,
+    /// Where an upgrade fails or is not ready in time, go back to what was installed before
+    #[arg(long)]
+    pub atomic: bool,
     #[command(flatten)]
     pub due: Due,
     #[command(flatten)]

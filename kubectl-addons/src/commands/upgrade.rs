@@ -6,6 +6,7 @@ use anyhow::Result;
 use crate::cli::operation::Upgrade;
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::{again, change, choices, partial, prompt};
 
 /// Upgrades the named installations, or all.
@@ -17,6 +18,11 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
 }
 
 async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
+    if args.atomic && !args.change.run.wait {
+        let why =
+            "--atomic goes back where an upgrade is not ready in time: leave out --wait=false";
+        return Err(Usage(why.to_owned()).into());
+    }
     let intent = Intent::Upgrade {
         installations: args
             .addons
@@ -34,7 +40,14 @@ async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
         ..choices::choices(args.change.accept, args.delete, &args.differences)
     };
     let is_named = !args.addons.is_empty();
-    let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
+    let (mut plan, mut failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
+    if args.atomic {
+        plan = resolver.atomic(plan).await?;
+        if is_named {
+            plan = plan.whole()?;
+        }
+        failed.append(&mut plan.failed);
+    }
     let done = change::run(session, plan, &args.change).await;
     // Also where the user declined the rest.
     let left_out = partial::report(failed);

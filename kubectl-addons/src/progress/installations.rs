@@ -78,6 +78,14 @@ impl Installations {
         }
     }
 
+    /// The way back is counted from its beginning.
+    pub(super) fn goes_back(&mut self, part: usize) {
+        if let Some(installation) = self.0.get_mut(part) {
+            installation.done = 0;
+            installation.waiting.clear();
+        }
+    }
+
     pub(super) fn finish(&mut self) {
         for bar in self.0.iter_mut().filter_map(|it| it.bar.take()) {
             bar.finish_and_clear();

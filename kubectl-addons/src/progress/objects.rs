@@ -129,18 +129,38 @@ impl Objects {
         }
     }
 
+    /// Shows how far the ranks of an installation came. Its way back has another plan, of which only the waits have lines.
+    pub(super) fn goes_back(&mut self, screen: &Screen, part: usize) {
+        let Some(part) = self.parts.get_mut(part) else {
+            return;
+        };
+        part.end(screen);
+        part.ranks.clear();
+        part.deletions = Counted::new(0);
+        for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
+            bar.finish_and_clear();
+        }
+    }
+
     /// Shows how far the ranks came that were begun and not completed.
     pub(super) fn finish(&mut self, screen: &Screen) {
         for part in &mut self.parts {
-            for (rank, line) in &mut part.ranks {
-                line.end(&format!("{}{}", part.name, rank.title()), screen);
-            }
-            part.deletions
-                .end(&format!("{}{}", part.name, part.deleted), screen);
+            part.end(screen);
         }
         for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Part {
+    /// Shows how far the ranks came that were begun and not completed.
+    fn end(&mut self, screen: &Screen) {
+        for (rank, line) in &mut self.ranks {
+            line.end(&format!("{}{}", self.name, rank.title()), screen);
+        }
+        self.deletions
+            .end(&format!("{}{}", self.name, self.deleted), screen);
     }
 }
 

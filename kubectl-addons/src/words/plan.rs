@@ -2,6 +2,7 @@
 
 mod adopted;
 mod again;
+pub mod atomic;
 pub mod brief;
 
 use std::fmt::Write as _;
@@ -106,6 +107,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         line(&mut text, "order", &order);
     }
     warnings(&mut text, plan);
+    atomic::lines(&mut text, item);
     text
 }
 
@@ -196,34 +198,10 @@ pub fn plans(all: &Plan) -> impl Iterator<Item = String> + '_ {
 pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
     let plan = &item.plan;
     let mut text = outcome(plan, report, waited);
-    let settled = report
-        .settled
-        .iter()
-        .map(|settled| settled::line(settled, Timestamp::now()));
-    some(&mut text, settled);
-    some(
-        &mut text,
-        report
-            .recreated
-            .iter()
-            .map(|key| ("recreated", key.to_string())),
-    );
-    let failed = report.failed.iter();
-    some(
-        &mut text,
-        failed.map(|failure| ("failed", format!("{}: {}", failure.key, failure.message))),
-    );
-    let skipped = report.skipped.iter();
-    some(
-        &mut text,
-        skipped.map(|(key, why)| ("skipped", format!("{key}: {why}"))),
-    );
-    let not_ready = report.not_ready.iter();
-    some(
-        &mut text,
-        not_ready.map(|(key, readiness)| ("not ready", format!("{key}: {}", readiness.message))),
-    );
-    if report.spec_restored {
+    objects_of(&mut text, report);
+    if let Some(back) = &report.back {
+        text.push_str(&atomic::back(item, back, waited));
+    } else if report.spec_restored {
         let former = "nothing was applied; the installation keeps its former version and values";
         line(&mut text, "restored", former);
     } else if !report.is_done() {
@@ -236,30 +214,41 @@ pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
     text
 }
 
+/// What happened to objects that a person should know of.
+fn objects_of(text: &mut String, report: &Report) {
+    let settled = report
+        .settled
+        .iter()
+        .map(|settled| settled::line(settled, Timestamp::now()));
+    some(text, settled);
+    some(
+        text,
+        report
+            .recreated
+            .iter()
+            .map(|key| ("recreated", key.to_string())),
+    );
+    let failed = report.failed.iter();
+    some(
+        text,
+        failed.map(|failure| ("failed", format!("{}: {}", failure.key, failure.message))),
+    );
+    let skipped = report.skipped.iter();
+    some(
+        text,
+        skipped.map(|(key, why)| ("skipped", format!("{key}: {why}"))),
+    );
+    let not_ready = report.not_ready.iter();
+    some(
+        text,
+        not_ready.map(|(key, readiness)| ("not ready", format!("{key}: {}", readiness.message))),
+    );
+}
+
 /// The first line of a report: `web 1.0.0 installed: 9 created, ready in 5.2s`.
 fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
-    let counts: Vec<String> = [
-        (report.created.len(), "created"),
-        (report.adopted.len(), "adopted"),
-        (report.changed.len(), "changed"),
-        (report.recreated.len(), "recreated"),
-        (report.migrated, "migrated"),
-        (report.pruned.len(), deleted(plan)),
-        (report.retained.len(), "kept"),
-        (report.unchanged, "unchanged"),
-        (report.failed.len(), "failed"),
-        (report.skipped.len(), "skipped"),
-        (report.not_ready.len(), "not ready"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| format!("{count} {word}"))
-    .collect();
     let name = title(plan);
-    let counts = match counts.as_slice() {
-        [] => "nothing to change".to_owned(),
-        counts => counts.join(", "),
-    };
+    let counts = counts(report, deleted(plan));
     let elapsed = seconds(report.elapsed);
     if !report.is_done() {
         return format!("{name} is not done after {elapsed}: {counts}\n");
@@ -279,6 +268,31 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
         _ => String::new(),
     };
     format!("{name} {done}: {counts}{after}\n")
+}
+
+/// `1 created, 2 updated`; `deleted` is the word for deletions.
+fn counts(report: &Report, deleted: &str) -> String {
+    let counts: Vec<String> = [
+        (report.created.len(), "created"),
+        (report.adopted.len(), "adopted"),
+        (report.changed.len(), "changed"),
+        (report.recreated.len(), "recreated"),
+        (report.migrated, "migrated"),
+        (report.pruned.len(), deleted),
+        (report.retained.len(), "kept"),
+        (report.unchanged, "unchanged"),
+        (report.failed.len(), "failed"),
+        (report.skipped.len(), "skipped"),
+        (report.not_ready.len(), "not ready"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| format!("{count} {word}"))
+    .collect();
+    match counts.as_slice() {
+        [] => "nothing to change".to_owned(),
+        counts => counts.join(", "),
+    }
 }
 
 /// The word for objects that a plan deletes.

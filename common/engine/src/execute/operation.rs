@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
 use common::manifest::key::ObjectKey;
-use common::plan::{Action, Target, Verb};
+use common::plan::{Target, Verb};
 use common::readiness::{Readiness, Status};
 
 use super::super::begin::{Begun, begin};
@@ -17,11 +17,11 @@ use super::super::cluster::Cluster;
 use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
 use super::super::lock::Lock;
-use super::super::namespace::{self, Removal};
+use super::super::namespace;
 use super::super::report::{Failure, Report};
 use super::super::revisions;
 use super::super::status;
-use super::super::task::{ExecuteOptions, Task};
+use super::super::task::{ExecuteOptions, PlanBack, Task};
 use super::super::{kops, migrate::Migrator, prune, wait};
 use super::ending::{ending, unreachable};
 use super::part::{Applied, News};
@@ -43,14 +43,40 @@ pub(super) struct Operation<'a> {
     pub(super) turn: &'a Mutex<()>,
 }
 
+/// What was done, and how far.
+pub(super) struct Worked {
+    pub(super) report: Report,
+    /// The uid of a namespace that we created.
+    pub(super) namespace_uid: Option<String>,
+    /// Whether everything was ready, so that pruning began.
+    is_pruned: bool,
+}
+
+/// What becomes of the lock once an operation has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Afterwards {
+    /// Others may have it.
+    Free,
+    /// The way back is gone under it.
+    Held,
+}
+
+impl Worked {
+    /// Whether it failed, and nothing that was there before is gone.
+    fn may_go_back(&self) -> bool {
+        !self.report.is_done() && !self.is_pruned
+    }
+}
+
 impl Operation<'_> {
     /// Runs it; `applied` comes from the scheduler when every object has ended.
     pub(super) async fn run(
         self,
         applied: oneshot::Receiver<Applied>,
+        back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
         let mask = &self.task.plan.mask;
-        let outcome = self.locked(applied).await;
+        let outcome = self.locked(applied, back).await;
         let outcome = outcome.map_err(|error| error.masked(mask));
         // Has no effect where its objects have ended; the others cannot end any more.
         let why = outcome.as_ref().err();
@@ -61,7 +87,11 @@ impl Operation<'_> {
         outcome
     }
 
-    async fn locked(&self, applied: oneshot::Receiver<Applied>) -> Result<Report, EngineError> {
+    async fn locked(
+        &self,
+        applied: oneshot::Receiver<Applied>,
+        back: Option<PlanBack<'_>>,
+    ) -> Result<Report, EngineError> {
         let plan = self.task.plan;
         status::check_size(plan)?;
         let begun = {
@@ -76,7 +106,7 @@ impl Operation<'_> {
             .await
         };
         let mut report = match begun {
-            Ok(Begun::Locked(lock)) => self.under(*lock, applied).await?,
+            Ok(Begun::Locked(lock)) => self.under(*lock, applied, back).await?,
             Ok(Begun::Nothing(stored)) => self.nothing(*stored, applied).await,
             // Another client did what we wanted.
             Err(EngineError::Stale {
@@ -120,15 +150,18 @@ impl Operation<'_> {
         &self,
         mut lock: Lock,
         applied: oneshot::Receiver<Applied>,
+        back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
-        let (mut report, namespace_uid) = {
-            let working = std::pin::pin!(self.work(applied));
-            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
-            match select(working, keeping).await {
-                Either::Left((worked, _)) => worked,
-                Either::Right((lost, _)) => return Err(lost),
-            }
-        };
+        let generation = lock.record.metadata.generation;
+        let worked = self.work_under(&mut lock, applied).await?;
+        if let Some(plan_back) = back.filter(|_| worked.may_go_back()) {
+            return self.go_back(plan_back, lock, worked, generation).await;
+        }
+        let Worked {
+            mut report,
+            namespace_uid,
+            ..
+        } = worked;
         let verb = self.task.plan.verb;
         if verb.ends() && report.is_done() {
             if verb == Verb::Uninstall {
@@ -138,14 +171,29 @@ impl Operation<'_> {
             return Ok(report);
         }
         restore::spec(self.cluster, &self.task, &mut lock, &mut report).await;
-        self.finish(&mut lock, namespace_uid, &report).await?;
+        self.finish(&mut lock, namespace_uid, &report, Afterwards::Free)
+            .await?;
         revisions::keep(self.cluster, &self.task, &lock.record, self.events).await;
         report.record = Some(lock.record);
         Ok(report)
     }
 
-    /// Namespace, objects, wait, migrations, prune, until something fails; returns the uid of a namespace that we created.
-    async fn work(&self, applied: oneshot::Receiver<Applied>) -> (Report, Option<String>) {
+    /// Works while the lock is renewed.
+    pub(super) async fn work_under(
+        &self,
+        lock: &mut Lock,
+        applied: oneshot::Receiver<Applied>,
+    ) -> Result<Worked, EngineError> {
+        let working = std::pin::pin!(self.work(applied));
+        let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
+        match select(working, keeping).await {
+            Either::Left((worked, _)) => Ok(worked),
+            Either::Right((lost, _)) => Err(lost),
+        }
+    }
+
+    /// Namespace, objects, wait, migrations, prune, until something fails.
+    async fn work(&self, applied: oneshot::Receiver<Applied>) -> Worked {
         let mut namespace_uid = None;
         let mut refused = None;
         match self.create_namespace().await {
@@ -178,6 +226,7 @@ impl Operation<'_> {
         }
         let migrator = Migrator::of(self.cluster, self.task.plan, self.deadline, self.events);
         migrator.run(&mut report, self.task.journal).await;
+        let is_pruned = self.blocked(&report).is_none();
         self.prune(&mut report).await;
         self.record_for_kops(&mut report).await;
         self.give_back(&mut report).await;
@@ -187,25 +236,11 @@ impl Operation<'_> {
                 self.fail(&mut report, unreachable(key));
             }
         }
-        (report.masked(&self.task.plan.mask), namespace_uid)
-    }
-
-    async fn create_namespace(&self) -> Result<Option<String>, Failure> {
-        let plan = self.task.plan;
-        let Some(name) = &plan.create_namespace else {
-            return Ok(None);
-        };
-        let (installation, deadline) = (&plan.installation, self.deadline);
-        let created = namespace::create(self.cluster, name, installation, deadline, self.events)
-            .await
-            .map_err(|error| Failure::of(namespace::key(name), &error))?;
-        if created.is_some() {
-            (self.events)(Event::Applied {
-                key: namespace::key(name),
-                action: Action::Create,
-            });
+        Worked {
+            report: report.masked(&self.task.plan.mask),
+            namespace_uid,
+            is_pruned,
         }
-        Ok(created)
     }
 
     /// Waits for what the scheduler has not seen ready.
@@ -291,16 +326,17 @@ impl Operation<'_> {
     }
 
     /// A scheduler that has ended does not need it.
-    fn send(&self, news: News) {
+    pub(super) fn send(&self, news: News) {
         let _ = self.news.send(news);
     }
 
     /// Writes the last status of the operation.
-    async fn finish(
+    pub(super) async fn finish(
         &self,
         lock: &mut Lock,
         namespace_uid: Option<String>,
         report: &Report,
+        afterwards: Afterwards,
     ) -> Result<(), EngineError> {
         let plan = self.task.plan;
         let ending = ending(report, self.options);
@@ -315,53 +351,13 @@ impl Operation<'_> {
                 });
             }
             let by = &self.options.holder;
+            let operation = status.operation.clone();
             status::end(status, plan, &recorded, &ending, generation, by, now);
+            if afterwards == Afterwards::Held {
+                status.operation = operation;
+            }
         })
         .await
-    }
-
-    /// Removes the namespace that we created, or says why it stays.
-    async fn remove_namespace(
-        &self,
-        lock: &mut Lock,
-        report: &mut Report,
-    ) -> Result<(), EngineError> {
-        let created = lock.record.status.as_ref();
-        let Some(created) = created.and_then(|status| status.created_namespace.clone()) else {
-            return Ok(());
-        };
-        let record = lock.record.clone();
-        let key = namespace::key(&created.name);
-        let deletions = self.task.plan.prune.iter().flatten();
-        let deleted = deletions.map(|deletion| deletion.uid.clone()).collect();
-        let removal = {
-            let deadline = self.deadline;
-            let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);
-            let removing = std::pin::pin!(removing);
-            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
-            match select(removing, keeping).await {
-                Either::Left((removal, _)) => removal,
-                Either::Right((lost, _)) => return Err(lost),
-            }
-        };
-        // An empty namespace that stays for good is not a reason to keep the record.
-        let why = match removal {
-            Ok(Removal::Removed) => {
-                report.pruned.push(key);
-                return Ok(());
-            }
-            Ok(Removal::Kept(why)) => why,
-            Err(error @ (EngineError::Denied { .. } | EngineError::Forbidden { .. })) => {
-                error.to_string()
-            }
-            Err(error) => return Err(error),
-        };
-        (self.events)(Event::Warning {
-            key: key.clone(),
-            message: format!("the namespace stays: {why}"),
-        });
-        report.retained.push(key);
-        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ use addons_engine::{Cluster, EngineError, definitions, snapshot};
 
 use super::assemble::Neighbours;
 use super::{Planned, generated, old};
+use crate::atomic::OnFailure;
 use crate::chart::CompleteChart;
 use crate::error::OperationError;
 use crate::former;
@@ -130,6 +131,7 @@ fn planned(
         plan,
         record: resolved.record().clone(),
         fallback: resolved.fallback(),
+        on_failure: OnFailure::Stays,
         entry: resolved.found.is_none().then(|| resolved.entry.clone()),
         desired,
         release,

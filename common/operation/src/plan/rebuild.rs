@@ -15,6 +15,7 @@ use common::plan::restored::{Memory, older};
 use super::one::live_recorded;
 use super::{Plan, Planned};
 use crate::adopt::AdoptError;
+use crate::atomic::OnFailure;
 use crate::error::OperationError;
 use crate::records::name_of;
 use crate::resolve::Resolver;
@@ -108,6 +109,7 @@ pub(crate) async fn recorded_again(
         plan,
         record: record.clone(),
         fallback: None,
+        on_failure: OnFailure::Stays,
         entry: None,
         desired: Desired::default(),
         release: None,

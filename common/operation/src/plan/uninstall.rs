@@ -18,6 +18,7 @@ use common::plan::{InstallationPlan, Verb};
 
 use super::one::live_recorded;
 use super::{Plan, Planned};
+use crate::atomic::OnFailure;
 use crate::builtin;
 use crate::context::Context;
 use crate::directory::forbidden;
@@ -302,6 +303,7 @@ async fn one(
         plan,
         record,
         fallback: None,
+        on_failure: OnFailure::Stays,
         entry: None,
         desired: Desired::default(),
         release: None,

@@ -1,0 +1,177 @@
+//! The way back of an operation that failed (`--atomic`): a second plan under the same lock.
+
+use futures::future::{Either, join, select};
+use tokio::sync::{mpsc, oneshot};
+
+use common::api::installation::{AddonInstallation, Operation as Recorded};
+
+use super::super::begin::{differs, with_spec};
+use super::super::error::{EngineError, StaleReason};
+use super::super::event::Event;
+use super::super::lock::{self, Lock};
+use super::super::report::{Back, Report};
+use super::super::task::{PlanBack, Task, WayBack};
+use super::super::{record, revisions, status};
+use super::deadline;
+use super::operation::{Afterwards, Operation, Worked};
+use super::part::News;
+use super::scheduler::Scheduler;
+
+impl Operation<'_> {
+    /// Records the failure, then plans the way back and goes it. The lock is held from the beginning of what failed to the end of this:
+    /// no other client sees the state between. `generation`: of the spec that failed.
+    pub(super) async fn go_back(
+        &self,
+        plan_back: PlanBack<'_>,
+        mut lock: Lock,
+        failed: Worked,
+        generation: Option<i64>,
+    ) -> Result<Report, EngineError> {
+        let Worked {
+            mut report,
+            namespace_uid,
+            ..
+        } = failed;
+        self.finish(&mut lock, namespace_uid, &report, Afterwards::Held)
+            .await?;
+        revisions::keep(self.cluster, &self.task, &lock.record, self.events).await;
+        let back = match self.begin_back(plan_back, &mut lock, generation).await {
+            Ok(way) => self.way_back(&way, &mut lock).await,
+            Err(why) => {
+                // What failed stays as it is, like without a way back. A lock that is lost is another client's.
+                let _ = lock
+                    .write(self.cluster, |status| status.operation = None)
+                    .await;
+                Err(why)
+            }
+        };
+        report.back = Some(match back {
+            Ok(report) => Back::Executed(Box::new(report)),
+            Err(why) => Back::Impossible(self.task.plan.mask.text(&why)),
+        });
+        report.record = Some(lock.record);
+        Ok(report)
+    }
+
+    /// Plans the way back and writes its beginning into the record: the spec, then the union inventory.
+    async fn begin_back(
+        &self,
+        plan_back: PlanBack<'_>,
+        lock: &mut Lock,
+        generation: Option<i64>,
+    ) -> Result<WayBack, String> {
+        let planned = {
+            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
+            match select(plan_back, keeping).await {
+                Either::Left((planned, _)) => planned,
+                Either::Right((lost, _)) => Err(lost.to_string()),
+            }
+        };
+        let way = planned?;
+        let begun = self.record_beginning(&way, lock, generation).await;
+        begun.map_err(|error| error.to_string())?;
+        Ok(way)
+    }
+
+    async fn record_beginning(
+        &self,
+        way: &WayBack,
+        lock: &mut Lock,
+        generation: Option<i64>,
+    ) -> Result<(), EngineError> {
+        status::check_size(&way.plan)?;
+        loop {
+            if lock.record.metadata.generation != generation {
+                // Whoever changed the spec meanwhile wants something else.
+                return Err(lock::stale(&lock.record, StaleReason::SpecChanged));
+            }
+            if !differs(&way.wanted, &lock.record) {
+                break;
+            }
+            match replaced(self, &way.wanted, lock).await {
+                Ok(written) => {
+                    lock.record = written;
+                    break;
+                }
+                // Reads it again, and fails where the lock is lost.
+                Err(error) if error.is_conflict() => lock.write(self.cluster, |_| ()).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        let now = self.cluster.home().now();
+        lock.write(self.cluster, |status| {
+            let operation = status.operation.take();
+            let mut begun = status::begun(Some(status), &way.plan, now);
+            begun.operation = operation.map(|operation| Recorded {
+                verb: status::verb(way.plan.verb).to_owned(),
+                target: way.plan.to.clone(),
+                ..operation
+            });
+            *status = begun;
+        })
+        .await?;
+        self.task.journal.begin(&way.plan);
+        Ok(())
+    }
+
+    /// Applies, waits and prunes as every operation does, with the same time again.
+    async fn way_back(&self, way: &WayBack, lock: &mut Lock) -> Result<Report, String> {
+        let begun = tokio::time::Instant::now();
+        let deadline = deadline(self.options);
+        let mask = &way.plan.mask;
+        let events = |event: Event| (self.events)(event.masked(mask));
+        let of_part = |_: usize, event: Event| events(event);
+        let task = Task {
+            wanted: &way.wanted,
+            plan: &way.plan,
+            journal: self.task.journal,
+            fallback: None,
+            entry: way.entry.as_ref(),
+            outside: way.outside.as_deref(),
+        };
+        let (news, inbox) = mpsc::unbounded_channel();
+        let (handle, applied) = oneshot::channel();
+        let tasks = [task];
+        let wait = self.options.wait;
+        let scheduler = Scheduler::new(self.cluster, &tasks, &way.graph, wait, deadline, &of_part);
+        let operation = Operation {
+            part: 0,
+            cluster: self.cluster,
+            task,
+            options: self.options,
+            deadline,
+            events: &events,
+            news,
+            turn: self.turn,
+        };
+        let working = async {
+            let worked = operation.work_under(lock, applied).await;
+            // Has no effect where its objects have ended.
+            let why = "it is gone".to_owned();
+            operation.send(News::GiveUp { part: 0, why });
+            worked
+        };
+        let (worked, ()) = join(working, scheduler.run(inbox, vec![handle])).await;
+        let Worked {
+            mut report,
+            namespace_uid,
+            ..
+        } = worked.map_err(|error| error.to_string())?;
+        let finished = operation.finish(lock, namespace_uid, &report, Afterwards::Free);
+        finished.await.map_err(|error| error.to_string())?;
+        revisions::keep(self.cluster, &task, &lock.record, &events).await;
+        report.retained.extend(way.plan.retained.iter().cloned());
+        report.unchanged += way.plan.unchanged.len();
+        report.elapsed = begun.elapsed();
+        Ok(report)
+    }
+}
+
+/// The record with the spec that is restored, written.
+async fn replaced(
+    operation: &Operation<'_>,
+    wanted: &AddonInstallation,
+    lock: &Lock,
+) -> Result<AddonInstallation, EngineError> {
+    record::replace(operation.cluster, &with_spec(wanted, &lock.record)).await
+}

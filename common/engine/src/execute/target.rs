@@ -1,0 +1,77 @@
+//! The target namespace of an installation: created before its objects, removed after them.
+
+use futures::future::{Either, select};
+
+use common::plan::Action;
+
+use super::super::error::EngineError;
+use super::super::event::Event;
+use super::super::lock::Lock;
+use super::super::namespace::{self, Removal};
+use super::super::report::{Failure, Report};
+use super::operation::Operation;
+
+impl Operation<'_> {
+    /// Creates the target namespace where it is missing; returns its uid where it is ours.
+    pub(super) async fn create_namespace(&self) -> Result<Option<String>, Failure> {
+        let plan = self.task.plan;
+        let Some(name) = &plan.create_namespace else {
+            return Ok(None);
+        };
+        let (installation, deadline) = (&plan.installation, self.deadline);
+        let created = namespace::create(self.cluster, name, installation, deadline, self.events)
+            .await
+            .map_err(|error| Failure::of(namespace::key(name), &error))?;
+        if created.is_some() {
+            (self.events)(Event::Applied {
+                key: namespace::key(name),
+                action: Action::Create,
+            });
+        }
+        Ok(created)
+    }
+
+    /// Removes the namespace that we created, or says why it stays.
+    pub(super) async fn remove_namespace(
+        &self,
+        lock: &mut Lock,
+        report: &mut Report,
+    ) -> Result<(), EngineError> {
+        let created = lock.record.status.as_ref();
+        let Some(created) = created.and_then(|status| status.created_namespace.clone()) else {
+            return Ok(());
+        };
+        let record = lock.record.clone();
+        let key = namespace::key(&created.name);
+        let deletions = self.task.plan.prune.iter().flatten();
+        let deleted = deletions.map(|deletion| deletion.uid.clone()).collect();
+        let removal = {
+            let deadline = self.deadline;
+            let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);
+            let removing = std::pin::pin!(removing);
+            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
+            match select(removing, keeping).await {
+                Either::Left((removal, _)) => removal,
+                Either::Right((lost, _)) => return Err(lost),
+            }
+        };
+        // An empty namespace that stays for good is not a reason to keep the record.
+        let why = match removal {
+            Ok(Removal::Removed) => {
+                report.pruned.push(key);
+                return Ok(());
+            }
+            Ok(Removal::Kept(why)) => why,
+            Err(error @ (EngineError::Denied { .. } | EngineError::Forbidden { .. })) => {
+                error.to_string()
+            }
+            Err(error) => return Err(error),
+        };
+        (self.events)(Event::Warning {
+            key: key.clone(),
+            message: format!("the namespace stays: {why}"),
+        });
+        report.retained.push(key);
+        Ok(())
+    }
+}

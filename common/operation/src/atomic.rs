@@ -1,0 +1,193 @@
+//! Upgrades that go back by themselves where they fail: to the revision of what was installed before, under the same lock.
+
+use std::sync::Arc;
+
+use addons_engine::{OwnedOutside, PlanBack, WayBack};
+use common::catalogue::Entry;
+use common::history::{self, StoredRevision};
+use common::plan::Verb;
+use common::plan::choices::Choices;
+use common::plan::graph::Graph;
+use common::plan::prune::limit::PruneLimit;
+use futures::FutureExt as _;
+
+use crate::context::{Context, Offer};
+use crate::error::OperationError;
+use crate::event::Event;
+use crate::execute::Run;
+use crate::interruption::Interruption;
+use crate::plan::{Plan, Planned};
+use crate::release::ReleaseWork;
+use crate::resolve::{Answers, Resolution, Resolver};
+use crate::stage::Failed;
+
+/// What becomes of an installation whose operation fails.
+#[derive(Debug, Default)]
+pub enum OnFailure {
+    /// It stays as it is then.
+    #[default]
+    Stays,
+    /// The same, although it was to go back: no revision of what is installed is kept, or nothing is installed.
+    NothingBefore,
+    /// It goes back.
+    GoesBack(Box<Before>),
+}
+
+/// What was installed before the operation.
+#[derive(Debug)]
+pub struct Before {
+    /// Its revision.
+    pub revision: StoredRevision,
+    /// Its entry, which may have left its catalogue.
+    entry: Entry,
+}
+
+impl Resolver<'_> {
+    /// The same plan, where installations whose upgrade fails go back to what is installed now. Those that could not are among the
+    /// failed ones: nothing of them is begun.
+    ///
+    /// # Errors
+    /// The objects of the command have no order.
+    pub async fn atomic(&self, mut plan: Plan) -> Result<Plan, OperationError> {
+        let mut installations = Vec::new();
+        for mut planned in std::mem::take(&mut plan.installations) {
+            match self.before(&planned).await {
+                Ok(on_failure) => {
+                    planned.on_failure = on_failure;
+                    installations.push(planned);
+                }
+                Err(error) => plan.failed.push(Failed {
+                    name: planned.plan.installation.to_string(),
+                    error,
+                }),
+            }
+        }
+        plan.with_only(installations)
+    }
+
+    async fn before(&self, planned: &Planned) -> Result<OnFailure, OperationError> {
+        let record = self.records.get(&planned.plan.installation);
+        let (Some(record), Some(from), Verb::Upgrade) =
+            (record, &planned.plan.from, planned.plan.verb)
+        else {
+            return Ok(OnFailure::NothingBefore);
+        };
+        let kept = self.revisions(record).await?;
+        let Some(revision) = history::of_installed(&kept, from) else {
+            return Ok(OnFailure::NothingBefore);
+        };
+        Ok(OnFailure::GoesBack(Box::new(Before {
+            entry: self.entry_of(record, revision).await?,
+            revision: revision.clone(),
+        })))
+    }
+}
+
+/// Plans the way back of an installation of a plan once it has failed; `None` where it has none.
+pub(crate) fn planner<'a>(
+    ctx: &'a Context,
+    plan: &'a Plan,
+    part: usize,
+    run: &'a Run,
+    interruption: &'a Interruption,
+) -> Option<PlanBack<'a>> {
+    let failed = plan.installations.get(part)?;
+    let OnFailure::GoesBack(before) = &failed.on_failure else {
+        return None;
+    };
+    let planning = async move {
+        let back = way_back(ctx, plan, failed, before).await;
+        let back = Arc::new(back.map_err(|error| one_line(&error))?);
+        let [planned] = back.installations.as_slice() else {
+            return Err("everything is as it was".to_owned());
+        };
+        let plan = Arc::clone(&back);
+        ctx.emit(Event::GoingBack { part, plan });
+        let handed_over = handed_over(ctx, planned, &back.graph, run, interruption).await;
+        handed_over.map_err(|error| one_line(&error))
+    };
+    Some(planning.boxed_local())
+}
+
+/// The plan of the way back: what is there is read again, and the lock of the record is ours.
+async fn way_back(
+    ctx: &Context,
+    plan: &Plan,
+    failed: &Planned,
+    before: &Before,
+) -> Result<Plan, OperationError> {
+    let resolver = Resolver::read(ctx, Offer::Catalogues).await?;
+    let name = &failed.plan.installation;
+    let record = resolver.records.get(name);
+    let record = record.ok_or_else(|| OperationError::UnknownInstallation {
+        name: name.name.clone(),
+        near: None,
+    })?;
+    let entry = before.entry.clone();
+    let answers = Answers::new();
+    let restored = resolver
+        .restored(record, &before.revision, entry, &answers)
+        .await?;
+    let resolution = Resolution {
+        installations: vec![restored],
+        ..Resolution::default()
+    };
+    let planned = resolver.plan(resolution, &choices(&plan.choices)).await?;
+    let mut planned = planned.whole()?;
+    // What was recreated once, with consent, is so again.
+    let consented = |key| failed.plan.recreation(key).is_some();
+    let recreations = planned.installations.iter();
+    let mut recreations = recreations.flat_map(|one| &one.plan.recreations);
+    if recreations.all(|object| consented(&object.key)) {
+        planned = planned.accepting_recreations();
+    }
+    planned.check_breakages()?;
+    planned.check_migrations()?;
+    planned.check_recreations()?;
+    Ok(planned)
+}
+
+/// The choices of the upgrade, as far as they are consent to what the way back does as well. Everything that the upgrade added may go,
+/// but nothing that holds data.
+fn choices(of_upgrade: &Choices) -> Choices {
+    Choices {
+        allow_downgrade: true,
+        allow_prune: PruneLimit::new(100).unwrap_or_default(),
+        allow_breakage: of_upgrade.allow_breakage,
+        migrate_stored_versions: of_upgrade.migrate_stored_versions,
+        force: of_upgrade.force,
+        ..Choices::default()
+    }
+}
+
+/// The only installation of a plan, as the engine takes it.
+async fn handed_over(
+    ctx: &Context,
+    planned: &Planned,
+    graph: &Graph,
+    run: &Run,
+    interruption: &Interruption,
+) -> Result<WayBack, OperationError> {
+    let helm = ReleaseWork::of(ctx, planned, run, interruption).await?;
+    Ok(WayBack {
+        wanted: planned.record.clone(),
+        plan: planned.plan.clone(),
+        graph: graph.clone(),
+        entry: planned.entry.clone(),
+        outside: helm.map(|work| -> OwnedOutside { Box::new(move || work.clone().run()) }),
+    })
+}
+
+/// An error with its causes.
+fn one_line(error: &OperationError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        let words = next.to_string();
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = next.source();
+    }
+    text
+}

@@ -1,0 +1,107 @@
+//! The words of an upgrade that goes back by itself where it fails.
+
+use addons_engine::Back;
+use addons_operation::atomic::{Before, OnFailure};
+use addons_operation::elapsed::seconds;
+use addons_operation::{Plan, Planned};
+use common::plan::lasting::{Lasting, lasting};
+
+use super::{counts, label, line, objects_of, plans};
+use crate::words::hint;
+
+/// Where it goes back to, and what that does not undo.
+pub(super) fn lines(text: &mut String, item: &Planned) {
+    let before = match &item.on_failure {
+        OnFailure::Stays => return,
+        OnFailure::NothingBefore => {
+            let nothing = "no revision of what is installed is kept: a failure stays as it is";
+            return line(text, "atomic", nothing);
+        }
+        OnFailure::GoesBack(before) => before,
+    };
+    line(
+        text,
+        "atomic",
+        &format!("if it fails, it goes back to {}", named(before)),
+    );
+    for lasting in lasting(&item.plan, &before.revision) {
+        let what = match lasting {
+            Lasting::Migrated {
+                definition,
+                versions,
+            } => format!(
+                "{definition}: objects stored in {} are stored in another version",
+                versions.join(", ")
+            ),
+            Lasting::Recreated(key) => {
+                format!("{key} is recreated: what was in it does not come back")
+            }
+            Lasting::Job(key) => format!("{key} runs: what it did stays done"),
+            Lasting::Secrets => "values from Secrets are read as they are then".to_owned(),
+        };
+        line(text, "lasting", &what);
+    }
+}
+
+/// What the way back does.
+pub fn going_back(plan: &Plan) -> String {
+    let text: String = plans(plan).collect();
+    format!("going back:\n{text}")
+}
+
+/// The command that goes back; `None` where the plan has no way back.
+pub fn rollback(item: &Planned) -> Option<String> {
+    let OnFailure::GoesBack(before) = &item.on_failure else {
+        return None;
+    };
+    let installation = &item.plan.installation;
+    let (name, namespace) = (&installation.name, &installation.namespace);
+    let revision = before.revision.number;
+    Some(format!(
+        "kubectl addons rollback {name} {revision} -n {namespace}"
+    ))
+}
+
+/// What became of the way back.
+pub(super) fn back(item: &Planned, back: &Back, waited: bool) -> String {
+    let OnFailure::GoesBack(before) = &item.on_failure else {
+        return String::new();
+    };
+    let (name, to) = (&item.plan.installation.name, named(before));
+    let rollback = rollback(item).unwrap_or_default();
+    match back {
+        Back::Executed(report) => {
+            let counts = counts(report, "pruned");
+            let elapsed = seconds(report.elapsed);
+            if report.is_done() {
+                let ready = match waited {
+                    true => format!(", ready in {elapsed}"),
+                    false => String::new(),
+                };
+                return format!("{name} went back to {to}: {counts}{ready}\n");
+            }
+            let mut text = format!("{name} is not back at {to} after {elapsed}: {counts}\n");
+            objects_of(&mut text, report);
+            line(
+                &mut text,
+                "again",
+                &format!("{rollback} continues where this ended"),
+            );
+            text
+        }
+        Back::Impossible(why) => {
+            let fix = hint::below(&[format!("fix:    {rollback}")]);
+            format!("{name} did not go back to {to}: {why}{fix}\n")
+        }
+    }
+}
+
+/// `1.0.0 (revision 3)`.
+fn named(before: &Before) -> String {
+    let revision = &before.revision;
+    format!(
+        "{} (revision {})",
+        label(&revision.operation.installed),
+        revision.number
+    )
+}
