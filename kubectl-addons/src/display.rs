@@ -76,6 +76,8 @@ impl Display {
                 });
             }
             Event::GoingBack { part, plan } => {
+                events::planned(plan);
+                events::started(plan);
                 let text = words::plan::atomic::going_back(plan);
                 if let Some(progress) = &mut self.state().progress {
                     progress.goes_back(*part, text.trim_end());

@@ -274,6 +274,31 @@ async fn every_line_is_as_the_page_says_and_counts_as_the_summary() -> Result<()
     Ok(())
 }
 
+/// An upgrade that goes back by itself: the way back is planned and started before the upgrade is finished, and has its own end.
+#[tokio::test]
+async fn a_way_back_has_events_of_its_own() -> Result<()> {
+    let stage = Stage::new("events-back").await?;
+    let versions = Versions::new(&stage)?;
+    let mut watched = Watched {
+        stage,
+        seen: BTreeSet::new(),
+    };
+    let install = format!("install web --channel {}", versions.first);
+    watched.run(&install, 0).await?;
+    let late = &versions.late;
+    let upgrade = format!("upgrade web --channel {late} --atomic --timeout 6s");
+    let (events, said) = watched.run(&upgrade, 3).await?;
+    for kind in ["planned", "started"] {
+        let verbs: Vec<_> = events.of(kind).iter().map(|one| &one["verb"]).collect();
+        ensure!(verbs == ["upgrade", "rollback"], "{}", said.stdout);
+    }
+    let ends = events.of("finished").into_iter();
+    let ends: Vec<_> = ends.map(|one| [&one["verb"], &one["outcome"]]).collect();
+    let expected = [["upgrade", "timedOut"], ["rollback", "done"]];
+    ensure!(ends == expected, "{}", said.stdout);
+    Ok(())
+}
+
 #[tokio::test]
 async fn events_ask_nothing_and_are_the_only_output() -> Result<()> {
     let stage = Stage::new("events-alone").await?;

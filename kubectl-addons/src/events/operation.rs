@@ -1,12 +1,13 @@
 //! The events of a plan, of its execution and of its reports.
 
-use addons_engine::{Report, Settled};
+use addons_engine::{Back, Report, Settled};
 use addons_operation::Plan;
 use common::manifest::key::ObjectKey;
-use common::plan::{InstallationPlan, summary};
+use common::plan::{InstallationPlan, Verb, summary};
 use common::readiness::Status;
 
 use super::{Done, Event, Planned, Version, emit, is_on};
+use crate::change::of_whole_report;
 use crate::exit::Exit;
 
 /// What will be done to each installation, and what its plan warns of.
@@ -124,9 +125,23 @@ pub fn reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
     if !is_on() {
         return;
     }
-    let installation = &plan.installation;
     let nothing = Report::default();
     let report = report.unwrap_or(&nothing);
+    ended(plan, plan.verb, report, exit);
+    match &report.back {
+        Some(Back::Executed(back)) => ended(plan, Verb::Rollback, back, of_whole_report(back)),
+        Some(Back::Impossible(why)) => emit(&Event::Warning {
+            installation: &plan.installation,
+            object: None,
+            message: &format!("it did not go back: {why}"),
+        }),
+        None => {}
+    }
+}
+
+/// The end of an operation, or of its way back.
+fn ended(plan: &InstallationPlan, verb: Verb, report: &Report, exit: Exit) {
+    let installation = &plan.installation;
     for (object, message) in &report.skipped {
         emit(&Event::Skipped {
             installation,
@@ -143,7 +158,7 @@ pub fn reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
     }
     emit(&Event::Finished {
         installation,
-        verb: plan.verb,
+        verb,
         outcome: exit,
         exit_code: exit as u8,
         seconds: (report.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,

@@ -49,7 +49,7 @@ pub fn dangling(catalogue: &AddonCatalogue, listed: &Listed<'_>) -> Vec<Problem>
                 continue;
             };
             let fits = |text: &&str| tolerant::parse(text).is_ok_and(|it| constraint.matches(&it));
-            if !range.trim().is_empty() && !offered.iter().any(|text| fits(text)) {
+            if !range.trim().is_empty() && !offered.iter().any(fits) {
                 wrong(
                     "version",
                     format!("no version of {name} is listed that fits {range}"),
