@@ -233,7 +233,9 @@ pub async fn text(
     inputs: &Inputs,
     package: Package,
 ) -> Result<Text, OperationError> {
-    let files = |package| archive::files(package).map_err(SourceError::Archive);
+    let files = |package| -> Result<Package, OperationError> {
+        archive::files(package).map_err(|error| SourceError::Archive(error).into())
+    };
     match resolved.entry.version.template.method {
         Method::Manifest => Ok(Text::plain(files(package)?)),
         Method::GoTemplate => templates(ctx, resolved, inputs, files(package)?).await,

@@ -27,7 +27,7 @@ use text::{named, told};
 pub enum ScaffoldError {
     /// It cannot be read.
     #[error(transparent)]
-    Operation(#[from] OperationError),
+    Operation(Box<OperationError>),
     /// Neither a chart nor manifests nor templates.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -51,15 +51,21 @@ pub enum ScaffoldError {
     },
 }
 
+impl From<OperationError> for ScaffoldError {
+    fn from(error: OperationError) -> Self {
+        Self::Operation(Box::new(error))
+    }
+}
+
 impl From<UrlError> for ScaffoldError {
     fn from(error: UrlError) -> Self {
-        Self::Operation(error.into())
+        OperationError::from(error).into()
     }
 }
 
 impl From<SourceError> for ScaffoldError {
     fn from(error: SourceError) -> Self {
-        Self::Operation(error.into())
+        OperationError::from(error).into()
     }
 }
 
@@ -80,28 +86,28 @@ pub async fn entry(
         None => Fetched::from(url::fetch(&location, &access).await?),
     };
     let files = archive::files(fetched.package).map_err(SourceError::Archive)?;
-    let (addon, found, method, told) = about(ctx, from, files)?;
-    let found = version.map(str::to_owned).or(found);
+    let about = about(ctx, from, files)?;
+    let found = version.map(str::to_owned).or(about.version);
     let Some(version) = found else {
         let from = from.to_owned();
         return Err(ScaffoldError::NoVersion { from });
     };
     let mut version = AddonVersion {
         version,
-        default_namespace: told.namespace,
+        default_namespace: about.told.namespace,
         template: Template {
-            method,
+            method: about.method,
             ..Template::default()
         },
         source: source(&location),
         ..AddonVersion::default()
     };
-    version.manifest_hash = Some(hash(ctx, &addon, &version).await?);
+    version.manifest_hash = Some(hash(ctx, &about.addon, &version).await?);
     version.source = source(from);
     Ok(Scaffold {
-        addon,
+        addon: about.addon,
         version,
-        images: told.images,
+        images: about.told.images,
     })
 }
 
@@ -115,18 +121,24 @@ fn source(manifest: &str) -> Source {
     }
 }
 
-/// The name, the version, how it is rendered, and what its objects say.
-type About = (String, Option<String>, Method, Told);
+/// What a package says of itself.
+struct About {
+    addon: String,
+    version: Option<String>,
+    method: Method,
+    /// What its objects say.
+    told: Told,
+}
 
 fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldError> {
     if files.get("Chart.yaml").is_some() {
         let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
-        return Ok((
-            chart.name,
-            Some(chart.version),
-            Method::Helm,
-            Told::default(),
-        ));
+        return Ok(About {
+            addon: chart.name,
+            version: Some(chart.version),
+            method: Method::Helm,
+            told: Told::default(),
+        });
     }
     let (stem, of_name) = named(from);
     let of_name = of_name.map(str::to_owned);
@@ -147,17 +159,22 @@ fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldErr
                 return Err(ScaffoldError::Empty { from });
             }
             let told = told(&parsed.manifests);
-            let name = told.name.clone().unwrap_or_else(|| stem.to_owned());
-            let version = told.version.clone().or(of_name);
-            Ok((name, version, Method::Manifest, told))
+            Ok(About {
+                addon: told.name.clone().unwrap_or_else(|| stem.to_owned()),
+                version: told.version.clone().or(of_name),
+                method: Method::Manifest,
+                told,
+            })
         }
         Err(error) if !is_template && !has_actions() => Err(error.into()),
         _ => match invalid_templates(&files, from).into_iter().next() {
             Some((place, problem)) => Err(ScaffoldError::Template(format!("{place}: {problem}"))),
-            None => {
-                let name = stem.to_owned();
-                Ok((name, of_name, Method::GoTemplate, Told::default()))
-            }
+            None => Ok(About {
+                addon: stem.to_owned(),
+                version: of_name,
+                method: Method::GoTemplate,
+                told: Told::default(),
+            }),
         },
     }
 }
