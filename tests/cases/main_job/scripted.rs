@@ -1,8 +1,10 @@
 //! What scripts need: exit codes that tell, several names, names as they were printed, and files on stdin.
 
-use addons_tests::stage::{Stage, config_map};
+use addons_tests::control_plane::binaries;
+use addons_tests::servers::charts::shelf::Shelf;
+use addons_tests::stage::{Stage, config_map, deployment};
 use anyhow::{Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn exit_codes_names_and_stdin() -> Result<()> {
@@ -82,5 +84,23 @@ async fn planned_on_stdin(stage: &Stage) -> Result<()> {
     let apply = ["apply", "-", "--yes"];
     stage.plugin.run_with_input(&apply, &plan).await?.done()?;
     ensure!(stage.has("configmap", "two").await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_in_a_chart_is_shown_before_it_is_installed() -> Result<()> {
+    let stage = Stage::new("shown").await?;
+    let manifest = deployment("web", 1, None);
+    let shelf = Shelf::new()?;
+    let packed = shelf.chart("web", "1.0.0", &[("templates/web.yaml", &manifest)])?;
+    let version = json!({"version": "1.0.0", "template": {"method": "helm"},
+        "source": {"url": {"manifest": packed}}});
+    let file = stage.catalogue("web", &version)?.display().to_string();
+    let helm = binaries::helm()?.display().to_string();
+    let show = ["show", "web", "--channel", &file, "--helm-bin", &helm];
+    let said = stage.plugin.run(&show).await?.done()?;
+    for words in ["1: Deployment", "example.test/web:1"] {
+        ensure!(said.stdout.contains(words), "{words}: {}", said.stdout);
+    }
     Ok(())
 }

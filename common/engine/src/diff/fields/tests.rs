@@ -85,7 +85,7 @@ fn items_as_the_server_merges_them() {
         "f:spread": {"k:{\"topologyKey\":\"zone\",\"whenUnsatisfiable\":\"DoNotSchedule\"}": {}},
         "f:zones": {"v:\"b\"": {}, "v:\"c\"": {}}, "f:whole": {}}}}]);
     let spread = |key: &str, skew: u64| json!({"topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "maxSkew": skew});
-    let live = json!({"spec": {"spread": [spread("zone", 1), spread("node", 1)],
+    let live = json!({"metadata": {}, "spec": {"spread": [spread("zone", 1), spread("node", 1)],
         "zones": ["a", "b"], "whole": ["a", "b"]}});
     let wanted = json!({"metadata": {"managedFields": ours}, "spec": {"spread": [spread("node", 1), spread("zone", 2)],
         "zones": ["c", "b"], "whole": ["b"]}});
