@@ -109,7 +109,7 @@ pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -
                 let again = words::again(&planned.plan);
                 output::note(&format!("continue: kubectl addons {again}"));
                 if let Some(back) = words::atomic::rollback(planned) {
-                    output::note(&format!("go back:  {back}"));
+                    output::note(&format!("go back:  kubectl addons {back}"));
                 }
             }
         }

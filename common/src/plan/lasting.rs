@@ -1,6 +1,6 @@
 //! What an operation does that going back does not undo.
 
-use crate::history::StoredRevision;
+use crate::api::installation::AddonInstallationSpec;
 use crate::manifest::key::ObjectKey;
 
 use super::InstallationPlan;
@@ -23,9 +23,9 @@ pub enum Lasting {
     Secrets,
 }
 
-/// What of a plan stays where the installation goes back to a revision.
+/// What of a plan stays where the installation goes back to this spec.
 #[must_use]
-pub fn lasting(plan: &InstallationPlan, back: &StoredRevision) -> Vec<Lasting> {
+pub fn lasting(plan: &InstallationPlan, back: &AddonInstallationSpec) -> Vec<Lasting> {
     let migrated = plan.migrations.iter().map(|migration| Lasting::Migrated {
         definition: migration.definition.clone(),
         versions: migration.versions.clone(),
@@ -36,7 +36,7 @@ pub fn lasting(plan: &InstallationPlan, back: &StoredRevision) -> Vec<Lasting> {
     let keys = plan.steps.iter().map(|step| &step.target.key);
     let jobs = keys.filter(|key| key.group == "batch" && key.kind == "Job");
     let jobs = jobs.map(|key| Lasting::Job(key.clone()));
-    let secrets = !back.spec.values_from.is_empty();
+    let secrets = !back.values_from.is_empty();
     migrated
         .chain(recreated)
         .chain(jobs)

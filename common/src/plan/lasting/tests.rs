@@ -3,7 +3,6 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::api::installation::Revision;
 use crate::api::names::InstallationName;
 use crate::plan::conflicts::Policy;
 use crate::plan::immutable::{Obstacle, Recreation};
@@ -33,16 +32,8 @@ fn step(key: ObjectKey) -> Step {
     }
 }
 
-fn revision(spec: &serde_json::Value) -> StoredRevision {
-    StoredRevision {
-        number: 1,
-        operation: Revision::default(),
-        rollback_to: None,
-        spec: serde_json::from_value(spec.clone()).unwrap(),
-        defaulted: None,
-        entry: None,
-        entry_digest: String::new(),
-    }
+fn spec(spec: &serde_json::Value) -> AddonInstallationSpec {
+    serde_json::from_value(spec.clone()).unwrap()
 }
 
 #[test]
@@ -52,7 +43,7 @@ fn what_an_upgrade_leaves_behind_is_named() {
         name: "till".to_owned(),
     };
     let mut plan = InstallationPlan::nothing(name, "till");
-    let plain = revision(&json!({"addonRef": {"name": "till"}}));
+    let plain = spec(&json!({"addonRef": {"name": "till"}}));
     plan.steps.push(step(key("apps", "Deployment", "till")));
     assert_eq!(lasting(&plan, &plain), []);
 
@@ -85,7 +76,7 @@ fn what_an_upgrade_leaves_behind_is_named() {
         obstacle: Some(Obstacle::Claims),
     });
     let from = json!([{"secretKeyRef": {"name": "keys", "key": "values"}}]);
-    let back = revision(&json!({"addonRef": {"name": "till"}, "valuesFrom": from}));
+    let back = spec(&json!({"addonRef": {"name": "till"}, "valuesFrom": from}));
     let expected = [
         Lasting::Migrated {
             definition,

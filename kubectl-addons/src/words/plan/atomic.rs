@@ -24,7 +24,7 @@ pub(super) fn lines(text: &mut String, item: &Planned) {
         "atomic",
         &format!("if it fails, it goes back to {}", named(before)),
     );
-    for lasting in lasting(&item.plan, &before.revision) {
+    for lasting in lasting(&item.plan, &before.revision.spec) {
         let what = match lasting {
             Lasting::Migrated {
                 definition,
@@ -49,7 +49,7 @@ pub fn going_back(plan: &Plan) -> String {
     format!("going back:\n{text}")
 }
 
-/// The command that goes back; `None` where the plan has no way back.
+/// The verb, name, revision and namespace that go back; `None` where the plan has no way back.
 pub fn rollback(item: &Planned) -> Option<String> {
     let OnFailure::GoesBack(before) = &item.on_failure else {
         return None;
@@ -57,9 +57,7 @@ pub fn rollback(item: &Planned) -> Option<String> {
     let installation = &item.plan.installation;
     let (name, namespace) = (&installation.name, &installation.namespace);
     let revision = before.revision.number;
-    Some(format!(
-        "kubectl addons rollback {name} {revision} -n {namespace}"
-    ))
+    Some(format!("rollback {name} {revision} -n {namespace}"))
 }
 
 /// What became of the way back.
@@ -85,12 +83,12 @@ pub(super) fn back(item: &Planned, back: &Back, waited: bool) -> String {
             line(
                 &mut text,
                 "again",
-                &format!("{rollback} continues where this ended"),
+                &format!("kubectl addons {rollback} continues where this ended"),
             );
             text
         }
         Back::Impossible(why) => {
-            let fix = hint::below(&[format!("fix:    {rollback}")]);
+            let fix = hint::below(&[format!("fix:    kubectl addons {rollback}")]);
             format!("{name} did not go back to {to}: {why}{fix}\n")
         }
     }
