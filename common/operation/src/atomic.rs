@@ -97,14 +97,14 @@ pub(crate) fn planner<'a>(
     };
     let planning = async move {
         let back = way_back(ctx, plan, failed, before).await;
-        let back = Arc::new(back.map_err(|error| one_line(&error))?);
+        let back = Arc::new(back.map_err(|error| error.chain())?);
         let [planned] = back.installations.as_slice() else {
             return Err("everything is as it was".to_owned());
         };
         let plan = Arc::clone(&back);
         ctx.emit(Event::GoingBack { part, plan });
         let handed_over = handed_over(ctx, planned, &back.graph, run, interruption).await;
-        handed_over.map_err(|error| one_line(&error))
+        handed_over.map_err(|error| error.chain())
     };
     Some(planning.boxed_local())
 }
@@ -176,18 +176,4 @@ async fn handed_over(
         entry: planned.entry.clone(),
         outside: helm.map(|work| -> OwnedOutside { Box::new(move || work.clone().run()) }),
     })
-}
-
-/// An error with its causes.
-fn one_line(error: &OperationError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.ends_with(&words) {
-            text = format!("{text}: {words}");
-        }
-        cause = next.source();
-    }
-    text
 }

@@ -52,8 +52,11 @@ impl OperationError {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
+            let words = error.to_string();
+            // Some messages end with their cause already.
+            if !text.ends_with(&words) {
+                text = format!("{text}: {words}");
+            }
             cause = error.source();
         }
         text

@@ -112,10 +112,6 @@ fn counts(objects: &[AddonCatalogue]) -> String {
     format!("{catalogues}, {addons}, {versions}")
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
