@@ -117,6 +117,9 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
         "table" | "wide" | "name" => Err(format!(
             "{typed} is not a format of a plan; use text, json, yaml, html, dot, mermaid, or ./{typed} for a file of that name"
         )),
+        page if page.ends_with(".html") => Err(format!(
+            "a file is a plan for apply; for the page: -o html > {page}"
+        )),
         file => Ok(PlanOutput::File(PathBuf::from(file))),
     }
 }
@@ -132,6 +135,8 @@ mod tests {
         for file in ["plan.json", "./dot", "out/json"] {
             assert_eq!(plan_output(file), Ok(PlanOutput::File(file.into())));
         }
-        assert!(plan_output("").is_err() && plan_output("wide").is_err());
+        for wrong in ["", "wide", "plan.html"] {
+            assert!(plan_output(wrong).is_err(), "{wrong}");
+        }
     }
 }
