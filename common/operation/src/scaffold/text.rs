@@ -169,7 +169,7 @@ mod tests {
             ("https://h/web-v1.2.tgz", ("web", Some("v1.2"))),
             ("./charts/web/", ("web", None)),
             ("web-2go.yaml", ("web-2go", None)),
-            ("k8s-1.36-rc.1", ("k8s", Some("1.36-rc.1"))),
+            ("k8s-1.36.0-rc.1", ("k8s", Some("1.36.0-rc.1"))),
         ] {
             assert_eq!(named(location), expected, "{location}");
         }

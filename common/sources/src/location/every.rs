@@ -203,7 +203,8 @@ kind: Deployment
         let [part] = found.parts.as_slice() else {
             panic!("{found:?}");
         };
-        assert_eq!(part.at(&part.problems[0].field), (8, 8));
+        let at: Vec<_> = part.problems.iter().map(|it| part.at(&it.field)).collect();
+        assert_eq!(at, [(8, 20), (8, 8)], "{:?}", part.problems);
         let lines: Vec<usize> = found.mistakes.iter().map(|it| it.line).collect();
         assert_eq!(lines, [11, 12], "{:?}", found.mistakes);
     }
