@@ -28,7 +28,7 @@ use clap_complete::engine::ArgValueCandidates;
 use addons_versions::tolerant;
 
 use crate::completion;
-pub use format::{Format, Listing, Output, Paged};
+pub use format::{Format, Listing, Output, Paged, Reported};
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]

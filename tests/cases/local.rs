@@ -1,5 +1,6 @@
 //! Add-ons of folders and archives of this machine, and the catalogues that are made of them.
 
+use addons_tests::control_plane::binaries;
 use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
 
@@ -48,6 +49,39 @@ async fn a_folder_is_installed_and_upgraded_by_its_path() -> Result<()> {
     stage.write("kustom/kustomization.yaml", "resources: [a.yaml]\n")?;
     let said = stage.run("install ./kustom --yes").await?.ended(1)?;
     ensure!(said.stderr.contains("kubectl kustomize"), "{}", said.stderr);
+    Ok(())
+}
+
+/// A chart is one add-on with the name and the version that it has, and the real helm renders it.
+#[tokio::test]
+async fn a_chart_is_installed_and_upgraded_by_its_path() -> Result<()> {
+    let stage = Stage::new("local-chart").await?;
+    let chart = |version: &str| {
+        let text = format!("apiVersion: v2\nname: shop\nversion: {version}\n");
+        stage.write("folder/Chart.yaml", &text)
+    };
+    chart("3.1.0")?;
+    stage.write("folder/values.yaml", "size: one\n")?;
+    stage.write(
+        "folder/templates/c.yaml",
+        &config_map("c", "{{ .Values.size }}-{{ .Chart.Version }}"),
+    )?;
+    let flags = format!("--helm-bin {} --yes", binaries::helm()?.display());
+    let into = format!("--target-namespace {}", stage.namespace);
+    stage
+        .run(&format!("install ./folder --set size=two {into} {flags}"))
+        .await?
+        .done()?;
+    ensure!(value(&stage, "c").await? == "two-3.1.0");
+    let record = stage.record("shop").await?;
+    let installed = &record["status"]["installed"]["version"];
+    ensure!(installed == "3.1.0", "{record}");
+
+    let again = stage.run(&format!("upgrade shop {flags}")).await?.done()?;
+    ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    chart("3.2.0")?;
+    stage.run(&format!("upgrade shop {flags}")).await?.done()?;
+    ensure!(value(&stage, "c").await? == "two-3.2.0");
     Ok(())
 }
 

@@ -178,6 +178,7 @@ async fn what_a_future_release_would_do_is_said_and_nothing_is_written() -> Resu
         tally.ran();
     }
     table(&stage).await?;
+    pages(&stage).await?;
     tally.ran();
     remedy(&stage).await?;
     tally.ran();
@@ -201,6 +202,29 @@ async fn table(stage: &Stage) -> Result<()> {
         &format!("before the cluster's upgrade: kubectl addons upgrade early@1.1.0 -n {namespace}"),
     ] {
         ensure!(said.contains(text), "{text:?} is missing in\n{said}");
+    }
+    Ok(())
+}
+
+/// To hand it on: the same verdicts, reasons and commands.
+async fn pages(stage: &Stage) -> Result<()> {
+    for (format, head, verdict) in [
+        (
+            "markdown",
+            "## Preflight for Kubernetes",
+            "| does not fit | early |",
+        ),
+        (
+            "html",
+            "<h1>Preflight for Kubernetes",
+            "<td>does not fit</td><td>early</td>",
+        ),
+    ] {
+        let line = format!("preflight early removed --to {TO} -o {format}");
+        let page = stage.run(&line).await?.ended(5)?.stdout;
+        for text in [head, verdict, "kubectl addons upgrade early@1.1.0"] {
+            ensure!(page.contains(text), "{text:?} is missing in\n{page}");
+        }
     }
     Ok(())
 }

@@ -43,10 +43,18 @@ const FORMATS: [(&str, &str); 7] = [
         "columns of the JSON, as of kubectl, e.g. custom-columns=NAME:.name,PHASE:.phase",
     ),
 ];
-/// The page of commands that have one.
-const HTML: (&str, &str) = ("html", "a page for a browser");
+/// Pages, of commands that have them.
+const HTML: Page = ("html", "a page for a browser", PagedFormat::Html);
+const MARKDOWN: Page = (
+    "markdown",
+    "a table for a pull request or an issue",
+    PagedFormat::Markdown,
+);
 const JSON_PATH: &str = "jsonpath=";
 const COLUMNS: &str = "custom-columns=";
+
+/// Its name, what it is, and what is meant.
+type Page = (&'static str, &'static str, PagedFormat);
 
 /// `-o`.
 #[derive(Args, Debug, Default, Clone, Copy)]
@@ -71,7 +79,18 @@ pub struct Listing {
 #[derive(Args, Debug, Default, Clone, Copy)]
 pub struct Paged {
     /// Output format
-    #[arg(short = 'o', long = "output", value_parser = PagedParser, default_value = "table")]
+    #[arg(short = 'o', long = "output", value_parser = PagedParser(&[HTML]), default_value = "table")]
+    pub format: PagedFormat,
+    /// Print tables without the names of their columns
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+/// `-o` of a command that prints a report: for a terminal, for programs, or to hand it on.
+#[derive(Args, Debug, Default, Clone, Copy)]
+pub struct Reported {
+    /// Output format
+    #[arg(short = 'o', long = "output", value_parser = PagedParser(&[HTML, MARKDOWN]), default_value = "table")]
     pub format: PagedFormat,
     /// Print tables without the names of their columns
     #[arg(long)]
@@ -83,6 +102,8 @@ pub struct Paged {
 pub enum PagedFormat {
     /// One HTML page.
     Html,
+    /// Markdown, as GitHub and GitLab read it.
+    Markdown,
     /// As of other commands.
     Plain(Format),
 }
@@ -98,7 +119,7 @@ impl Paged {
     pub fn listing(self) -> Option<Listing> {
         let Self { format, no_headers } = self;
         match format {
-            PagedFormat::Html => None,
+            PagedFormat::Html | PagedFormat::Markdown => None,
             PagedFormat::Plain(format) => Some(Listing { format, no_headers }),
         }
     }
@@ -155,9 +176,9 @@ impl TypedValueParser for FormatParser {
     }
 }
 
-/// Reads a format, or `html`.
+/// Reads a format, or one of these pages.
 #[derive(Clone, Copy, Debug)]
-pub struct PagedParser;
+pub struct PagedParser(&'static [Page]);
 
 impl TypedValueParser for PagedParser {
     type Value = PagedFormat;
@@ -171,22 +192,27 @@ impl TypedValueParser for PagedParser {
         let has_template = value
             .to_str()
             .is_some_and(|typed| typed.starts_with(JSON_PATH) || typed.starts_with(COLUMNS));
-        if !has_template
-            && PossibleValuesParser::new(paged()).parse_ref(command, arg, value)? == HTML.0
-        {
-            return Ok(PagedFormat::Html);
+        if !has_template {
+            let named = PossibleValuesParser::new(self.all()).parse_ref(command, arg, value)?;
+            let mut pages = self.0.iter();
+            if let Some((_, _, page)) = pages.find(|(name, ..)| *name == named) {
+                return Ok(*page);
+            }
         }
         let format = FormatParser.parse_ref(command, arg, value)?;
         Ok(PagedFormat::Plain(format))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(paged()))
+        Some(Box::new(self.all()))
     }
 }
 
-fn paged() -> impl Iterator<Item = PossibleValue> {
-    values().chain([PossibleValue::new(HTML.0).help(HTML.1)])
+impl PagedParser {
+    fn all(self) -> impl Iterator<Item = PossibleValue> {
+        let pages = self.0.iter();
+        values().chain(pages.map(|(name, help, _)| PossibleValue::new(*name).help(*help)))
+    }
 }
 
 fn values() -> impl Iterator<Item = PossibleValue> {

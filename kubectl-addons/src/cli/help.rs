@@ -56,6 +56,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("List what is installed", "kubectl addons list"),
     ("List what can be upgraded", "kubectl addons list --outdated"),
     ("Tell what would not fit Kubernetes 1.37", "kubectl addons preflight --to 1.37"),
+    ("The same as a table for an issue", "kubectl addons preflight --to 1.37 -o markdown > preflight.md"),
     ("Show the objects of an installation, and why they are not ready", "kubectl addons status ingress"),
     ("Fail where anything is not ready", "kubectl addons status --all-namespaces --exit-code"),
     ("Follow an installation until Ctrl-C", "kubectl addons status ingress --watch"),

@@ -7,7 +7,7 @@ use common::api::names::InstallationName;
 
 use super::fleet::Clusters;
 use super::operation::{Run, Source};
-use super::{Listing, Output, Paged};
+use super::{Listing, Output, Paged, Reported};
 use crate::completion;
 
 /// Flags of `init`.
@@ -328,7 +328,7 @@ pub struct Preflight {
     #[arg(long, value_name = "VERSION")]
     pub to: String,
     #[command(flatten)]
-    pub output: Listing,
+    pub output: Reported,
     #[command(flatten)]
     pub clusters: Clusters,
 }

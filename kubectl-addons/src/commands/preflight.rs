@@ -1,5 +1,7 @@
 //! `preflight --to VERSION`: what would become of the installations with a future release of Kubernetes.
 
+mod page;
+
 use addons_operation::preflight::{self, Preflight};
 use addons_operation::{Records, name_of};
 use addons_versions::kubernetes;
@@ -10,8 +12,9 @@ use common::preflight::lifecycle::{Lifecycle, Release};
 use common::preflight::{Remedy, Used, Verdict};
 use serde::Serialize;
 
-use crate::cli::Format;
+use crate::cli::format::PagedFormat;
 use crate::cli::reading;
+use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output::table::Table;
@@ -136,16 +139,11 @@ fn installed(record: &AddonInstallation) -> String {
 }
 
 fn show(rows: &[Row], to: &ClusterFacts, args: &reading::Preflight) -> Result<()> {
+    let no_headers = args.output.no_headers;
     match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: rows }, args.output)?
-        }
-        Format::Name => output::names(
-            "addoninstallation.kubectl-addons.dev",
-            rows.iter().map(|row| row.name.as_str()),
-        ),
-        Format::Table | Format::Wide if rows.is_empty() => output::note("nothing is installed"),
-        Format::Table | Format::Wide => output::data(&table(rows).listed(args.output)),
+        PagedFormat::Html => output::bytes(page::html(rows, to).as_bytes()),
+        PagedFormat::Markdown => output::data(&page::markdown(rows, to)),
+        PagedFormat::Plain(format) => print(rows, Listing { format, no_headers })?,
     }
     let newest = Lifecycle::default().newest();
     let release = to.kubernetes.as_ref().map(Release::from);
@@ -153,6 +151,21 @@ fn show(rows: &[Row], to: &ClusterFacts, args: &reading::Preflight) -> Result<()
         output::note(&format!(
             "what Kubernetes {release} deprecates and removes is not known to this release, which knows {newest}"
         ));
+    }
+    Ok(())
+}
+
+fn print(rows: &[Row], listing: Listing) -> Result<()> {
+    match listing.format {
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: rows }, listing)?
+        }
+        Format::Name => output::names(
+            "addoninstallation.kubectl-addons.dev",
+            rows.iter().map(|row| row.name.as_str()),
+        ),
+        Format::Table | Format::Wide if rows.is_empty() => output::note("nothing is installed"),
+        Format::Table | Format::Wide => output::data(&table(rows).listed(listing)),
     }
     Ok(())
 }

@@ -1,0 +1,157 @@
+//! The report as a page: to attach it to a change, or to paste it into an issue.
+
+use common::catalogue::select::ClusterFacts;
+use common::preflight::Verdict;
+
+use super::Row;
+use crate::output::html::{self, Page, Tone};
+use crate::output::plain;
+use crate::words::preflight as words;
+
+const HEADER: [&str; 5] = ["Verdict", "Name", "Version", "Why", "What to do"];
+
+/// One HTML page.
+pub(super) fn html(rows: &[Row], to: &ClusterFacts) -> String {
+    let mut page = Page::new(&title(to));
+    page.text(&summary(rows));
+    let table = rows.iter().map(|row| html::Row {
+        tone: match row.verdict {
+            Verdict::Fits => Tone::Good,
+            Verdict::Unknown => Tone::New,
+            Verdict::DoesNotFit => Tone::Bad,
+        },
+        cells: cells(row).into(),
+    });
+    page.table(&HEADER, &table.collect::<Vec<_>>());
+    page.finish()
+}
+
+/// A table in Markdown, as GitHub and GitLab read it.
+pub(super) fn markdown(rows: &[Row], to: &ClusterFacts) -> String {
+    let mut text = format!("## {}\n\n{}\n", title(to), summary(rows));
+    if rows.is_empty() {
+        return text;
+    }
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    text.push('\n');
+    text.push_str(&line(&HEADER.map(str::to_owned)));
+    text.push_str(&line(&HEADER.map(|_| "---".to_owned())));
+    for row in rows {
+        text.push_str(&line(&cells(row).map(|cell| escaped(&cell))));
+    }
+    text
+}
+
+fn title(to: &ClusterFacts) -> String {
+    let version = to.kubernetes.as_ref().map(ToString::to_string);
+    format!("Preflight for Kubernetes {}", version.unwrap_or_default())
+}
+
+/// `3 installations: 1 fits, 1 unknown, 1 does not fit`.
+fn summary(rows: &[Row]) -> String {
+    let installations = match rows.len() {
+        0 => return "Nothing is installed.".to_owned(),
+        1 => "1 installation".to_owned(),
+        count => format!("{count} installations"),
+    };
+    let counts = [Verdict::Fits, Verdict::Unknown, Verdict::DoesNotFit].map(|verdict| {
+        let count = rows.iter().filter(|row| row.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {}", words::verdict(verdict)))
+    });
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    format!("{installations}: {}", counts.join(", "))
+}
+
+fn cells(row: &Row) -> [String; 5] {
+    let name = match &row.cluster {
+        Some(cluster) => format!("{cluster}: {}", row.name),
+        None => row.name.clone(),
+    };
+    [
+        words::verdict(row.verdict).to_owned(),
+        name,
+        row.version.clone(),
+        row.reasons.join("; "),
+        row.fix.clone().unwrap_or_default(),
+    ]
+}
+
+/// Text as Markdown shows it in a cell.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '\n' | '\t' => shown.push(' '),
+            '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '~' | '#' => {
+                shown.push('\\');
+                shown.push(c);
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use addons_versions::kubernetes;
+
+    use super::*;
+
+    fn row(verdict: Verdict, reasons: &[&str], fix: Option<&str>) -> Row {
+        Row {
+            cluster: None,
+            namespace: "kubectl-addons".to_owned(),
+            name: "web".to_owned(),
+            addon: "web".to_owned(),
+            version: "1.0.0".to_owned(),
+            verdict,
+            reasons: reasons.iter().map(|&reason| reason.to_owned()).collect(),
+            remedy: None,
+            apis: Vec::new(),
+            writers: Vec::new(),
+            fix: fix.map(str::to_owned),
+        }
+    }
+
+    fn to() -> ClusterFacts {
+        ClusterFacts {
+            kubernetes: kubernetes::parse("1.37").ok(),
+            kkp: None,
+        }
+    }
+
+    #[test]
+    fn a_table_in_markdown() {
+        let mut elsewhere = row(Verdict::Fits, &[], None);
+        elsewhere.cluster = Some("east".to_owned());
+        let reasons = ["k8sVersion <1.37.0 does not match 1.37.0", "a|b\n`c`"];
+        let fix = Some("before the cluster's upgrade: kubectl addons upgrade web@1.1.0");
+        let rows = [elsewhere, row(Verdict::DoesNotFit, &reasons, fix)];
+        let expected = "## Preflight for Kubernetes 1.37.0
+
+2 installations: 1 fits, 1 does not fit
+
+| Verdict | Name | Version | Why | What to do |
+| --- | --- | --- | --- | --- |
+| fits | east: web | 1.0.0 |  |  |
+| does not fit | web | 1.0.0 | k8sVersion \\<1.37.0 does not match 1.37.0; a\\|b \\`c\\` | before the cluster's upgrade: kubectl addons upgrade web@1.1.0 |
+";
+        assert_eq!(markdown(&rows, &to()), expected);
+        let nothing = "## Preflight for Kubernetes 1.37.0\n\nNothing is installed.\n";
+        assert_eq!(markdown(&[], &to()), nothing);
+    }
+
+    #[test]
+    fn a_page_says_the_same() {
+        let rows = [row(Verdict::Unknown, &["<b>"], Some("after it"))];
+        let page = html(&rows, &to());
+        for part in [
+            "<h1>Preflight for Kubernetes 1.37.0</h1>",
+            "<p>1 installation: 1 unknown</p>",
+            "<tr class=\"new\"><td>unknown</td><td>web</td><td>1.0.0</td><td>&lt;b&gt;</td><td>after it</td></tr>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+}
