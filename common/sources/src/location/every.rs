@@ -206,7 +206,7 @@ kind: Deployment
         let at: Vec<_> = part.problems.iter().map(|it| part.at(&it.field)).collect();
         assert_eq!(at, [(8, 20), (8, 8)], "{:?}", part.problems);
         let lines: Vec<usize> = found.mistakes.iter().map(|it| it.line).collect();
-        assert_eq!(lines, [11, 12], "{:?}", found.mistakes);
+        assert_eq!(lines, [10, 12], "{:?}", found.mistakes);
     }
 
     #[test]
