@@ -224,11 +224,11 @@ mod tests {
         assert_eq!(
             texts(&read),
             [
-                "spec.addons[0].versions[0].version: must be a string, not a number: put it in quotes",
+                "spec.addons[0].versions[0].version: must be a string, not an integer: put it in quotes",
                 "spec.addons[0].versions[1].constraint: unknown field; did you mean constraints?",
                 "spec.addons[0].versions[2].source: is required",
                 "spec.addons[1].name: must match the pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$, unlike \"Shop!\"",
-                "spec.addons[2]: must be an object, not a number",
+                "spec.addons[2]: must be an object, not an integer",
             ]
         );
         assert_eq!(

@@ -288,7 +288,7 @@ mod tests {
         ]);
         let found = invalid_templates(&package.unwrap(), "templates/");
         let places: Vec<String> = found.iter().map(|(place, _)| place.to_string()).collect();
-        assert_eq!(places, ["templates/a.yaml:2:9", "templates/c.yaml:1:4"]);
+        assert_eq!(places, ["templates/a.yaml:2:10", "templates/c.yaml:1:4"]);
         let one = Package::file("x", b"\n{{ end }}".to_vec());
         let found = invalid_templates(&one, "x.yaml");
         assert_eq!(found[0].0.to_string(), "x.yaml:2:4");
