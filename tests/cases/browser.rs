@@ -5,7 +5,7 @@ use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 
-/// What somebody may write into a catalogue.
+/// What the author of a catalogue may write into it.
 const EVIL: &str =
     "<script>document.body.append('SCRIPT '+'RAN')</script><img src=http://127.0.0.1:9/x.png>";
 const RAN: &str = "SCRIPT RAN";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addons_engine::{OwnedOutside, PlanBack, WayBack};
+use addons_engine::{PlanBack, WayBack};
 use common::catalogue::Entry;
 use common::history::{self, StoredRevision};
 use common::plan::Verb;
@@ -152,7 +152,7 @@ async fn way_back(
 fn choices(of_upgrade: &Choices) -> Choices {
     Choices {
         allow_downgrade: true,
-        allow_prune: PruneLimit::new(100).unwrap_or_default(),
+        allow_prune: PruneLimit::ALL,
         allow_breakage: of_upgrade.allow_breakage,
         migrate_stored_versions: of_upgrade.migrate_stored_versions,
         force: of_upgrade.force,
@@ -168,12 +168,11 @@ async fn handed_over(
     run: &Run,
     interruption: &Interruption,
 ) -> Result<WayBack, OperationError> {
-    let helm = ReleaseWork::of(ctx, planned, run, interruption).await?;
     Ok(WayBack {
         wanted: planned.record.clone(),
         plan: planned.plan.clone(),
         graph: graph.clone(),
         entry: planned.entry.clone(),
-        outside: helm.map(|work| -> OwnedOutside { Box::new(move || work.clone().run()) }),
+        outside: ReleaseWork::of(ctx, planned, run, interruption).await?,
     })
 }

@@ -84,8 +84,7 @@ pub async fn execute(
     };
     let mut helm: Vec<Option<OwnedOutside>> = Vec::new();
     for planned in &plan.installations {
-        let work = ReleaseWork::of(ctx, planned, run, interruption).await?;
-        helm.push(work.map(|work| -> OwnedOutside { Box::new(move || work.clone().run()) }));
+        helm.push(ReleaseWork::of(ctx, planned, run, interruption).await?);
     }
     let plans = plan.installations.iter().map(|planned| &planned.plan);
     let journals: Vec<Journal> = plans.map(Journal::of).collect();

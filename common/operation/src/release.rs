@@ -2,7 +2,7 @@
 //! of the record.
 
 use addons_engine::release::{ReleaseOwner, owner};
-use addons_engine::{Cause, OutsideFailure};
+use addons_engine::{Cause, OutsideFailure, OwnedOutside};
 use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
 use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
@@ -35,13 +35,13 @@ pub(crate) struct ReleaseWork {
 }
 
 impl ReleaseWork {
-    /// The work of helm for a plan; `None` where helm is not involved.
+    /// The work of helm for a plan, in the form that the engine takes; `None` where helm is not involved.
     pub(crate) async fn of(
         ctx: &Context,
         planned: &Planned,
         run: &Run,
         interruption: &Interruption,
-    ) -> Result<Option<Self>, OperationError> {
+    ) -> Result<Option<OwnedOutside>, OperationError> {
         let Some(release) = &planned.plan.helm_release else {
             return Ok(None);
         };
@@ -52,7 +52,7 @@ impl ReleaseWork {
         let installation = &planned.plan.installation;
         // Time went by since the plan was made: the user read it.
         check_owner(ctx, installation, release).await?;
-        Ok(Some(Self {
+        let work = Self {
             events: ctx.events(),
             helm: ctx.helm().await?.clone(),
             config: config(ctx).await?.clone(),
@@ -62,11 +62,12 @@ impl ReleaseWork {
             run: run.clone(),
             conflicts: planned.plan.wanted.spec.conflicts,
             interruption: interruption.clone(),
-        }))
+        };
+        Ok(Some(Box::new(move || work.clone().run())))
     }
 
     /// Runs helm; returns helm's message where it fails.
-    pub(crate) fn run(self) -> BoxFuture<'static, Result<(), OutsideFailure>> {
+    fn run(self) -> BoxFuture<'static, Result<(), OutsideFailure>> {
         Box::pin(async move {
             let _runs = self.interruption.helm_runs().await;
             let done = self.done().await;

@@ -78,7 +78,7 @@ fn items_without_a_name() {
     );
 }
 
-/// The server says by which keys a list is merged, in what it records of managers: of kinds that nobody else knows as well.
+/// The server says by which keys a list is merged, in what it records of managers: also of kinds that no client knows.
 #[test]
 fn items_as_the_server_merges_them() {
     let ours = json!([{"manager": "ours", "fieldsV1": {"f:spec": {
