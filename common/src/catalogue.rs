@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::replaces::Recorded;
 use crate::api::catalogue::{
-    AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, Support,
+    AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, SignaturePolicy, Support,
 };
 use crate::api::names::LABEL_DERIVED_FROM;
 use crate::manifest::digest::{self, HashError};
@@ -80,6 +80,9 @@ pub struct Entry {
     /// The private registry of its catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
+    /// Whose signatures its catalogue asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Arc<SignaturePolicy>>,
     /// `spec.addons[3].versions[1]`.
     pub place: String,
 }
@@ -176,8 +179,10 @@ impl Catalogue {
             Origin::Index { location } => Some(location.clone()),
             Origin::Catalogue { .. } | Origin::Directory { .. } => None,
         });
+        let signature = spec.signature.clone().map(Arc::new);
         let entries = spec.addons.iter().enumerate().flat_map(|(i, addon)| {
             let (origin, base_url, registry) = (&origin, &base_url, &spec.registry);
+            let signature = &signature;
             addon
                 .versions
                 .iter()
@@ -193,6 +198,10 @@ impl Catalogue {
                     registry: match &version.merged_from {
                         Some(merged) => merged.registry.clone(),
                         None => registry.clone(),
+                    },
+                    signature: match &version.merged_from {
+                        Some(merged) => merged.signature.clone().map(Arc::new),
+                        None => signature.clone(),
                     },
                     place: format!("spec.addons[{i}].versions[{j}]"),
                 })

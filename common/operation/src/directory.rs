@@ -235,6 +235,7 @@ impl Resolver<'_> {
             }),
             base_url: None,
             registry: None,
+            signature: None,
             place: String::new(),
         };
         let mut resolved = Resolved::new(name, existing, entry, Rules::Channels);

@@ -196,6 +196,7 @@ async fn hash(
         }),
         base_url: None,
         registry: None,
+        signature: None,
         place: String::new(),
     };
     let package = fetch::package(ctx, &render::uninstalled(ctx, &entry)).await;

@@ -13,7 +13,7 @@ use crate::api::names;
 use crate::plan::schema::mistakes;
 
 /// Fields of the specification beside the add-ons.
-const FIELDS: [&str; 4] = ["class", "from", "baseURL", "registry"];
+const FIELDS: [&str; 5] = ["class", "from", "baseURL", "registry", "signature"];
 
 /// A document as far as it could be read.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 //! A kops index is read into the same shape (`catalogue::channel`), so that everything behind it knows one model.
 
 mod from;
+mod signature;
 mod source;
 mod template;
 
@@ -18,6 +19,7 @@ use super::conditions::Condition;
 
 pub(crate) use from::at_digest;
 pub use from::{CatalogueFrom, MergedFrom};
+pub use signature::{Keyless, SignaturePolicy};
 pub use source::{
     Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
     SourceKind, UrlSource,
@@ -71,6 +73,9 @@ pub struct AddonCatalogueSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub registry: Option<String>,
+    /// Whose signatures the sources must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<SignaturePolicy>,
     /// The add-ons, each name once.
     #[serde(default)]
     #[schemars(length(max = 1000))]

@@ -5,9 +5,13 @@
 pub mod format;
 mod former;
 mod inventory;
+mod signature;
+mod values_from;
 
 pub use former::{FormerObject, FormerRecord, FormerTool};
 pub use inventory::{InventoryGroup, InventoryObject, ObjectState};
+pub use signature::Signature;
+pub use values_from::{SecretKeyRef, ValuesFrom};
 
 use std::collections::BTreeMap;
 
@@ -145,27 +149,6 @@ pub struct AddonRef {
     pub directory: Option<String>,
 }
 
-/// A source of values.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ValuesFrom {
-    /// A key of a Secret in the installation's namespace; its text is YAML.
-    pub secret_key_ref: SecretKeyRef,
-}
-
-/// A key of a Secret.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SecretKeyRef {
-    /// Name of the Secret.
-    pub name: String,
-    /// Key in its data.
-    pub key: String,
-    /// Whether it may be missing.
-    #[serde(default)]
-    pub optional: bool,
-}
-
 /// What happens to edits of live objects between versions (semantics 12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Reconcile {
@@ -299,6 +282,9 @@ pub struct Installed {
     /// Resolved commit or image digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
+    /// What vouched for the content, where the catalogue says whose signatures count (semantics 11).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
     /// Whether it was taken over from another tool and nothing of it was applied yet: the next upgrade is due (semantics 12).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,

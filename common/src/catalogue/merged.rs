@@ -83,6 +83,7 @@ pub fn merge(
                 version.merged_from = Some(MergedFrom {
                     catalogue: name(source),
                     registry: source.spec.registry.clone(),
+                    signature: source.spec.signature.clone(),
                 });
                 merged.versions.push(version);
             }

@@ -39,6 +39,7 @@ pub fn refer(
         class: content.class,
         base_url: content.base_url.clone(),
         registry: content.registry.clone(),
+        signature: content.signature.clone(),
     }
 }
 

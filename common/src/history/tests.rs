@@ -22,6 +22,7 @@ fn entry(version: &str, source: Value) -> Entry {
         }),
         base_url: None,
         registry: None,
+        signature: None,
         place: "spec.addons[0].versions[0]".to_owned(),
     }
 }

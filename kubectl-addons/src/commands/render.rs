@@ -128,6 +128,7 @@ fn of_folder(args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
         }),
         base_url: None,
         registry: None,
+        signature: None,
         place: String::new(),
     };
     let verified = Verified {

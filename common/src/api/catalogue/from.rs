@@ -4,6 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::signature::SignaturePolicy;
 use super::source::{DockerSource, GitRef, GitSource, Source, UrlSource};
 
 /// Where the add-ons of a catalogue are written: one file with an AddonCatalogue or a kops index. Exactly one of git, docker and url.
@@ -42,6 +43,9 @@ pub struct MergedFrom {
     /// The private registry of that catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
+    /// Whose signatures that catalogue asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<SignaturePolicy>,
 }
 
 impl CatalogueFrom {

@@ -1,0 +1,55 @@
+//! What vouched for the content of an installation.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What vouched for the content, where the catalogue says whose signatures count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Signature {
+    /// What was signed: `sha256:…` of the manifest in the registry, or of the content that is pinned.
+    #[schemars(length(max = 128))]
+    pub digest: String,
+    /// How it was verified: `key`, `keyless` or `manifestHash`.
+    #[schemars(length(max = 64))]
+    pub method: String,
+    /// Who signed: `sha256:…` of the public key, or the identity in the certificate; empty for a hash.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 2048))]
+    pub signer: String,
+    /// The OIDC issuer of the identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048))]
+    pub issuer: Option<String>,
+}
+
+impl Signature {
+    /// [`Signature::method`] of a signature by a key.
+    pub const KEY: &str = "key";
+    /// [`Signature::method`] of a signature by an identity.
+    pub const KEYLESS: &str = "keyless";
+    /// [`Signature::method`] of content that its catalogue pins.
+    pub const HASH: &str = "manifestHash";
+
+    /// Content that the catalogue itself pins. `hash`: its sha256, in hex.
+    #[must_use]
+    pub fn of_hash(hash: &str) -> Self {
+        Self {
+            digest: format!("sha256:{}", hash.to_ascii_lowercase()),
+            method: Self::HASH.to_owned(),
+            signer: String::new(),
+            issuer: None,
+        }
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.method.as_str(), &self.issuer) {
+            (Self::KEY, _) => write!(f, "key {}", self.signer),
+            (_, Some(issuer)) => write!(f, "{} ({issuer})", self.signer),
+            (method, None) => f.write_str(method),
+        }
+    }
+}
