@@ -16,6 +16,7 @@ pub mod schema;
 pub mod set;
 pub mod sync;
 pub mod values;
+pub mod verify;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -103,6 +104,8 @@ pub enum Command {
     Apply(plan::Apply),
     /// Print the manifests of an add-on or of a folder, rendered
     Render(render::Render),
+    /// Tell whether add-ons, images and charts are signed, and by whom
+    Verify(verify::Verify),
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
     Channel(channel::Channel),

@@ -28,6 +28,7 @@ pub mod sync;
 pub mod uninstall;
 pub mod upgrade;
 pub mod values;
+pub mod verify;
 pub mod version;
 
 use anyhow::{Context as _, Result};
@@ -68,6 +69,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Plan(args) => plan::run(session, args).await,
         Command::Apply(args) => apply::run(session, args).await,
         Command::Render(args) => render::run(session, args).await,
+        Command::Verify(args) => verify::run(session, args).await,
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
         Command::Channel(Channel::List(args)) => channel::list(session, args).await,
         Command::Core(verb) => core::run(session, verb).await,

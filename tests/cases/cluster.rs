@@ -40,6 +40,7 @@ mod rotation;
 mod rules;
 mod safety;
 mod scale;
+mod signatures;
 mod soak;
 mod trust;
 mod upgrades;

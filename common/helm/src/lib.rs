@@ -10,6 +10,7 @@ pub mod dependencies;
 mod kubeconfig;
 pub mod lookup;
 mod process;
+pub mod provenance;
 pub mod release;
 pub mod template;
 mod workspace;

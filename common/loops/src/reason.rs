@@ -75,6 +75,7 @@ fn reason(error: &OperationError) -> Reason {
         OperationError::Hash(_) | OperationError::PartialHash { .. } => {
             Reason::Stalls("HashMismatch")
         }
+        OperationError::Unvouched(_) => Reason::Stalls("NotSigned"),
         OperationError::Refused(_) | OperationError::Engine(EngineError::Denied { .. }) => {
             Reason::Stalls("Denied")
         }

@@ -304,6 +304,7 @@ pub(crate) fn rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Re
             release: None,
             manifest_hash: found.addon.digest.clone(),
             resolved: None,
+            signature: None,
             location: found.addon.path.clone(),
             warnings: found.addon.warnings.clone(),
             is_due: due != Due::No || choices.repair,

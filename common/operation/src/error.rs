@@ -12,8 +12,7 @@ use addons_sources::{SourceError, credentials::CredentialsError, dependency::Dep
 use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
 use common::admission::rules::cluster::no_cluster;
-use common::api::names::InstallationName;
-use common::directory::Problem;
+use common::{api::names::InstallationName, directory::Problem};
 use common::manifest::{digest::HashError, parse::ManifestError};
 use common::plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
 use common::plan::{immutable::RecreationError, migration::MigrationError, pin::OtherCluster};
@@ -21,8 +20,7 @@ use common::plan::{planner::PlanError, recreate::RecreateError, requires::Requir
 use common::plan::{schema::SchemaError, transfer::Obstacle};
 use common::render::chart::release_name::ReleaseNameError;
 use common::render::{image::ImageError, registry::RegistryError, text::TextError};
-use common::target::kkp::KkpError;
-use common::values::ValuesError;
+use common::{target::kkp::KkpError, values::ValuesError};
 
 use crate::adopt::AdoptError;
 use crate::builtin::{BuiltinError, rights::Lacking, webhook::OwnCertificate};
@@ -42,6 +40,7 @@ use crate::required_types::NotServed;
 use crate::requirements::Dependents;
 use crate::rollback::RollbackError;
 use crate::rollout::RolloutFailed;
+use crate::signature::Unvouched;
 use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
 
@@ -365,6 +364,9 @@ pub enum OperationError {
         /// The sha256 of everything.
         whole: String,
     },
+    /// Nothing vouches for the content.
+    #[error(transparent)]
+    Unvouched(Box<Unvouched>),
     /// A version.
     #[error(transparent)]
     Version(#[from] VersionError),

@@ -1,6 +1,9 @@
 //! From resolved installations to the packages of those that are due: with the credentials that an entry names, and verified.
 
+use std::sync::Arc;
+
 use common::api::catalogue::{Auth, Source};
+use common::api::installation::Signature;
 use common::catalogue::Origin;
 use common::catalogue::due::{Due, DueReason};
 use common::catalogue::select::Rules;
@@ -11,6 +14,7 @@ use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
 
+use addons_sources::credentials::Credentials;
 use addons_sources::dependency::Parent;
 use addons_sources::{Access, Reach};
 
@@ -22,6 +26,7 @@ use crate::inputs::Inputs;
 use crate::kops;
 use crate::policies;
 use crate::resolved::Resolved;
+use crate::signature;
 use crate::stage::{Stage, Staged};
 
 /// Add-ons that are fetched and rendered at the same time.
@@ -45,6 +50,8 @@ pub struct Verified {
     pub fetched: addons_sources::Fetched,
     /// The entry's hash, or the sha256 of the content where it has none that can be verified (semantics 11).
     pub manifest_hash: String,
+    /// What vouches for it, where its catalogue says whose signatures count.
+    pub signature: Option<Signature>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -131,6 +138,51 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
         || (choices.adopt && resolved.has_former_records())
 }
 
+/// Where the source of an entry is read, and with what.
+pub(crate) struct Located {
+    /// The source, moved to the private registry where there is one.
+    pub(crate) source: Source,
+    warning: Option<String>,
+    credentials: Option<Arc<Credentials>>,
+    reach: Reach,
+}
+
+impl Located {
+    /// # Errors
+    /// A registry or a source that cannot be read; a Secret that is missing.
+    pub(crate) async fn new(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
+        let mut source = resolved.entry.version.source.clone();
+        let mut warning = None;
+        if let Some(registry) = resolved.registry()? {
+            let moved = registry.rewrite_source(&source)?;
+            source = moved.source;
+            warning = moved.warning;
+        }
+        let credentials = match auth(&source) {
+            Some(auth) => {
+                let namespace = secrets_namespace(ctx, resolved);
+                Some(ctx.credentials(namespace, &auth.secret_ref.name).await?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            source,
+            warning,
+            credentials,
+            reach: reach(ctx, resolved),
+        })
+    }
+
+    /// How it is read.
+    pub(crate) fn access<'a>(&'a self, ctx: &'a Context) -> Access<'a> {
+        Access {
+            reach: self.reach,
+            credentials: self.credentials.as_deref(),
+            ..ctx.access()
+        }
+    }
+}
+
 /// Fetches the source of an entry and verifies its hash. Nothing is applied from an unverified source.
 ///
 /// # Errors
@@ -138,38 +190,24 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
 pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
     let entry = &resolved.entry;
     let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
-    let mut source = entry.version.source.clone();
-    let mut warnings = Vec::new();
-    if let Some(registry) = within(resolved.registry(), name)? {
-        let moved = within(registry.rewrite_source(&source), name)?;
-        source = moved.source;
-        warnings.extend(moved.warning);
-    }
-    let credentials = match auth(&source) {
-        Some(auth) => {
-            let namespace = secrets_namespace(ctx, resolved);
-            let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
-            Some(within(read, name)?)
-        }
-        None => None,
-    };
-    let access = Access {
-        reach: reach(ctx, resolved),
-        credentials: credentials.as_deref(),
-        ..ctx.access()
-    };
+    let located = within(Located::new(ctx, resolved).await, name)?;
+    let (source, access) = (&located.source, located.access(ctx));
+    let mut warnings: Vec<String> = located.warning.iter().cloned().collect();
     let base = entry.base_url.as_deref().unwrap_or_default();
     let work = Work::Fetch {
         addon: entry.addon.clone(),
-        source: addons_sources::title(&source),
+        source: addons_sources::title(source),
     };
     ctx.emit(Event::Began(work.clone()));
-    let fetched = addons_sources::package(&source, base, &entry.place, &access).await;
+    let fetched = addons_sources::package(source, base, &entry.place, &access).await;
     ctx.emit(Event::Ended(work));
     let mut fetched = within(fetched, name)?;
+    let vouched = signature::judge(resolved, source, &fetched, &access).await;
+    let vouched = within(vouched, name)?;
+    warnings.extend(vouched.warning);
     let registry = within(resolved.registry(), name)?;
     let parent = Parent {
-        source: &source,
+        source,
         base,
         registry: registry.as_ref(),
         access,
@@ -179,6 +217,7 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     let made_of = dependencies::fetch(ctx, resolved, &fetched.package, &parent).await;
     let verified = match within(made_of, place)? {
         Some((complete, pinned)) => {
+            within(signature::judge_parts(resolved, &pinned, &complete), place)?;
             let verified = hash_with(resolved, &fetched.package, &complete, &pinned);
             fetched.package = complete;
             verified
@@ -190,6 +229,7 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     Ok(Verified {
         fetched,
         manifest_hash,
+        signature: vouched.signature,
         warnings,
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use addons_sources::{SourceError, archive};
 use common::api::catalogue::{HelmMode, Method};
-use common::api::installation::{HelmRelease, Installed};
+use common::api::installation::{HelmRelease, Installed, Signature};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::Entry;
@@ -44,6 +44,8 @@ pub struct Rendered {
     pub manifest_hash: String,
     /// The commit, image digest or chart version.
     pub resolved: Option<String>,
+    /// See [`Verified::signature`].
+    pub signature: Option<Signature>,
     /// Where the package was read.
     pub location: String,
     /// What the user should know.
@@ -62,6 +64,7 @@ impl Rendered {
         Installed {
             manifest_hash: self.manifest_hash.clone(),
             resolved: self.resolved.clone(),
+            signature: self.signature.clone(),
             helm_release,
             ..resolved.target(&self.inputs)
         }
@@ -111,6 +114,7 @@ async fn one(
     let Verified {
         fetched,
         manifest_hash,
+        signature,
         warnings,
     } = verified;
     let chart = chart::complete(ctx, resolved, &inputs, fetched.package).await;
@@ -120,6 +124,7 @@ async fn one(
         release: Some(within(chart, || resolved.place())?),
         manifest_hash,
         resolved: fetched.resolved,
+        signature,
         location: fetched.location,
         warnings,
         inputs,
@@ -189,6 +194,7 @@ pub async fn objects(
         release: None,
         manifest_hash: verified.manifest_hash,
         resolved: verified.fetched.resolved,
+        signature: verified.signature,
         location,
         warnings,
         is_due: true,

@@ -15,6 +15,7 @@ use crate::origin::catalogue_of;
 use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
+use crate::signature;
 
 /// Why an installation does not go back to an earlier revision.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -147,6 +148,7 @@ impl Resolver<'_> {
         else {
             return Ok(None);
         };
+        let entry = signature::of_today(self.ctx, entry).await?;
         let mut resolved = Resolved::new(name_of(record), Some(record.clone()), entry, rules(back));
         resolved.wanted.spec = record.spec.clone();
         resolved.is_asked_for = true;
@@ -163,7 +165,7 @@ impl Resolver<'_> {
     ) -> Result<Entry, OperationError> {
         let is_core = record.spec.core_addon;
         if let Some(entry) = revision.entry_as_installed().filter(|_| !is_core) {
-            return Ok(entry);
+            return signature::of_today(self.ctx, entry).await;
         }
         let mut then = record.clone();
         then.spec.addon_ref = revision.spec.addon_ref.clone();

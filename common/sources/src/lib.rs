@@ -17,8 +17,10 @@ pub mod image;
 pub mod location;
 mod names;
 pub mod pinned;
+pub mod provenance;
 pub mod registry;
 pub mod scratch;
+pub mod signature;
 mod title;
 pub mod url;
 

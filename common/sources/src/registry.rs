@@ -16,6 +16,7 @@ mod error;
 mod login;
 pub mod manifest;
 mod reference;
+mod referrers;
 
 use std::time::Duration;
 

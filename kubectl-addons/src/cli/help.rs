@@ -76,6 +76,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Install the installations of a file, or give them the spec in it", "kubectl addons apply -f set.yaml"),
     ("The same, and uninstall what the file does not have any more", "kubectl addons apply -f set.yaml --set-name base --prune"),
     ("Print the manifests of an add-on", "kubectl addons render ingress"),
+    ("Tell whether an add-on is signed as its catalogue requires", "kubectl addons verify ingress@1.2.0"),
+    ("Tell whether a chart in a registry is signed by the owner of a key", "kubectl addons verify oci://registry.example/charts/ingress:1.2.0 --key cosign.pub"),
     ("Render a folder of templates without a cluster", "kubectl addons render --dir templates --method go-template --data data.yaml"),
     ("Install or upgrade every add-on of an index", "kubectl addons channel apply index.yaml"),
     ("List what kops has recorded", "kubectl addons channel list"),

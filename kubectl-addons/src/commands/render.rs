@@ -138,6 +138,7 @@ fn of_folder(args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
             location,
             resolved: None,
         },
+        signature: None,
         warnings: Vec::new(),
     };
     Ok((entry, verified))

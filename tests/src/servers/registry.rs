@@ -2,6 +2,7 @@
 //! [`tokens`].
 
 pub mod front;
+pub mod signing;
 pub mod tokens;
 
 use std::fs;
@@ -201,7 +202,11 @@ impl Registry {
         self.push_manifest(repository, tag, &index).await
     }
 
-    async fn push_manifest(&self, repository: &str, tag: &str, value: &Value) -> Result<String> {
+    /// Pushes a manifest; its digest.
+    ///
+    /// # Errors
+    /// Of the registry.
+    pub async fn push_manifest(&self, repository: &str, tag: &str, value: &Value) -> Result<String> {
         let bytes = value.to_string().into_bytes();
         let digest = digest(&bytes);
         let media_type = value["mediaType"].as_str().unwrap_or_default();
@@ -213,7 +218,11 @@ impl Registry {
         Ok(digest)
     }
 
-    async fn push_blob(&self, repository: &str, bytes: &[u8]) -> Result<String> {
+    /// Pushes a blob; its digest.
+    ///
+    /// # Errors
+    /// Of the registry.
+    pub async fn push_blob(&self, repository: &str, bytes: &[u8]) -> Result<String> {
         let url = format!("{}/v2/{repository}/blobs/uploads/", self.url());
         let answer = self.client.post(url).send().await?;
         let status = answer.status();

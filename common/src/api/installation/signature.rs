@@ -49,7 +49,8 @@ impl fmt::Display for Signature {
         match (self.method.as_str(), &self.issuer) {
             (Self::KEY, _) => write!(f, "key {}", self.signer),
             (_, Some(issuer)) => write!(f, "{} ({issuer})", self.signer),
-            (method, None) => f.write_str(method),
+            (method, None) if self.signer.is_empty() => f.write_str(method),
+            (_, None) => f.write_str(&self.signer),
         }
     }
 }

@@ -1,0 +1,92 @@
+//! Provenance files of charts, verified by the real helm: OpenPGP in this program would be larger than all of its cryptography.
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::manifest::digest::sha256;
+use common::render::package::Package;
+
+use super::HelmError;
+use super::binary::Helm;
+use super::process::{Call, run};
+use super::workspace::Workspace;
+
+/// How long it may take.
+const BOUND: Duration = Duration::from_secs(60);
+const OUTPUT: usize = 64 << 10;
+/// The folder of the chart and its provenance file.
+const FOLDER: &str = "signed";
+
+/// Who signed a chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// The name in the keyring.
+    pub signer: String,
+    /// The fingerprint of the key.
+    pub fingerprint: String,
+    /// `sha256:…` of the archive.
+    pub digest: String,
+}
+
+/// Verifies the archive of a chart with its provenance file. `keyring`: the public keys, as `gpg --export` writes them.
+///
+/// # Errors
+/// No key of the ring signed it, or another archive; helm cannot be run.
+pub async fn verify(
+    helm: &Helm,
+    archive: &Package,
+    provenance: &[u8],
+    keyring: &[u8],
+) -> Result<Provenance, HelmError> {
+    let verb = "verify";
+    let file = archive.as_file().ok_or(HelmError::Answer { verb })?;
+    let workspace = Workspace::new()?;
+    // The provenance file names the archive by its name.
+    let name = Path::new(&file.path).file_name().unwrap_or_default();
+    let chart = Path::new(FOLDER).join(name);
+    let path = workspace.write(&chart, &file.bytes)?;
+    let mut beside = chart.into_os_string();
+    beside.push(".prov");
+    workspace.write(Path::new(&beside), provenance)?;
+    let ring = workspace.write(Path::new("keyring.gpg"), keyring)?;
+    let mut flag = std::ffi::OsString::from("--keyring=");
+    flag.push(ring);
+    let call = Call::new(verb, BOUND, OUTPUT).args(["verify".into(), path.into_os_string(), flag]);
+    let said = run(&helm.program, &workspace, call).await?.text()?;
+    let found = read(&said).ok_or(HelmError::Answer { verb })?;
+    if found.digest != format!("sha256:{}", sha256(&file.bytes)) {
+        return Err(HelmError::Answer { verb });
+    }
+    Ok(found)
+}
+
+fn read(said: &str) -> Option<Provenance> {
+    let of = |key: &str| {
+        let mut lines = said.lines();
+        let line = lines.find_map(|line| line.strip_prefix(key));
+        line.map(|value| value.trim().to_owned())
+    };
+    Some(Provenance {
+        signer: of("Signed by:")?,
+        fingerprint: of("Using Key With Fingerprint:")?,
+        digest: of("Chart Hash Verified:")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_helm_prints_is_read() {
+        let said = "Signed by: Web <web@example.com>\nUsing Key With Fingerprint: AB12\n\
+                    Chart Hash Verified: sha256:c0ffee\n";
+        let expected = Provenance {
+            signer: "Web <web@example.com>".to_owned(),
+            fingerprint: "AB12".to_owned(),
+            digest: "sha256:c0ffee".to_owned(),
+        };
+        assert_eq!(read(said), Some(expected));
+        assert_eq!(read("Signed by: Web"), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Provenance files of charts.
+
+use addons_helm::provenance::{self, Provenance};
+use addons_helm::{BinaryError, HelmError};
+use addons_sources::provenance::{self as file, ProvenanceError};
+use common::catalogue::Entry;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::fetch::{self, Located};
+use crate::render;
+
+/// Why a chart is not verified.
+#[derive(Debug, thiserror::Error)]
+pub enum UnprovenError {
+    /// The chart cannot be read.
+    #[error(transparent)]
+    Operation(Box<OperationError>),
+    /// It has no provenance file.
+    #[error(transparent)]
+    File(#[from] ProvenanceError),
+    /// No helm to verify it.
+    #[error(transparent)]
+    Binary(#[from] BinaryError),
+    /// No key of the ring signed it, or it is the file of another archive.
+    #[error(transparent)]
+    Helm(#[from] HelmError),
+}
+
+impl From<OperationError> for UnprovenError {
+    fn from(error: OperationError) -> Self {
+        Self::Operation(Box::new(error))
+    }
+}
+
+/// Fetches a chart and verifies it with its provenance file. `keyring`: public keys, as `gpg --export` writes them. What the catalogue says
+/// of signatures is left aside.
+///
+/// # Errors
+/// [`UnprovenError`].
+pub async fn verify(
+    ctx: &Context,
+    entry: &Entry,
+    keyring: &[u8],
+) -> Result<Provenance, UnprovenError> {
+    let mut resolved = render::uninstalled(ctx, entry);
+    resolved.entry.signature = None;
+    let fetched = fetch::package(ctx, &resolved).await?.fetched;
+    let located = Located::new(ctx, &resolved).await?;
+    let provenance = file::fetch(&located.source, &fetched, &located.access(ctx)).await?;
+    let helm = ctx.helm().await?;
+    Ok(provenance::verify(helm, &fetched.package, &provenance, keyring).await?)
+}

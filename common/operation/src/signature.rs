@@ -1,0 +1,293 @@
+//! Whether what was fetched is signed as its catalogue requires (semantics 11). It is judged by what the source holds, before anything is
+//! made of it, so install, upgrade and the loop refuse the same.
+
+use addons_sources::signature::{SignatureError, Signer, SignerError, Subject};
+use addons_sources::{Access, Fetched, SourceError, image::ImageError, signature};
+use common::api::catalogue::{AddonCatalogue, SignaturePolicy, Source, SourceKind};
+use common::api::installation::Signature;
+use common::catalogue::{Entry, Origin};
+use common::manifest::digest::Algorithm;
+use common::render::chart::lock::Pinned;
+use common::render::package::Package;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::fetch::{self, Verified};
+use crate::render;
+use crate::resolved::Resolved;
+
+/// A catalogue requires signatures, and nothing vouches for the content.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}; {origin} requires signatures (spec.signature): {}", why.way_out())]
+pub struct Unvouched {
+    /// The catalogue.
+    pub origin: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why nothing vouches for content.
+#[derive(Debug, thiserror::Error)]
+pub enum Why {
+    /// Not signed, or not by whom it was to be.
+    #[error(transparent)]
+    Signature(SignatureError),
+    /// The policy itself.
+    #[error("spec.signature: {0}")]
+    Policy(SignerError),
+    /// A source without signatures, and without a hash instead.
+    #[error("{field} cannot be signed, and its version has no sha256 in manifestHash")]
+    Unsignable {
+        /// `source.git`, …
+        field: &'static str,
+    },
+    /// A chart that is made of others, which come from elsewhere.
+    #[error(
+        "the charts that its lock file names ({charts}) are fetched from elsewhere, and no sha256 in manifestHash covers them"
+    )]
+    Parts {
+        /// Their names and versions.
+        charts: String,
+        /// The sha256 of everything.
+        whole: String,
+    },
+}
+
+/// Why something in a registry is not verified.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// Not signed, or not by whom it was to be.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// No one's signatures could count.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
+}
+
+impl Why {
+    fn way_out(&self) -> String {
+        match self {
+            Self::Signature(_) => "have this digest signed, or use a version that is".to_owned(),
+            Self::Policy(_) => "correct it".to_owned(),
+            Self::Unsignable { .. } => "set it to that of the content".to_owned(),
+            Self::Parts { whole, .. } => format!("set it to {whole}, or commit charts/"),
+        }
+    }
+}
+
+/// What vouches for content.
+#[derive(Debug, Default)]
+pub(crate) struct Vouched {
+    /// What is recorded.
+    pub(crate) signature: Option<Signature>,
+    /// What is wrong, where signatures are not required.
+    pub(crate) warning: Option<String>,
+}
+
+/// Judges what was fetched from `source`, which is where the entry was moved to by a private registry: a digest is the same everywhere.
+///
+/// # Errors
+/// [`Unvouched`] where signatures are required; a registry that cannot be asked.
+pub(crate) async fn judge(
+    resolved: &Resolved,
+    source: &Source,
+    fetched: &Fetched,
+    access: &Access<'_>,
+) -> Result<Vouched, OperationError> {
+    let Some(policy) = &resolved.entry.signature else {
+        return Ok(Vouched::default());
+    };
+    let why = match vouch(&resolved.entry, policy, source, fetched, access).await {
+        Ok(signature) => {
+            return Ok(Vouched {
+                signature: Some(signature),
+                warning: None,
+            });
+        }
+        Err(why) => why,
+    };
+    if !policy.required {
+        return Ok(Vouched {
+            signature: None,
+            warning: Some(why.to_string()),
+        });
+    }
+    Err(match why {
+        Why::Signature(SignatureError::Registry(error)) => {
+            SourceError::Image(ImageError::Registry(error)).into()
+        }
+        why => unvouched(&resolved.entry, why),
+    })
+}
+
+/// Judges the charts that a chart is made of: they are fetched from where its lock file says, so that only a hash of everything vouches for
+/// them.
+///
+/// # Errors
+/// [`Unvouched`].
+pub(crate) fn judge_parts(
+    resolved: &Resolved,
+    parts: &[Pinned],
+    complete: &Package,
+) -> Result<(), OperationError> {
+    let entry = &resolved.entry;
+    let is_required = (entry.signature.as_ref()).is_some_and(|policy| policy.required);
+    if !is_required || pinned(entry).is_some() {
+        return Ok(());
+    }
+    let charts = parts.iter();
+    let charts = charts.map(|chart| format!("{} {}", chart.name, chart.version));
+    let why = Why::Parts {
+        charts: charts.collect::<Vec<_>>().join(", "),
+        whole: complete.digest(),
+    };
+    Err(unvouched(entry, why))
+}
+
+/// Fetches an entry and verifies it as `policy` says, or its catalogue.
+///
+/// # Errors
+/// Those of [`fetch::package`].
+pub async fn verify(
+    ctx: &Context,
+    entry: &Entry,
+    policy: Option<&SignaturePolicy>,
+) -> Result<Verified, OperationError> {
+    let mut resolved = render::uninstalled(ctx, entry);
+    if let Some(policy) = policy {
+        resolved.entry.signature = Some(policy.clone().into());
+    }
+    fetch::package(ctx, &resolved).await
+}
+
+/// Verifies what lies in a registry: `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
+///
+/// # Errors
+/// [`ReferenceError`].
+pub async fn verify_reference(
+    ctx: &Context,
+    reference: &str,
+    plain_http: bool,
+    policy: &SignaturePolicy,
+) -> Result<Signature, ReferenceError> {
+    let subject = Subject::of_reference(reference, plain_http).map_err(SignatureError::from)?;
+    let signer = Signer::new(policy)?;
+    Ok(signature::verify(&subject, &signer, &ctx.access()).await?)
+}
+
+/// The policy for an entry that was kept with a revision is that of its catalogue today: what is required since then counts, too.
+///
+/// # Errors
+/// The catalogues cannot be read.
+pub(crate) async fn of_today(ctx: &Context, mut entry: Entry) -> Result<Entry, OperationError> {
+    let Origin::Catalogue { name, .. } = &*entry.origin else {
+        return Ok(entry);
+    };
+    let catalogues = ctx.readable_catalogues().await?.unwrap_or_default();
+    let is_its_own = |object: &&AddonCatalogue| object.metadata.name.as_ref() == Some(name);
+    let Some(object) = catalogues.iter().find(is_its_own) else {
+        return Ok(entry);
+    };
+    let Some(merged) = &entry.version.merged_from else {
+        entry.signature = object.spec.signature.clone().map(Into::into);
+        return Ok(entry);
+    };
+    let mut versions = object.spec.addons.iter().flat_map(|addon| &addon.versions);
+    let today = versions.find_map(|version| {
+        let today = version.merged_from.as_ref()?;
+        (today.catalogue == merged.catalogue).then_some(today)
+    });
+    if let Some(today) = today {
+        entry.signature = today.signature.clone().map(Into::into);
+    }
+    Ok(entry)
+}
+
+async fn vouch(
+    entry: &Entry,
+    policy: &SignaturePolicy,
+    source: &Source,
+    fetched: &Fetched,
+    access: &Access<'_>,
+) -> Result<Signature, Why> {
+    let subject = Subject::of_source(source, fetched.resolved.as_deref());
+    let subject = subject.map_err(|error| Why::Signature(error.into()))?;
+    let Some(subject) = subject else {
+        let field = field(source);
+        let hash = pinned(entry).ok_or(Why::Unsignable { field })?;
+        return Ok(Signature::of_hash(hash));
+    };
+    let signer = Signer::new(policy).map_err(Why::Policy)?;
+    let verified = signature::verify(&subject, &signer, access).await;
+    verified.map_err(Why::Signature)
+}
+
+/// The hash of an entry, where it is a sha256. Whether the content has it is judged where every hash is.
+fn pinned(entry: &Entry) -> Option<&str> {
+    let hash = entry.verifiable_hash()?;
+    (Algorithm::of(hash) == Some(Algorithm::Sha256)).then_some(hash)
+}
+
+fn field(source: &Source) -> &'static str {
+    match source.kind() {
+        Ok(SourceKind::Git(_)) => "source.git",
+        Ok(SourceKind::Docker(_)) => "source.docker",
+        Ok(SourceKind::Helm(_)) => "source.helm with an http(s) repository",
+        Ok(SourceKind::Url(_)) => "source.url",
+        Ok(SourceKind::Inline(_)) => "source.inline",
+        Err(_) => "source",
+    }
+}
+
+fn unvouched(entry: &Entry, why: Why) -> OperationError {
+    let origin = entry.origin.to_string();
+    OperationError::Unvouched(Box::new(Unvouched { origin, why }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
+    use common::catalogue::Catalogue;
+
+    use super::*;
+
+    fn entry(hash: Option<String>) -> Entry {
+        let version = AddonVersion {
+            version: "1.0.0".to_owned(),
+            manifest_hash: hash,
+            ..AddonVersion::default()
+        };
+        let spec = AddonCatalogueSpec {
+            signature: Some(SignaturePolicy {
+                required: true,
+                ..SignaturePolicy::default()
+            }),
+            addons: vec![Addon {
+                name: "web".to_owned(),
+                versions: vec![version],
+                ..Addon::default()
+            }],
+            ..AddonCatalogueSpec::default()
+        };
+        let location = "index.yaml".to_owned();
+        let mut catalogue = Catalogue::of_spec(&spec, Origin::Index { location });
+        catalogue.entries.remove(0)
+    }
+
+    #[test]
+    fn only_a_sha256_stands_for_a_signature() {
+        for (digits, expected) in [(32, false), (40, false), (64, true)] {
+            let entry = entry(Some("a".repeat(digits)));
+            assert_eq!(pinned(&entry).is_some(), expected, "{digits}");
+        }
+        assert_eq!(pinned(&entry(None)), None);
+    }
+
+    #[test]
+    fn an_entry_has_the_policy_of_its_catalogue() {
+        let policy = entry(None).signature.map(Arc::unwrap_or_clone);
+        assert!(policy.is_some_and(|policy| policy.required));
+    }
+}

@@ -1,0 +1,51 @@
+//! Flags of `verify`. Field docs are the help texts.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+use super::Listing;
+use super::operation::Source;
+use super::reading::Fit;
+use crate::completion;
+
+/// Flags of `verify`.
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// Add-ons of catalogues, or what lies in a registry
+    #[arg(required = true, value_name = "NAME[@VERSION]|oci://REF", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub signer: Signer,
+    /// Reach the registry of oci://REF over plain HTTP
+    #[arg(long)]
+    pub plain_http: bool,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub fit: Fit,
+    #[command(flatten)]
+    pub output: Listing,
+}
+
+/// Whose signatures count; default: what the catalogue says.
+#[derive(Args, Debug)]
+pub struct Signer {
+    /// Public key of the signer in PEM format, as cosign.pub has it; default: spec.signature of the catalogue
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with_all = ["certificate_identity", "keyring"])]
+    pub key: Option<PathBuf>,
+    /// Name in the certificate of the signer: an e-mail address, or the URL of a workflow
+    #[arg(long, value_name = "NAME", requires_all = ["certificate_oidc_issuer", "trusted_root"], conflicts_with = "keyring")]
+    pub certificate_identity: Option<String>,
+    /// OIDC issuer in that certificate
+    #[arg(long, value_name = "URL", requires = "certificate_identity")]
+    pub certificate_oidc_issuer: Option<String>,
+    /// Trusted root of the Sigstore instance that issued the certificate (trusted_root.json)
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "certificate_identity")]
+    pub trusted_root: Option<PathBuf>,
+    /// Public keys for the provenance files of charts, as gpg --export writes them; helm verifies them
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub keyring: Option<PathBuf>,
+}

@@ -1,0 +1,286 @@
+//! `verify NAME[@VERSION]…|oci://REF…`: whether sources are signed, and by whom.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use common::api::catalogue::{
+    AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source, Template,
+};
+use common::api::catalogue::Method;
+use common::api::installation::Signature;
+use common::catalogue::select::{ClusterFacts, Request};
+use common::catalogue::{Catalogue, Entry, Origin};
+use serde::Serialize;
+
+use crate::choices;
+use crate::cli::verify::{Signer, Verify};
+use crate::cli::{Format, Listing};
+use crate::exit::Exit;
+use crate::output::{self, Items, table::Table};
+use crate::session::Session;
+use crate::usage::Usage;
+use addons_operation::choose::choose;
+use addons_operation::{OperationError, Target, provenance, signature};
+
+/// How references are told from names.
+const OCI: &str = "oci://";
+
+/// What verified a source.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// As it was asked for.
+    name: String,
+    #[serde(flatten)]
+    signature: Option<Signature>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// Whose signatures count.
+enum Signed {
+    /// Whoever the catalogue says.
+    AsCatalogued,
+    /// A key or an identity.
+    By(SignaturePolicy),
+    /// The owners of OpenPGP keys.
+    Ring(Vec<u8>),
+}
+
+/// Verifies each source. What is not signed, or not by whom it should be, is named: exit 1.
+///
+/// # Errors
+/// The catalogues or the index cannot be read; a name that is unknown or does not fit; a file that cannot be read.
+pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
+    let signed = signed(&args.signer)?;
+    let is_reference = |name: &String| name.starts_with(OCI);
+    let catalogue = match args.names.iter().all(is_reference) {
+        true => None,
+        false => {
+            let offer = choices::offer(&args.source);
+            let catalogue = session.ctx().catalogue(&offer).await?;
+            super::warn_of_unread(&catalogue);
+            let facts = super::facts(session, &catalogue, &args.fit).await?;
+            Some((catalogue, facts))
+        }
+    };
+    let mut rows = Vec::with_capacity(args.names.len());
+    for name in &args.names {
+        let verified = match (name.strip_prefix(OCI), &catalogue) {
+            (Some(reference), _) => of_reference(session, reference, args.plain_http, &signed).await?,
+            (None, Some((catalogue, facts))) => {
+                let entry = entry(session, catalogue, facts, name)?;
+                of_entry(session, &entry, &signed).await?
+            }
+            (None, None) => continue,
+        };
+        rows.push(match verified {
+            Ok(signature) => Row {
+                name: name.clone(),
+                signature: Some(signature),
+                problem: None,
+            },
+            Err(problem) => {
+                output::note(&format!("not verified: {name}: {problem}"));
+                Row {
+                    name: name.clone(),
+                    signature: None,
+                    problem: Some(problem),
+                }
+            }
+        });
+    }
+    print(&rows, args.output)?;
+    Ok(match rows.iter().all(|row| row.signature.is_some()) {
+        true => Exit::Done,
+        false => Exit::Failed,
+    })
+}
+
+fn signed(given: &Signer) -> Result<Signed> {
+    if let Some(file) = &given.keyring {
+        return Ok(Signed::Ring(read("--keyring", file)?));
+    }
+    let mut policy = SignaturePolicy {
+        required: true,
+        ..SignaturePolicy::default()
+    };
+    if let Some(file) = &given.key {
+        policy.key = Some(text("--key", file)?);
+    } else if let (Some(identity), Some(issuer), Some(root)) = (
+        &given.certificate_identity,
+        &given.certificate_oidc_issuer,
+        &given.trusted_root,
+    ) {
+        policy.keyless = Some(Keyless {
+            identity: identity.clone(),
+            issuer: issuer.clone(),
+            trusted_root: text("--trusted-root", root)?,
+        });
+    } else {
+        return Ok(Signed::AsCatalogued);
+    }
+    Ok(Signed::By(policy))
+}
+
+fn read(flag: &str, file: &Path) -> Result<Vec<u8>> {
+    crate::input::read(file).with_context(|| format!("{flag} {}", file.display()))
+}
+
+fn text(flag: &str, file: &Path) -> Result<String> {
+    let bytes = read(flag, file)?;
+    String::from_utf8(bytes).with_context(|| format!("{flag} {}", file.display()))
+}
+
+fn entry(
+    session: &Session,
+    catalogue: &Catalogue,
+    facts: &ClusterFacts,
+    name: &str,
+) -> Result<Entry> {
+    let wish = Target::parse(name);
+    let request = Request {
+        addon: &wish.name,
+        version: wish.version.as_deref(),
+        ..Request::default()
+    };
+    Ok(choose(catalogue, &request, facts, session.rules())?.0)
+}
+
+/// The signature, or why there is none.
+async fn of_entry(
+    session: &Session,
+    entry: &Entry,
+    signed: &Signed,
+) -> Result<Result<Signature, String>> {
+    let policy = match signed {
+        Signed::Ring(keyring) => return Ok(of_chart(session, entry, keyring).await),
+        Signed::By(policy) => policy.clone(),
+        Signed::AsCatalogued => match &entry.signature {
+            Some(policy) => SignaturePolicy {
+                required: true,
+                ..(**policy).clone()
+            },
+            None => {
+                return Err(Usage(format!(
+                    "{} says nothing of signatures; name the signer of {} with --key, --certificate-identity or --keyring",
+                    entry.origin, entry.addon
+                ))
+                .into());
+            }
+        },
+    };
+    let verified = signature::verify(session.ctx(), entry, Some(&policy)).await;
+    Ok(match verified {
+        Ok(verified) => verified.signature.ok_or_else(|| "not signed".to_owned()),
+        Err(error) => Err(match error.root() {
+            OperationError::Unvouched(unvouched) => unvouched.why.to_string(),
+            _ => error.chain(),
+        }),
+    })
+}
+
+async fn of_reference(
+    session: &Session,
+    reference: &str,
+    plain_http: bool,
+    signed: &Signed,
+) -> Result<Result<Signature, String>> {
+    let policy = match signed {
+        Signed::By(policy) => policy,
+        Signed::Ring(keyring) => {
+            let entry = chart(reference, plain_http)?;
+            return Ok(of_chart(session, &entry, keyring).await);
+        }
+        Signed::AsCatalogued => {
+            return Err(Usage(format!(
+                "name the signer of {OCI}{reference} with --key, --certificate-identity or --keyring"
+            ))
+            .into());
+        }
+    };
+    let verified = signature::verify_reference(session.ctx(), reference, plain_http, policy).await;
+    Ok(verified.map_err(|error| format!("{:#}", anyhow::Error::from(error))))
+}
+
+async fn of_chart(session: &Session, entry: &Entry, keyring: &[u8]) -> Result<Signature, String> {
+    let proven = provenance::verify(session.ctx(), entry, keyring).await;
+    let proven = proven.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
+    Ok(Signature {
+        digest: proven.digest,
+        method: "provenance".to_owned(),
+        signer: format!("{} {}", proven.signer, proven.fingerprint),
+        issuer: None,
+    })
+}
+
+/// A chart in a registry as the entry that it could be.
+fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
+    let parts = reference.rsplit_once('/').and_then(|(path, last)| {
+        let (chart, version) = last.split_once(':')?;
+        (!last.contains('@')).then_some((path, chart, version))
+    });
+    let Some((path, chart, version)) = parts else {
+        return Err(Usage(format!(
+            "{OCI}{reference}: --keyring verifies charts by their version: write {OCI}HOST/PATH/CHART:VERSION"
+        ))
+        .into());
+    };
+    let source = Source {
+        helm: Some(HelmSource {
+            url: format!("{OCI}{path}"),
+            chart: chart.to_owned(),
+            version: Some(version.replace('_', "+")),
+            plain_http,
+            ..HelmSource::default()
+        }),
+        ..Source::default()
+    };
+    Ok(Entry {
+        addon: chart.to_owned(),
+        description: None,
+        support: None,
+        class: CatalogueClass::default(),
+        version: AddonVersion {
+            source,
+            template: Template {
+                method: Method::Helm,
+                ..Template::default()
+            },
+            ..AddonVersion::default()
+        },
+        // It was typed, as the files of the user are.
+        origin: Arc::new(Origin::Index {
+            location: "file:///".to_owned(),
+        }),
+        base_url: None,
+        registry: None,
+        signature: None,
+        place: String::new(),
+    })
+}
+
+fn print(rows: &[Row], asked: Listing) -> Result<()> {
+    match asked.format {
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: rows }, asked)?;
+        }
+        Format::Wide | Format::Table => {
+            let mut table = Table::new(&["NAME", "DIGEST", "VERIFIED BY"]);
+            for row in rows {
+                let (digest, by) = match &row.signature {
+                    Some(signature) => (signature.digest.clone(), signature.to_string()),
+                    None => ("-".to_owned(), "-".to_owned()),
+                };
+                table.row(vec![row.name.clone(), digest, by]);
+            }
+            output::data(&table.listed(asked));
+        }
+        Format::Name => {
+            let verified = rows.iter().filter(|row| row.signature.is_some());
+            let lines = verified.map(|row| format!("{}\n", row.name));
+            output::data(&lines.collect::<String>());
+        }
+    }
+    Ok(())
+}
