@@ -25,12 +25,20 @@ macro_rules! refused {
 #[tokio::test]
 async fn only_what_is_signed_is_installed_and_the_record_says_by_whom() -> Result<()> {
     let rig = Rig::new("signed").await?;
-    let (one, two) = (rig.push("1.0.0", "one").await?, rig.push("2.0.0", "two").await?);
+    let (one, two) = (
+        rig.push("1.0.0", "one").await?,
+        rig.push("2.0.0", "two").await?,
+    );
     let policy = json!({"key": rig.cosign.public()});
     let catalogue = rig.add(&policy, &["1.0.0", "2.0.0"]).await?;
     let requires = format!("catalogue {catalogue} requires signatures (spec.signature)");
 
-    refused!(rig, rig.install("1.0.0"), format!("@{one} is not signed"), requires);
+    refused!(
+        rig,
+        rig.install("1.0.0"),
+        format!("@{one} is not signed"),
+        requires
+    );
     ensure!(!rig.stage.has("addoninstallation", "web").await?);
     ensure!(!rig.stage.has("configmap", "web").await?);
 
@@ -38,19 +46,28 @@ async fn only_what_is_signed_is_installed_and_the_record_says_by_whom() -> Resul
     rig.stage.run(&rig.install("1.0.0")).await?.done()?;
     let record = rig.stage.record("web").await?;
     let expected = json!({"digest": one, "method": "key", "signer": rig.cosign.fingerprint()});
-    ensure!(record["status"]["installed"]["signature"] == expected, "{record}");
+    ensure!(
+        record["status"]["installed"]["signature"] == expected,
+        "{record}"
+    );
 
     let upgrade = "upgrade web@2.0.0 --yes".to_owned();
     refused!(rig, upgrade, format!("@{two} is not signed"), requires);
     ensure!(rig.value().await? == "one");
     let now = rig.stage.record("web").await?;
-    ensure!(now["spec"] == record["spec"] && now["status"] == record["status"], "{now}");
+    ensure!(
+        now["spec"] == record["spec"] && now["status"] == record["status"],
+        "{now}"
+    );
 
     rig.cosign.sign_by_tag(&rig.registry, "web", &two).await?;
     rig.stage.run(&upgrade).await?.done()?;
     ensure!(rig.value().await? == "two");
     let record = rig.stage.record("web").await?;
-    ensure!(record["status"]["installed"]["signature"]["digest"] == json!(two), "{record}");
+    ensure!(
+        record["status"]["installed"]["signature"]["digest"] == json!(two),
+        "{record}"
+    );
     Ok(())
 }
 
@@ -69,7 +86,11 @@ async fn a_signature_of_another_key_or_digest_does_not_count() -> Result<()> {
     refused!(rig, rig.install("1.0.0"), key, "the key does not verify it");
 
     refer(&rig.registry, "web", &two, &rig.cosign.bundle(&one)?).await?;
-    refused!(rig, rig.install("2.0.0"), "it is the signature of another digest");
+    refused!(
+        rig,
+        rig.install("2.0.0"),
+        "it is the signature of another digest"
+    );
 
     rig.cosign.sign(&rig.registry, "web", &changed).await?;
     rig.push("3.0.0", "changed").await?;
@@ -97,14 +118,26 @@ async fn verify_tells_who_signed_and_asks_no_one_twice() -> Result<()> {
     let by = format!("key {}", rig.cosign.fingerprint());
     ensure!(table.stdout.contains(&by), "{}", table.stdout);
 
-    let said = rig.stage.run("verify web@1.0.0 web@2.0.0 -o name").await?.ended(1)?;
+    let said = rig
+        .stage
+        .run("verify web@1.0.0 web@2.0.0 -o name")
+        .await?
+        .ended(1)?;
     ensure!(said.stdout == "web@1.0.0\n", "{}", said.stdout);
-    let words = format!("not verified: web@2.0.0: {}/web@{none} is not signed", rig.registry.host);
+    let words = format!(
+        "not verified: web@2.0.0: {}/web@{none} is not signed",
+        rig.registry.host
+    );
     ensure!(said.stderr.contains(&words), "{}", said.stderr);
 
     let file = rig.stage.write("other.pub", &other.public())?;
     let wrong = format!("verify web@1.0.0 --key {}", file.display());
-    refused!(rig, wrong, other.fingerprint(), "the key does not verify it");
+    refused!(
+        rig,
+        wrong,
+        other.fingerprint(),
+        "the key does not verify it"
+    );
 
     let ours = rig.stage.write("cosign.pub", &rig.cosign.public())?;
     let (host, ours) = (&rig.registry.host, ours.display());
@@ -113,8 +146,15 @@ async fn verify_tells_who_signed_and_asks_no_one_twice() -> Result<()> {
         let said = rig.stage.run(&line).await?.done()?;
         ensure!(said.stdout.contains(&one), "{}", said.stdout);
     }
-    let said = rig.stage.run(&format!("verify oci://{host}/web:1.0.0")).await?;
-    ensure!(said.code == 2 && said.stderr.contains("name the signer"), "{}", said.stderr);
+    let said = rig
+        .stage
+        .run(&format!("verify oci://{host}/web:1.0.0"))
+        .await?;
+    ensure!(
+        said.code == 2 && said.stderr.contains("name the signer"),
+        "{}",
+        said.stderr
+    );
     Ok(())
 }
 
@@ -131,7 +171,10 @@ async fn an_image_may_be_signed_by_the_index_that_names_it() -> Result<()> {
     rig.stage.run(&rig.install("1.0.0")).await?.done()?;
     let installed = rig.stage.record("web").await?["status"]["installed"].clone();
     ensure!(installed["resolved"] == json!(image), "{installed}");
-    ensure!(installed["signature"]["digest"] == json!(index), "{installed}");
+    ensure!(
+        installed["signature"]["digest"] == json!(index),
+        "{installed}"
+    );
     Ok(())
 }
 
@@ -148,11 +191,18 @@ async fn the_referrers_api_is_asked_first() -> Result<()> {
     });
     let front = front.await?;
     let key = rig.stage.write("cosign.pub", &rig.cosign.public())?;
-    let line = format!("verify oci://{}/web:1.0.0 --plain-http --key {}", front.host, key.display());
+    let line = format!(
+        "verify oci://{}/web:1.0.0 --plain-http --key {}",
+        front.host,
+        key.display()
+    );
     rig.stage.run(&line).await?.done()?;
     let asked = front.requests();
     let has = |part: &str| asked.iter().any(|one| one.path.contains(part));
-    ensure!(has("/referrers/sha256:") && !has("/manifests/sha256-"), "{asked:?}");
+    ensure!(
+        has("/referrers/sha256:") && !has("/manifests/sha256-"),
+        "{asked:?}"
+    );
     Ok(())
 }
 
@@ -171,11 +221,19 @@ async fn what_cannot_be_signed_must_be_pinned() -> Result<()> {
     let hash = addons_tests::stage::sha256(manifest.trim());
     let versions = [version("1.0.0", None), version("2.0.0", Some(hash.clone()))];
     rig.add_versions(&policy, &versions).await?;
-    refused!(rig, rig.install("1.0.0"), "source.inline cannot be signed", "manifestHash");
+    refused!(
+        rig,
+        rig.install("1.0.0"),
+        "source.inline cannot be signed",
+        "manifestHash"
+    );
     rig.stage.run(&rig.install("2.0.0")).await?.done()?;
     let record = rig.stage.record("web").await?;
     let expected = json!({"digest": format!("sha256:{hash}"), "method": "manifestHash"});
-    ensure!(record["status"]["installed"]["signature"] == expected, "{record}");
+    ensure!(
+        record["status"]["installed"]["signature"] == expected,
+        "{record}"
+    );
     Ok(())
 }
 
@@ -186,9 +244,16 @@ async fn where_signatures_are_not_required_a_warning_says_what_is_not_signed() -
     let policy = json!({"key": rig.cosign.public(), "required": false});
     rig.add(&policy, &["1.0.0"]).await?;
     let said = rig.stage.run(&rig.install("1.0.0")).await?.done()?;
-    ensure!(said.stderr.contains(&format!("@{one} is not signed")), "{}", said.stderr);
+    ensure!(
+        said.stderr.contains(&format!("@{one} is not signed")),
+        "{}",
+        said.stderr
+    );
     let record = rig.stage.record("web").await?;
-    ensure!(record["status"]["installed"]["signature"].is_null(), "{record}");
+    ensure!(
+        record["status"]["installed"]["signature"].is_null(),
+        "{record}"
+    );
     Ok(())
 }
 
@@ -201,8 +266,13 @@ async fn a_rollback_is_judged_by_the_policy_of_today() -> Result<()> {
     rig.add(&json!(null), &["1.0.0", "2.0.0"]).await?;
     rig.stage.run(&rig.install("1.0.0")).await?.done()?;
     rig.stage.run("upgrade web@2.0.0 --yes").await?.done()?;
-    rig.add(&json!({"key": rig.cosign.public()}), &["1.0.0", "2.0.0"]).await?;
-    refused!(rig, "rollback web --yes".to_owned(), format!("@{one} is not signed"));
+    rig.add(&json!({"key": rig.cosign.public()}), &["1.0.0", "2.0.0"])
+        .await?;
+    refused!(
+        rig,
+        "rollback web --yes".to_owned(),
+        format!("@{one} is not signed")
+    );
     ensure!(rig.value().await? == "two");
     Ok(())
 }
@@ -213,14 +283,24 @@ async fn a_policy_names_one_signer() -> Result<()> {
     rig.add(&json!(null), &["1.0.0"]).await?;
     let keyless = json!({"identity": "me@example.com", "issuer": "https://issuer.example", "trustedRoot": "{}"});
     for (policy, words) in [
-        (json!({"required": true}), "exactly one of key and keyless is needed"),
-        (json!({"key": rig.cosign.public(), "keyless": keyless}), "exactly one of key and keyless"),
+        (
+            json!({"required": true}),
+            "exactly one of key and keyless is needed",
+        ),
+        (
+            json!({"key": rig.cosign.public(), "keyless": keyless}),
+            "exactly one of key and keyless",
+        ),
         (json!({"key": "ssh-ed25519 AAAA"}), "spec.signature.key"),
     ] {
         let file = rig.file(&policy, &rig.versions(&["1.0.0"]))?;
         let path = file.display().to_string();
         let applied = rig.stage.plugin.kubectl(&["apply", "-f", &path]).await?;
-        ensure!(applied.code != 0 && applied.stderr.contains(words), "{policy}: {}", applied.stderr);
+        ensure!(
+            applied.code != 0 && applied.stderr.contains(words),
+            "{policy}: {}",
+            applied.stderr
+        );
         let said = rig.stage.run(&format!("catalogue validate {path}")).await?;
         ensure!(said.code != 0, "{policy}: {}", said.stdout);
         fs::remove_file(file)?;

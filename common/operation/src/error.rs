@@ -12,7 +12,6 @@ use addons_sources::{SourceError, credentials::CredentialsError, dependency::Dep
 use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
 use common::admission::rules::cluster::no_cluster;
-use common::{api::names::InstallationName, directory::Problem};
 use common::manifest::{digest::HashError, parse::ManifestError};
 use common::plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
 use common::plan::{immutable::RecreationError, migration::MigrationError, pin::OtherCluster};
@@ -20,6 +19,7 @@ use common::plan::{planner::PlanError, recreate::RecreateError, requires::Requir
 use common::plan::{schema::SchemaError, transfer::Obstacle};
 use common::render::chart::release_name::ReleaseNameError;
 use common::render::{image::ImageError, registry::RegistryError, text::TextError};
+use common::{api::names::InstallationName, directory::Problem};
 use common::{target::kkp::KkpError, values::ValuesError};
 
 use crate::adopt::AdoptError;

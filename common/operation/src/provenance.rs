@@ -1,7 +1,7 @@
 //! Provenance files of charts.
 
+use addons_helm::HelmError;
 use addons_helm::provenance::{self, Provenance};
-use addons_helm::{BinaryError, HelmError};
 use addons_sources::provenance::{self as file, ProvenanceError};
 use common::catalogue::Entry;
 
@@ -13,15 +13,12 @@ use crate::render;
 /// Why a chart is not verified.
 #[derive(Debug, thiserror::Error)]
 pub enum UnprovenError {
-    /// The chart cannot be read.
+    /// The chart cannot be read, or there is no helm.
     #[error(transparent)]
     Operation(Box<OperationError>),
     /// It has no provenance file.
     #[error(transparent)]
     File(#[from] ProvenanceError),
-    /// No helm to verify it.
-    #[error(transparent)]
-    Binary(#[from] BinaryError),
     /// No key of the ring signed it, or it is the file of another archive.
     #[error(transparent)]
     Helm(#[from] HelmError),

@@ -227,9 +227,8 @@ impl Search<'_> {
         registry: &mut Registry<'_>,
         digest: &str,
     ) -> Result<Option<Evidence>, RegistryError> {
-        let is_bundle = |kind: &Option<String>| {
-            kind.as_ref().is_none_or(|kind| kind.starts_with(BUNDLE))
-        };
+        let is_bundle =
+            |kind: &Option<String>| kind.as_ref().is_none_or(|kind| kind.starts_with(BUNDLE));
         let referrers = registry.referrers(digest).await?;
         let bundles = referrers.iter().filter(|one| is_bundle(&one.artifact_type));
         for referrer in bundles.take(MAX_SIGNATURES) {
@@ -254,7 +253,9 @@ impl Search<'_> {
     ) -> Result<Option<Evidence>, RegistryError> {
         let found = match registry.image(name).await {
             Ok(found) => found,
-            Err(RegistryError::NotFound { .. } | RegistryError::Manifest { .. }) => return Ok(None),
+            Err(RegistryError::NotFound { .. } | RegistryError::Manifest { .. }) => {
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         for layer in found.manifest.layers.iter().take(MAX_SIGNATURES) {

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use common::api::catalogue::Method;
 use common::api::catalogue::{
     AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source, Template,
 };
-use common::api::catalogue::Method;
 use common::api::installation::Signature;
 use common::catalogue::select::{ClusterFacts, Request};
 use common::catalogue::{Catalogue, Entry, Origin};
@@ -67,7 +67,9 @@ pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
     let mut rows = Vec::with_capacity(args.names.len());
     for name in &args.names {
         let verified = match (name.strip_prefix(OCI), &catalogue) {
-            (Some(reference), _) => of_reference(session, reference, args.plain_http, &signed).await?,
+            (Some(reference), _) => {
+                of_reference(session, reference, args.plain_http, &signed).await?
+            }
             (None, Some((catalogue, facts))) => {
                 let entry = entry(session, catalogue, facts, name)?;
                 of_entry(session, &entry, &signed).await?

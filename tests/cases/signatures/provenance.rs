@@ -63,7 +63,9 @@ async fn charts_are_verified_with_their_provenance_files() -> Result<()> {
     };
     let both = [layer(CHART, &archive), layer(PROVENANCE, &signed)];
     registry.push("charts/web", "1.0.0", CONFIG, &both).await?;
-    registry.push("bare/web", "1.0.0", CONFIG, &both[..1]).await?;
+    registry
+        .push("bare/web", "1.0.0", CONFIG, &both[..1])
+        .await?;
     let other = file("api-1.0.0.tgz.prov")?;
     let both = [layer(CHART, &archive), layer(PROVENANCE, &other)];
     registry.push("other/web", "1.0.0", CONFIG, &both).await?;
@@ -80,10 +82,17 @@ async fn charts_are_verified_with_their_provenance_files() -> Result<()> {
     let found = &items["items"][0];
     ensure!(found["method"] == json!("provenance"), "{found}");
     let signer = found["signer"].as_str();
-    ensure!(signer.is_some_and(|signer| signer.starts_with(OWNER)), "{found}");
+    ensure!(
+        signer.is_some_and(|signer| signer.starts_with(OWNER)),
+        "{found}"
+    );
     let line = format!("verify oci://{host}/bare/web:1.0.0 {flags}");
     let said = stage.run(&line).await?.ended(1)?;
-    ensure!(said.stderr.contains("has no provenance file"), "{}", said.stderr);
+    ensure!(
+        said.stderr.contains("has no provenance file"),
+        "{}",
+        said.stderr
+    );
     let line = format!("verify oci://{host}/other/web:1.0.0 {flags}");
     let said = stage.run(&line).await?.ended(1)?;
     ensure!(said.stderr.contains("helm verify:"), "{}", said.stderr);
@@ -103,6 +112,10 @@ async fn charts_are_verified_with_their_provenance_files() -> Result<()> {
     ensure!(said.stdout.contains(OWNER), "{}", said.stdout);
     let line = "verify web";
     let said = stage.run(line).await?;
-    ensure!(said.code == 2 && said.stderr.contains("says nothing of signatures"), "{}", said.stderr);
+    ensure!(
+        said.code == 2 && said.stderr.contains("says nothing of signatures"),
+        "{}",
+        said.stderr
+    );
     Ok(())
 }

@@ -206,7 +206,12 @@ impl Registry {
     ///
     /// # Errors
     /// Of the registry.
-    pub async fn push_manifest(&self, repository: &str, tag: &str, value: &Value) -> Result<String> {
+    pub async fn push_manifest(
+        &self,
+        repository: &str,
+        tag: &str,
+        value: &Value,
+    ) -> Result<String> {
         let bytes = value.to_string().into_bytes();
         let digest = digest(&bytes);
         let media_type = value["mediaType"].as_str().unwrap_or_default();

@@ -99,8 +99,13 @@ mod tests {
     fn a_list_may_be_empty_and_types_may_be_missing() {
         let read = |text: &str| list(text.as_bytes(), "r.example/web".to_owned());
         assert_eq!(read(r#"{"manifests": null}"#).unwrap(), []);
-        let found = read(r#"{"manifests": [{"digest": "a", "artifactType": "t"}, {"digest": "b"}]}"#);
-        let types: Vec<_> = found.unwrap().into_iter().map(|one| one.artifact_type).collect();
+        let found =
+            read(r#"{"manifests": [{"digest": "a", "artifactType": "t"}, {"digest": "b"}]}"#);
+        let types: Vec<_> = found
+            .unwrap()
+            .into_iter()
+            .map(|one| one.artifact_type)
+            .collect();
         assert_eq!(types, [Some("t".to_owned()), None]);
         assert!(read("[]").is_err());
     }

@@ -7,8 +7,8 @@ use sigstore_verify::types::{
     Bundle, DsseEnvelope, Sha256Hash, SignatureBytes, SignatureContent, Statement,
 };
 
-use super::signer::{Key, Signer};
 use super::Flaw;
+use super::signer::{Key, Signer};
 
 /// The payload of signatures and attestations in bundles.
 const IN_TOTO: &str = "application/vnd.in-toto+json";
@@ -90,7 +90,9 @@ fn judge(text: &str, digest: &str, signer: &Signer) -> Result<(), Flaw> {
                 verified.map_err(|_| Flaw::Key)?;
             }
             SignatureContent::MessageSignature(message) => {
-                let verified = key.key.verify_prehashed(hash.as_bytes(), &message.signature);
+                let verified = key
+                    .key
+                    .verify_prehashed(hash.as_bytes(), &message.signature);
                 verified.map_err(|_| Flaw::Key)?;
             }
             _ => return Err(Flaw::malformed("bundle", "it has no signature")),

@@ -82,8 +82,18 @@ fn only_the_key_and_the_digest_that_were_signed_count() {
     let provenance = "https://slsa.dev/provenance/v1";
     for (evidence, digest, signer, expected) in [
         (bundle(&key, SIGNED, &web), &web, &ours, "signed"),
-        (bundle(&key, SIGNED, &web), &web, &theirs, "the key does not verify it"),
-        (bundle(&key, SIGNED, &web), &api, &ours, "it is the signature of another digest"),
+        (
+            bundle(&key, SIGNED, &web),
+            &web,
+            &theirs,
+            "the key does not verify it",
+        ),
+        (
+            bundle(&key, SIGNED, &web),
+            &api,
+            &ours,
+            "it is the signature of another digest",
+        ),
         (
             bundle(&key, provenance, &web),
             &web,
@@ -91,7 +101,12 @@ fn only_the_key_and_the_digest_that_were_signed_count() {
             "it is an attestation (https://slsa.dev/provenance/v1) and not a signature",
         ),
         (layer(&key, IMAGE_SIGNATURE, &web), &web, &ours, "signed"),
-        (layer(&key, IMAGE_SIGNATURE, &web), &web, &theirs, "the key does not verify it"),
+        (
+            layer(&key, IMAGE_SIGNATURE, &web),
+            &web,
+            &theirs,
+            "the key does not verify it",
+        ),
         (
             layer(&key, IMAGE_SIGNATURE, &web),
             &api,
@@ -160,7 +175,10 @@ fn keyless_signatures_are_those_of_one_identity() {
     let SignatureContent::MessageSignature(message) = &bundle.content else {
         panic!("another kind");
     };
-    let signed = format!("sha256:{}", message.message_digest.as_ref().unwrap().digest.to_hex());
+    let signed = format!(
+        "sha256:{}",
+        message.message_digest.as_ref().unwrap().digest.to_hex()
+    );
     let who = parse_certificate_info(bundle.signing_certificate().unwrap()).unwrap();
     let Some(SubjectAltName::Email(identity)) = who.identity else {
         panic!("another kind of identity");
@@ -179,7 +197,8 @@ fn keyless_signatures_are_those_of_one_identity() {
     };
     let root = SIGSTORE_PRODUCTION_TRUSTED_ROOT;
     let evidence = Evidence::Bundle { bundle: text };
-    let judged = |digest: &str, signer: Result<Signer, _>| verdict(&evidence, digest, &signer.unwrap());
+    let judged =
+        |digest: &str, signer: Result<Signer, _>| verdict(&evidence, digest, &signer.unwrap());
     assert_eq!(judged(&signed, by(&identity, &issuer, root)), "signed");
     let other = judged(&signed, by("other@example.com", &issuer, root));
     assert!(other.to_lowercase().contains("identity"), "{other}");
@@ -191,7 +210,10 @@ fn keyless_signatures_are_those_of_one_identity() {
     for list in ["tlogs", "ctlogs", "certificateAuthorities"] {
         empty[list] = json!([]);
     }
-    assert_ne!(judged(&signed, by(&identity, &issuer, &empty.to_string())), "signed");
+    assert_ne!(
+        judged(&signed, by(&identity, &issuer, &empty.to_string())),
+        "signed"
+    );
     let key = KeyPair::generate_ecdsa_p256().unwrap();
     assert_eq!(judged(&signed, Ok(signer(&key))), Flaw::Key.to_string());
     assert!(by(&identity, &issuer, "{}").is_err());
