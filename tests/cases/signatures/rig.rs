@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use addons_tests::servers::registry::signing::Cosign;
 use addons_tests::servers::registry::{Door, Layer, Registry, tar};
 use addons_tests::stage::{Stage, config_map};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 const TAR: &str = "application/vnd.oci.image.layer.v1.tar";
@@ -93,6 +93,16 @@ impl Rig {
     /// The command that installs a version.
     pub fn install(&self, version: &str) -> String {
         format!("install web@{version} --yes")
+    }
+
+    /// Whether a command fails and says all of these words.
+    pub async fn refused(&self, line: &str, words: &[&str]) -> Result<()> {
+        let said = self.stage.run(line).await?.ended(1)?;
+        for words in words {
+            let has = said.stderr.contains(words);
+            ensure!(has, "{line}: {words}: {}", said.stderr);
+        }
+        Ok(())
     }
 
     /// What is installed.
