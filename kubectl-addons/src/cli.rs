@@ -7,6 +7,7 @@ pub mod fleet;
 pub mod format;
 mod help;
 pub mod history;
+mod late;
 mod name;
 pub mod operation;
 pub mod plan;
@@ -29,6 +30,7 @@ use addons_versions::tolerant;
 
 use crate::completion;
 pub use format::{Format, Listing, Output, Paged, Reported};
+pub use late::Late;
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -63,46 +65,46 @@ pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Install the definitions of this tool into the cluster, or update them; move installations of older versions
-    Init(reading::Init),
+    Init(Late<reading::Init>),
     /// Create, add, list, show, remove, synchronise, push, view and validate catalogues
     #[command(subcommand, alias = "catalog")]
     Catalogue(reading::Catalogue),
     /// List the add-ons that can be installed, and whether they fit
-    Search(reading::Search),
+    Search(Late<reading::Search>),
     /// Show one add-on: its source, objects, images and form, and why other versions were passed over
-    Show(reading::Show),
+    Show(Late<reading::Show>),
     /// List all images of add-ons, each once
-    Images(reading::Images),
+    Images(Late<reading::Images>),
     /// Install add-ons
-    Install(operation::Install),
+    Install(Late<operation::Install>),
     /// Upgrade installations to the newest version that fits, or to the one that is named
-    Upgrade(operation::Upgrade),
+    Upgrade(Late<operation::Upgrade>),
     /// List the revisions of an installation, and what each changed
-    History(history::History),
+    History(Late<history::History>),
     /// Take an installation back to an earlier revision
-    Rollback(history::Rollback),
+    Rollback(Late<history::Rollback>),
     /// Do what every record asks for, once or from now on: install, upgrade, repair, resume, finish deletions
-    Reconcile(operation::Reconcile),
+    Reconcile(Late<operation::Reconcile>),
     /// Take over what other tools installed, without changing anything but the owner
-    Adopt(operation::Adopt),
+    Adopt(Late<operation::Adopt>),
     /// Uninstall add-ons
     #[command(alias = "delete")]
-    Uninstall(operation::Uninstall),
+    Uninstall(Late<operation::Uninstall>),
     /// List what is installed
     #[command(alias = "ls")]
-    List(reading::List),
+    List(Late<reading::List>),
     /// Show the objects of an installation, and why it is not ready
-    Status(reading::Status),
+    Status(Late<reading::Status>),
     /// Show the values of an installation, and which layer each comes from
-    Values(reading::Values),
+    Values(Late<reading::Values>),
     /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
-    Diff(operation::Diff),
+    Diff(Late<operation::Diff>),
     /// Write what install and upgrade would do to a file, for review and for apply
-    Plan(plan::Plan),
+    Plan(Late<plan::Plan>),
     /// Execute a plan file, unless something changed since it was made
-    Apply(plan::Apply),
+    Apply(Late<plan::Apply>),
     /// Print the manifests of an add-on or of a folder, rendered
-    Render(render::Render),
+    Render(Late<render::Render>),
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
     Channel(channel::Channel),
@@ -110,17 +112,17 @@ pub enum Command {
     #[command(subcommand)]
     Core(core::Core),
     /// Make a directory of manifests the truth, as the addon-manager does: install, repair, upgrade, prune and uninstall
-    Sync(sync::Sync),
+    Sync(Late<sync::Sync>),
     /// Tell what a future version of Kubernetes would do to what is installed: what fits, and which APIs it removes
-    Preflight(reading::Preflight),
+    Preflight(Late<reading::Preflight>),
     /// Tell what is wrong with the admission, the definitions, the records and the rights, and the command that mends it
-    Doctor(reading::Doctor),
+    Doctor(Late<reading::Doctor>),
     /// Print the JSON schema of catalogues or sets, for editors
-    Schema(schema::Schema),
+    Schema(Late<schema::Schema>),
     /// Print the versions of this client and of the server
-    Version(reading::Version),
+    Version(Late<reading::Version>),
     /// Print the script that completes commands in a shell
-    Completion(reading::Completion),
+    Completion(Late<reading::Completion>),
     /// List the options that every command takes
     Options,
 }

@@ -7,7 +7,7 @@ use common::api::names::InstallationName;
 
 use super::fleet::Clusters;
 use super::operation::{Run, Source};
-use super::{Listing, Output, Paged, Reported};
+use super::{Late, Listing, Output, Paged, Reported};
 use crate::completion;
 
 /// Flags of `init`.
@@ -53,24 +53,24 @@ fn pair(text: &str) -> Result<InstallationName, String> {
 #[derive(Subcommand, Debug)]
 pub enum Catalogue {
     /// Print a first catalogue of charts, folders and manifests, without a cluster
-    Create(super::create::CatalogueCreate),
+    Create(Late<super::create::CatalogueCreate>),
     /// Add catalogues to the cluster, or replace them
-    Add(CatalogueAdd),
+    Add(Late<CatalogueAdd>),
     /// List the catalogues of the cluster
     #[command(alias = "ls")]
-    List(CatalogueList),
+    List(Late<CatalogueList>),
     /// Show one catalogue
-    Show(CatalogueShow),
+    Show(Late<CatalogueShow>),
     /// Remove catalogues from the cluster; installations stay
-    Remove(CatalogueRemove),
+    Remove(Late<CatalogueRemove>),
     /// Bring catalogues up to date from where they came
-    Sync(CatalogueSync),
+    Sync(Late<CatalogueSync>),
     /// Bring the catalogues, merged, to other clusters
-    Push(CataloguePush),
+    Push(Late<CataloguePush>),
     /// Show all entries of all catalogues
-    View(CatalogueView),
+    View(Late<CatalogueView>),
     /// Check catalogues and indexes without a cluster
-    Validate(CatalogueValidate),
+    Validate(Late<CatalogueValidate>),
 }
 
 /// Flags of `catalogue add`.
