@@ -237,6 +237,10 @@ async fn a_plan_file_is_refused_only_where_a_cluster_moved() -> Result<()> {
     for hidden in ["LS0t", "BEGIN", "key-data", "https://"] {
         ensure!(!text.contains(hidden), "{hidden} is in the plan file");
     }
+    let page = fleet.run("plan web -o html").await?.done()?.stdout;
+    for cluster in ["a", "b"].map(|member| fleet.name(member)) {
+        ensure!(page.contains(&cluster), "{cluster} is not on the page");
+    }
     let other = format!("install web -y --conflicts fail -n {moved}");
     stage.run(&other).await?.done()?;
     let apply = format!("apply {file} -y");
