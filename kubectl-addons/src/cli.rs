@@ -23,6 +23,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::Styles;
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -50,15 +51,29 @@ pub struct Cli {
 ///
 /// # Errors
 /// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
-pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = help::with_examples(Cli::command());
+pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let read = |command: clap::Command| {
+        let mut command = called(command, args);
+        Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
+    };
+    // Only help has a use for what stands below it.
+    read(Cli::command()).or_else(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            read(help::with_examples(Cli::command()))
+        }
+        _ => Err(error),
+    })
+}
+
+/// A command line under the name by which the program was called.
+fn called(command: clap::Command, args: &[OsString]) -> clap::Command {
     let name = args
         .first()
         .and_then(|program| Path::new(program).file_name()?.to_str());
-    if let Some(name) = name.filter(|name| !name.starts_with("kubectl-")) {
-        command = command.bin_name(name.to_owned());
+    match name.filter(|name| !name.starts_with("kubectl-")) {
+        Some(name) => command.bin_name(name.to_owned()),
+        None => command,
     }
-    Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
 }
 
 /// One verb.

@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
         output::data(&answer);
         return ExitCode::SUCCESS;
     }
-    let cli = match cli::parse(args) {
+    let cli = match cli::parse(&args) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
     };
