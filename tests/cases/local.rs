@@ -56,9 +56,76 @@ async fn a_folder_is_installed_and_upgraded_by_its_path() -> Result<()> {
             said.stderr
         );
     }
-    stage.write("kustom/kustomization.yaml", "resources: [a.yaml]\n")?;
-    let said = stage.run("install ./kustom --yes").await?.ended(1)?;
-    ensure!(said.stderr.contains("kubectl kustomize"), "{}", said.stderr);
+    Ok(())
+}
+
+/// An overlay of a base that lies beside it.
+fn kustomization(stage: &Stage, value: &str) -> Result<()> {
+    stage.write("base/a.yaml", &config_map("a", value))?;
+    stage.write("base/kustomization.yaml", "resources: [a.yaml]\n")?;
+    stage.write(
+        "prod/kustomization.yaml",
+        "resources: [../base]\nnamePrefix: prod-\nlabels: [{pairs: {tier: prod}}]\n",
+    )?;
+    Ok(())
+}
+
+/// The real kubectl builds it: for people, and never for the loop.
+#[tokio::test]
+async fn a_kustomization_is_built_installed_and_upgraded_by_its_path() -> Result<()> {
+    let stage = Stage::new("local-kustomize").await?;
+    kustomization(&stage, "1")?;
+    let into = format!("--target-namespace {} --yes", stage.namespace);
+    stage.run(&format!("install ./prod {into}")).await?.done()?;
+    let object = stage.must("configmap", "prod-a").await?;
+    ensure!(
+        object["data"]["key"] == "1" && object["metadata"]["labels"]["tier"] == "prod",
+        "{object}"
+    );
+    ensure!(!stage.has("configmap", "a").await?);
+    let again = stage.run("upgrade prod --yes").await?.done()?;
+    ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    // What changes in its base is due.
+    kustomization(&stage, "2")?;
+    stage.run("upgrade prod --yes").await?.done()?;
+    ensure!(value(&stage, "prod-a").await? == "2");
+    for line in [
+        "render prod --channel ./prod",
+        "render --dir prod --method manifest",
+    ] {
+        let said = stage.run(&format!("{line} --k8s 1.36.3")).await?.done()?;
+        ensure!(
+            said.stdout.contains("name: prod-a"),
+            "{line}: {}",
+            said.stdout
+        );
+    }
+    // No one watches the loop: it leaves the record to the command.
+    kustomization(&stage, "3")?;
+    stage.run("reconcile prod").await?.done()?;
+    stage.condition("prod", "ManagedElsewhere").await?;
+    ensure!(value(&stage, "prod-a").await? == "2");
+
+    // No restriction of kustomize is lifted, and its own words say so.
+    stage.write("outside.yaml", &config_map("b", "1"))?;
+    for (resources, words) in [
+        ("[../outside.yaml]", "is not in or below"),
+        ("[none.yaml]", "none.yaml"),
+    ] {
+        stage.write(
+            "bad/kustomization.yaml",
+            &format!("resources: {resources}\n"),
+        )?;
+        let said = stage
+            .run(&format!("install ./bad {into}"))
+            .await?
+            .ended(1)?;
+        ensure!(
+            said.stderr.contains("kubectl kustomize ") && said.stderr.contains(words),
+            "{}",
+            said.stderr
+        );
+    }
     Ok(())
 }
 
@@ -283,6 +350,11 @@ async fn what_a_project_publishes_is_listed_and_valid() -> Result<()> {
         let said = stage.run(validate).await?.ended(1)?;
         ensure!(said.stderr.contains("manifestHash"), "{}", said.stderr);
     }
+    what_is_not_there(&stage, &oci, repository).await
+}
+
+/// What is not there is named.
+async fn what_is_not_there(stage: &Stage, oci: &str, repository: &str) -> Result<()> {
     for (from, words) in [
         (format!("{oci}/none:1.0.0 --plain-http"), "none"),
         (format!("{oci}/shop:9.9.9 --plain-http"), "9.9.9"),

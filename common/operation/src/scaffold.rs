@@ -124,7 +124,7 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
     let from = wanted.from;
     let location = url::absolute_of(from)?;
     let access = ctx.access();
-    let fetched = match url::folder(&location, &access)? {
+    let fetched = match url::local(&location, &access).await? {
         Some(folder) => folder,
         None => Fetched::from(url::fetch(&location, &access).await?),
     };
