@@ -3,6 +3,7 @@
 use crate::credentials::CredentialsError;
 use crate::folder::FolderError;
 use crate::http::HttpError;
+use crate::kustomize::KustomizeError;
 
 /// Why a fetch failed. Every message names the location, without secrets.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,9 @@ pub enum UrlError {
     /// The folder cannot be read.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The kustomization cannot be built.
+    #[error(transparent)]
+    Kustomize(#[from] KustomizeError),
     /// The server answered with an error.
     #[error("{location}: the server answers {status}")]
     Status {
