@@ -49,7 +49,7 @@ pub struct Cli {
 /// # Errors
 /// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
 pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = help::with_examples(Cli::command());
+    let mut command = command();
     let name = args
         .first()
         .and_then(|program| Path::new(program).file_name()?.to_str());
@@ -57,6 +57,12 @@ pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
         command = command.bin_name(name.to_owned());
     }
     Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
+}
+
+/// The command line with the examples of each command: what is parsed, and what the reference and the manual pages are made of.
+#[must_use]
+pub fn command() -> clap::Command {
+    help::with_examples(Cli::command())
 }
 
 /// One verb.
@@ -119,7 +125,7 @@ pub enum Command {
     Schema(schema::Schema),
     /// Print the versions of this client and of the server
     Version(reading::Version),
-    /// Print the script that completes commands in a shell
+    /// Let kubectl complete the commands of this plugin, or print the script that completes kubectl-addons in a shell
     Completion(reading::Completion),
     /// List the options that every command takes
     Options,
