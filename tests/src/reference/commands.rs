@@ -132,14 +132,16 @@ fn name(arg: &Arg) -> String {
     }
 }
 
-/// With a full stop: clap leaves it out.
+/// Its paragraphs with full stops: clap leaves them out.
 fn sentence(text: &str) -> String {
-    let text = text.trim();
-    if text.is_empty() || text.ends_with(['.', ':']) {
-        text.to_owned()
-    } else {
-        format!("{text}.")
-    }
+    let paragraphs = text.trim().split("\n\n").map(|paragraph| {
+        if paragraph.is_empty() || paragraph.ends_with(['.', ':']) {
+            paragraph.to_owned()
+        } else {
+            format!("{paragraph}.")
+        }
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 /// The examples below its help, without what stands around them.

@@ -14,9 +14,9 @@ const HEAD: &str = "\
 
 <!-- Generated: cargo run -p addons-tests --bin generate-reference -->
 
-Every field of our objects, as `kubectl explain` describes it. [Catalogue fields](catalogue-fields.md),
-[installation fields](installation-fields.md) and [policies](policies.md) explain them.
-`[]` stands for an item of a list, and `{}` for a value under any key.
+Every field of our objects, as `kubectl explain` describes it; they are explained in
+[Catalogue fields](catalogue-fields.md), [Installation fields](installation-fields.md) and
+[Policies](policies.md). `[]` stands for an item of a list, and `{}` for a value under any key.
 ";
 
 /// A field.

@@ -17,7 +17,14 @@ pub fn pages() -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 fn below(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
-    let page = command.clone().display_name(name.to_owned());
+    let mut page = command.clone().display_name(name.to_owned());
+    // The global options stand in the first page.
+    if !pages.is_empty() {
+        page = page.mut_args(|arg| {
+            let is_global = arg.is_global_set();
+            arg.hide(is_global)
+        });
+    }
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(page)
         // Another date would make another archive of the same release.
