@@ -246,6 +246,9 @@ pub fn channels() -> Result<PathBuf> {
 /// Where Go fails.
 pub fn krew() -> Result<Option<PathBuf>> {
     let names = ["kubectl-krew", "validate-krew-manifest"];
+    if let [Some(krew), Some(_)] = names.map(asset) {
+        return Ok(krew.parent().map(Path::to_owned));
+    }
     if which("go").is_none() && !KREW.missing(&names)?.is_empty() {
         return Ok(None);
     }
