@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -63,7 +63,7 @@ pub fn texts(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn put(path: &PathBuf, text: impl AsRef<[u8]>) -> Result<()> {
+fn put(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }

@@ -74,8 +74,8 @@ fn every_option_and_every_field_is_described() -> Result<()> {
     }
     let mut count = 0;
     for (file, text) in crds::files()? {
-        let crd = documents(text.as_bytes(), &YamlOptions::default());
-        let crd = crd.into_iter().next().with_context(|| file.clone())??.value;
+        let mut crd = documents(text.as_bytes(), &YamlOptions::default());
+        let crd = crd.next().with_context(|| file.clone())??.value;
         let found = fields::fields(&crd);
         let paths: Vec<&str> = found.iter().map(|field| field.path.as_str()).collect();
         ensure!(paths.contains(&"spec"), "{file}: {paths:?}");
