@@ -59,7 +59,7 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     // Only help has a use for what stands below it.
     read(Cli::command()).or_else(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            read(help::with_examples(Cli::command()))
+            read(command())
         }
         _ => Err(error),
     })
@@ -74,6 +74,12 @@ fn called(command: clap::Command, args: &[OsString]) -> clap::Command {
         Some(name) => command.bin_name(name.to_owned()),
         None => command,
     }
+}
+
+/// The command line with the examples of each command: what help, the reference and the manual pages are made of.
+#[must_use]
+pub fn command() -> clap::Command {
+    help::with_examples(Cli::command())
 }
 
 /// One verb.
@@ -136,7 +142,7 @@ pub enum Command {
     Schema(Late<schema::Schema>),
     /// Print the versions of this client and of the server
     Version(Late<reading::Version>),
-    /// Print the script that completes commands in a shell
+    /// Let kubectl complete the commands of this plugin, or print the script that completes kubectl-addons in a shell
     Completion(Late<reading::Completion>),
     /// List the options that every command takes
     Options,

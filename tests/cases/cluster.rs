@@ -41,6 +41,7 @@ mod rules;
 mod safety;
 mod scale;
 mod soak;
+mod starter;
 mod trust;
 mod upgrades;
 #[path = "values/on_cluster.rs"]

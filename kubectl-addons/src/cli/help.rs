@@ -88,7 +88,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Look for problems, and the commands that mend them", "kubectl addons doctor"),
     ("Let an editor check catalogues", "kubectl addons schema catalogue > catalogue.schema.json"),
     ("Print the version of the client only", "kubectl addons version --client"),
-    ("Complete commands in this shell", "source <(kubectl addons completion bash)"),
+    ("Let kubectl complete its command addons", "kubectl addons completion --install"),
+    ("Complete kubectl-addons in this shell", "source <(kubectl addons completion bash)"),
     ("Print the global options", "kubectl addons options"),
 ];
 

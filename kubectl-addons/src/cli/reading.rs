@@ -1,6 +1,8 @@
 //! Flags of the commands that read, and of those that manage definitions and catalogues.
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use common::api::names::InstallationName;
@@ -354,8 +356,14 @@ pub struct Version {
 #[derive(Args, Debug)]
 pub struct Completion {
     /// The shell
-    #[arg(value_enum)]
-    pub shell: Shell,
+    #[arg(value_enum, required_unless_present = "install")]
+    pub shell: Option<Shell>,
+    /// Write kubectl_complete-addons, the program by which kubectl completes `kubectl addons`, beside the plugin
+    #[arg(long, conflicts_with = "shell")]
+    pub install: bool,
+    /// Folder for --install, on the PATH; default: the one of the PATH that has kubectl-addons
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, requires = "install")]
+    pub to: Option<PathBuf>,
 }
 
 /// Shells.
