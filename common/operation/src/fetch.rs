@@ -1,5 +1,7 @@
 //! From resolved installations to the packages of those that are due: with the credentials that an entry names, and verified.
 
+use std::sync::Arc;
+
 use common::api::catalogue::{Auth, Source};
 use common::catalogue::Origin;
 use common::catalogue::due::{Due, DueReason};
@@ -11,6 +13,7 @@ use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
 
+use addons_sources::credentials::Credentials;
 use addons_sources::dependency::Parent;
 use addons_sources::{Access, Reach};
 
@@ -137,24 +140,16 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
 /// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
 pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
     let entry = &resolved.entry;
-    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
-    let mut source = entry.version.source.clone();
-    let mut warnings = Vec::new();
-    if let Some(registry) = within(resolved.registry(), name)? {
-        let moved = within(registry.rewrite_source(&source), name)?;
-        source = moved.source;
-        warnings.extend(moved.warning);
-    }
-    let credentials = match auth(&source) {
-        Some(auth) => {
-            let namespace = secrets_namespace(ctx, resolved);
-            let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
-            Some(within(read, name)?)
-        }
-        None => None,
-    };
+    let name = || listed(resolved);
+    let Asked {
+        source,
+        warning,
+        credentials,
+        reach,
+    } = asked(ctx, resolved).await?;
+    let mut warnings: Vec<String> = warning.into_iter().collect();
     let access = Access {
-        reach: reach(ctx, resolved),
+        reach,
         credentials: credentials.as_deref(),
         ..ctx.access()
     };
@@ -191,6 +186,45 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
         fetched,
         manifest_hash,
         warnings,
+    })
+}
+
+/// A source as it is asked for.
+pub(crate) struct Asked {
+    /// In the private registry, where there is one.
+    pub source: Source,
+    /// Why it is not there.
+    warning: Option<String>,
+    /// Those of its Secret.
+    pub credentials: Option<Arc<Credentials>>,
+    /// How far it may reach.
+    pub reach: Reach,
+}
+
+/// Where the source of an entry is asked for, and by whom.
+///
+/// # Errors
+/// A registry that is not one; a Secret that cannot be read.
+pub(crate) async fn asked(ctx: &Context, resolved: &Resolved) -> Result<Asked, OperationError> {
+    let name = || listed(resolved);
+    let (mut source, mut warning) = (resolved.entry.version.source.clone(), None);
+    if let Some(registry) = within(resolved.registry(), name)? {
+        let moved = within(registry.rewrite_source(&source), name)?;
+        (source, warning) = (moved.source, moved.warning);
+    }
+    let credentials = match auth(&source) {
+        Some(auth) => {
+            let namespace = secrets_namespace(ctx, resolved);
+            let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
+            Some(within(read, name)?)
+        }
+        None => None,
+    };
+    Ok(Asked {
+        source,
+        warning,
+        credentials,
+        reach: reach(ctx, resolved),
     })
 }
 
@@ -301,6 +335,12 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashEr
         Some(file) => digest::verify(&file.bytes, expected),
         None => digest::verify(package.listing().as_bytes(), expected),
     }
+}
+
+/// `NAME in catalogue C, spec.addons[0].versions[0]`.
+fn listed(resolved: &Resolved) -> String {
+    let entry = &resolved.entry;
+    format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
 }
 
 /// The credentials that a source names.

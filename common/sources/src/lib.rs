@@ -14,6 +14,7 @@ pub mod git;
 mod host;
 mod http;
 pub mod image;
+pub mod layout;
 pub mod location;
 mod names;
 pub mod pinned;
