@@ -47,7 +47,7 @@ pub type Report<'a> = &'a (dyn Fn(Progress) + Sync);
 #[derive(Debug, thiserror::Error)]
 pub enum AirgapError {
     /// An add-on cannot be read or rendered.
-    #[error("{0}")]
+    #[error(transparent)]
     Operation(#[from] OperationError),
     /// A registry cannot be read.
     #[error(transparent)]

@@ -36,16 +36,25 @@ pub(super) struct Wanted {
     pub reach: Reach,
 }
 
+/// Where the site has the source of an add-on.
+pub(super) enum AtSite {
+    /// In a registry, or in the catalogue, as here.
+    Kept(Box<Source>),
+    /// In an artifact that is made of these files.
+    Files {
+        /// The files.
+        files: Package,
+        /// The one file, where these are not a folder.
+        file: Option<String>,
+    },
+}
+
 /// What an add-on needs.
 pub(super) struct Contents {
     /// What is copied from registries.
     pub wanted: Vec<Wanted>,
-    /// The source at the site, where it is in a registry or in the catalogue.
-    pub source: Option<Source>,
-    /// The files that become an artifact where it is not.
-    pub files: Package,
-    /// The one file, where these are not a folder.
-    pub file: Option<String>,
+    /// Its source at the site.
+    pub at_site: AtSite,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -87,9 +96,14 @@ pub(super) async fn of(
         });
     }
     let is_chart = matches!(original.kind(), Ok(SourceKind::Helm(_)));
-    let source = is_kept.then(|| site::kept(original, is_chart.then_some(version)));
-    let name = files.as_file().map(|file| file.path.clone());
-    let files = as_folder(&entry.addon, files)?;
+    let at_site = if is_kept {
+        AtSite::Kept(Box::new(site::kept(original, is_chart.then_some(version))))
+    } else {
+        AtSite::Files {
+            file: files.as_file().map(|file| file.path.clone()),
+            files: as_folder(&entry.addon, files)?,
+        }
+    };
     // The site rewrites the names that the objects have without a private registry.
     let without = Entry {
         registry: None,
@@ -112,9 +126,7 @@ pub(super) async fn of(
     }
     Ok(Contents {
         wanted,
-        source,
-        files,
-        file: name,
+        at_site,
         warnings,
     })
 }

@@ -7,10 +7,11 @@ use addons_sources::layout::Partial;
 use addons_sources::{archive, url};
 use common::airgap::layout::Named;
 use common::airgap::site;
+use common::api::catalogue::Source;
 use common::catalogue::Entry;
 use common::render::package::{File, Package};
 
-use super::contents::{Contents, Wanted, of, of_object};
+use super::contents::{AtSite, Contents, Wanted, of, of_object};
 use super::{AirgapError, Progress, Report, copy};
 use crate::context::Context;
 
@@ -104,13 +105,14 @@ fn packaged(
     named: &mut Vec<Named>,
     entry: &Entry,
     contents: Contents,
-) -> Result<common::api::catalogue::Source, AirgapError> {
-    if let Some(source) = contents.source {
-        return Ok(source);
-    }
-    let descriptor = partial.put_files(PACKAGE, &contents.files)?;
+) -> Result<Source, AirgapError> {
+    let (files, file) = match contents.at_site {
+        AtSite::Kept(source) => return Ok(*source),
+        AtSite::Files { files, file } => (files, file),
+    };
+    let descriptor = partial.put_files(PACKAGE, &files)?;
     let image = site::package(&entry.addon, &descriptor.digest);
-    let source = site::package_source(&image, contents.file.as_deref());
+    let source = site::package_source(&image, file.as_deref());
     named.push(Named { image, descriptor });
     Ok(source)
 }
