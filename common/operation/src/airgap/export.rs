@@ -130,8 +130,9 @@ async fn catalogue_files(
     for (number, index) in indexes.iter().enumerate() {
         let location = url::absolute(index);
         let location = location.map_err(crate::error::OperationError::from)?;
-        let is_whole = archive::is_archive(&location) || Path::new(index).is_dir();
-        if is_whole && location.ends_with(index.trim_end_matches('/')) {
+        // A folder or an archive without an index is an add-on itself.
+        let is_folder = Path::new(index).is_dir() && !location.ends_with(".yaml");
+        if is_folder || archive::is_archive(&location) {
             continue;
         }
         let fetched = url::fetch(&location, &ctx.access()).await;

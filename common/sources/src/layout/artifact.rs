@@ -25,7 +25,7 @@ impl Partial {
         let mut described = BTreeMap::new();
         for (part, media_type, bytes) in [
             ("config", NO_CONFIG, b"{}".as_slice()),
-            ("layer", LAYER, &layer),
+            ("layer", LAYER, layer.as_slice()),
         ] {
             let descriptor = Descriptor {
                 media_type: media_type.to_owned(),

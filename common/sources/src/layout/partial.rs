@@ -95,7 +95,7 @@ impl Partial {
         let failed = || file(&self.archive);
         for (name, bytes) in [
             (LAYOUT_FILE, LAYOUT.as_bytes()),
-            (INDEX_FILE, &write(named)),
+            (INDEX_FILE, write(named).as_slice()),
         ] {
             let mut header = header(bytes.len() as u64);
             let added = builder.append_data(&mut header, name, bytes);

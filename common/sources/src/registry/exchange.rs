@@ -150,7 +150,7 @@ impl Registry<'_> {
     }
 
     /// Whether an answer comes from the registry itself, not from the target of a redirect.
-    fn is_ours(&self, url: &Url) -> bool {
+    pub(super) fn is_ours(&self, url: &Url) -> bool {
         Url::parse(&self.origin).is_ok_and(|origin| origin.origin() == url.origin())
     }
 }
