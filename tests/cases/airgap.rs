@@ -68,10 +68,7 @@ async fn an_add_on_is_installed_where_only_the_registry_is() -> Result<()> {
     let written: Vec<_> = written
         .filter(|seen| !matches!(&*seen.method, "GET" | "HEAD"))
         .collect();
-    ensure!(
-        written.is_empty(),
-        "pushed what was there: {written:?}"
-    );
+    ensure!(written.is_empty(), "pushed what was there: {written:?}");
 
     fs::remove_file(stage.plugin.home().join("catalogue.json"))?;
     fs::remove_file(stage.plugin.home().join("web.yaml"))?;
@@ -86,7 +83,10 @@ async fn an_add_on_is_installed_where_only_the_registry_is() -> Result<()> {
         );
     }
     let record = stage.record("web").await?;
-    ensure!(record["spec"]["registry"] == site.path().as_str(), "{record}");
+    ensure!(
+        record["spec"]["registry"] == site.path().as_str(),
+        "{record}"
+    );
     Ok(())
 }
 
@@ -115,7 +115,11 @@ async fn an_export_that_was_killed_goes_on() -> Result<()> {
     until("the last layer is asked for", async || {
         seen.extend(front.requests());
         let is_asked = seen.iter().any(|one| one.path.ends_with(&last));
-        Ok(if is_asked { Ok(()) } else { Err(format!("{seen:?}")) })
+        Ok(if is_asked {
+            Ok(())
+        } else {
+            Err(format!("{seen:?}"))
+        })
     })
     .await?;
     drop(process);
@@ -181,13 +185,17 @@ async fn two_images_of_one_name_are_refused() -> Result<()> {
         .await?;
     let archive = stage.plugin.home().join("site.tar");
     let image = format!("{}/team/web:1.0.0", other.host);
-    let export = format!("export web {EXPORT} --image {image} -o {}", archive.display());
+    let export = format!(
+        "export web {EXPORT} --image {image} -o {}",
+        archive.display()
+    );
     stage.run(&upstream.at_home(&export)).await?.done()?;
     let site = Site::start().await?;
     let import = format!("import {} --registry {}", archive.display(), site.path());
     let said = stage.run(&import).await?.ended(1)?;
     ensure!(
-        said.stderr.contains("are different images, and both would be"),
+        said.stderr
+            .contains("are different images, and both would be"),
         "{}",
         said.stderr
     );

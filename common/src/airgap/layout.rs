@@ -28,7 +28,9 @@ pub enum LayoutError {
     #[error("index.json cannot be read: {0}")]
     Malformed(#[source] serde_json::Error),
     /// An entry without a name.
-    #[error("index.json: {digest} has no annotation {NAME}: `kubectl addons export` wrote no such archive")]
+    #[error(
+        "index.json: {digest} has no annotation {NAME}: `kubectl addons export` wrote no such archive"
+    )]
     NoName {
         /// Of the entry.
         digest: String,

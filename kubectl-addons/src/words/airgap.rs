@@ -83,7 +83,10 @@ mod tests {
     #[test]
     fn sizes_and_counts() {
         assert_eq!(size((12 << 20) + (400 << 10)), "12.3 MiB");
-        assert_eq!((counted(1, "blob"), counted(0, "blob")), ("1 blob".into(), "0 blobs".into()));
+        assert_eq!(
+            (counted(1, "blob"), counted(0, "blob")),
+            ("1 blob".into(), "0 blobs".into())
+        );
     }
 
     #[test]

@@ -54,7 +54,9 @@ impl Upstream {
             bytes: chart(&registry.host)?,
             title: None,
         }];
-        registry.push("charts/db", "1.0.0", CHART_CONFIG, &chart).await?;
+        registry
+            .push("charts/db", "1.0.0", CHART_CONFIG, &chart)
+            .await?;
         registry
             .push("team/db", "1.0.0", CONFIG, &[described("db")])
             .await?;
@@ -154,10 +156,7 @@ fn chart(host: &str) -> Result<Vec<u8>> {
     let image = format!("{host}/team/db:1.0.0");
     let manifest = deployment("db", 1, None).replace("example.test/db:1", &image);
     let about = "apiVersion: v2\nname: db\nversion: 1.0.0\n".to_owned();
-    let files = [
-        ("db/Chart.yaml", about),
-        ("db/templates/db.yaml", manifest),
-    ];
+    let files = [("db/Chart.yaml", about), ("db/templates/db.yaml", manifest)];
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&tar(&files)?)?;
     Ok(encoder.finish()?)

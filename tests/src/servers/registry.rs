@@ -207,7 +207,8 @@ impl Registry {
     /// Of the registry.
     pub async fn manifest(&self, repository: &str, name: &str) -> Result<Option<Vec<u8>>> {
         let url = format!("{}/v2/{repository}/manifests/{name}", self.url());
-        let accept = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json";
+        let accept =
+            "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json";
         let answer = self.client.get(url).header("Accept", accept).send().await?;
         match answer.status().as_u16() {
             404 => Ok(None),

@@ -140,7 +140,10 @@ async fn refer(remote: &mut Remote<'_>, stored: &Stored) -> Result<(), AirgapErr
     let list = remote.original_of(&tag).await?;
     let list = list.as_ref().map(|(_, bytes)| bytes.as_slice());
     let longer = referrers::with(list, &stored.descriptor, &stored.manifest);
-    let longer = longer.map_err(|source| AirgapError::Manifest { name: tag.clone(), source })?;
+    let longer = longer.map_err(|source| AirgapError::Manifest {
+        name: tag.clone(),
+        source,
+    })?;
     if let Some(bytes) = longer {
         remote.push_manifest(&tag, INDEX, &bytes).await?;
     }

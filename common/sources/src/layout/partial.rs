@@ -73,7 +73,11 @@ impl Partial {
     ///
     /// # Errors
     /// What the registry gives wrong; a file that cannot be written.
-    pub async fn fetch(&mut self, blob: &Descriptor, mut bytes: Blob<'_>) -> Result<(), LayoutError> {
+    pub async fn fetch(
+        &mut self,
+        blob: &Descriptor,
+        mut bytes: Blob<'_>,
+    ) -> Result<(), LayoutError> {
         let digest = blob.digest.clone();
         if blob.size > MAX_BLOB {
             return Err(LayoutError::TooLarge { digest });

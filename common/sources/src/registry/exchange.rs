@@ -74,7 +74,12 @@ impl Registry<'_> {
     }
 
     /// A request with the credentials so far.
-    pub(super) fn request(&self, method: Method, path: &str, accept: &str) -> Result<Request, HttpError> {
+    pub(super) fn request(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+    ) -> Result<Request, HttpError> {
         let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
         let mut request = self.http.client.request(method, &url);
         request = request.header(ACCEPT, accept);

@@ -6,7 +6,9 @@
 use std::fs::File;
 use std::io::{Read as _, Take};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION,
+};
 use reqwest::{Method, Request, Response};
 use url::Url;
 
@@ -66,7 +68,9 @@ impl Registry<'_> {
         let location = self.location(digest);
         let path = format!("blobs/{digest}");
         let tries = &mut Tries::default();
-        let asked = self.send(tries, Method::HEAD, &path, "*/*", &location).await;
+        let asked = self
+            .send(tries, Method::HEAD, &path, "*/*", &location)
+            .await;
         there(asked.map(drop))
     }
 

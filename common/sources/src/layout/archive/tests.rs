@@ -136,7 +136,10 @@ fn manifests_come_after_what_they_need() {
     entries.extend([blob(inner.as_bytes()), blob(outer.as_bytes())]);
     let (archive, _folder) = open(&entries).unwrap();
     let tree = archive.tree(&named.descriptor).unwrap();
-    let order: Vec<&str> = tree.iter().map(|it| it.descriptor.digest.as_str()).collect();
+    let order: Vec<&str> = tree
+        .iter()
+        .map(|it| it.descriptor.digest.as_str())
+        .collect();
     let expected = [
         &child.digest,
         &inner_descriptor.digest,
