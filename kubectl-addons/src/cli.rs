@@ -1,5 +1,6 @@
 //! The command line: clap types only. What a command does stands in `commands/`.
 
+pub mod airgap;
 pub mod channel;
 pub mod core;
 pub mod create;
@@ -96,6 +97,10 @@ pub enum Command {
     Show(Late<reading::Show>),
     /// List all images of add-ons, each once
     Images(Late<reading::Images>),
+    /// Write everything that add-ons need into one archive, for a site without internet
+    Export(Late<airgap::Export>),
+    /// Push what an archive holds to the registry of a site
+    Import(Late<airgap::Import>),
     /// Install add-ons
     Install(Late<operation::Install>),
     /// Upgrade installations to the newest version that fits, or to the one that is named

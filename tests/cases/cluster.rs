@@ -1,6 +1,7 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod adopt;
+mod airgap;
 mod browser;
 mod bypass;
 mod catalogue;

@@ -1,5 +1,8 @@
 //! From resolved installations to the packages of those that are due: with the credentials that an entry names, and verified.
 
+use std::sync::Arc;
+
+use common::airgap::site;
 use common::api::catalogue::{Auth, Source};
 use common::catalogue::Origin;
 use common::catalogue::due::{Due, DueReason};
@@ -11,6 +14,7 @@ use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
 
+use addons_sources::credentials::Credentials;
 use addons_sources::dependency::Parent;
 use addons_sources::{Access, Reach};
 
@@ -137,24 +141,16 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
 /// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
 pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
     let entry = &resolved.entry;
-    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
-    let mut source = entry.version.source.clone();
-    let mut warnings = Vec::new();
-    if let Some(registry) = within(resolved.registry(), name)? {
-        let moved = within(registry.rewrite_source(&source), name)?;
-        source = moved.source;
-        warnings.extend(moved.warning);
-    }
-    let credentials = match auth(&source) {
-        Some(auth) => {
-            let namespace = secrets_namespace(ctx, resolved);
-            let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
-            Some(within(read, name)?)
-        }
-        None => None,
-    };
+    let name = || listed(resolved);
+    let Asked {
+        source,
+        warning,
+        credentials,
+        reach,
+    } = asked(ctx, resolved).await?;
+    let mut warnings: Vec<String> = warning.into_iter().collect();
     let access = Access {
-        reach: reach(ctx, resolved),
+        reach,
         credentials: credentials.as_deref(),
         ..ctx.access()
     };
@@ -194,6 +190,45 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     })
 }
 
+/// A source as it is asked for.
+pub(crate) struct Asked {
+    /// In the private registry, where there is one.
+    pub source: Source,
+    /// Why it is not there.
+    warning: Option<String>,
+    /// Those of its Secret.
+    pub credentials: Option<Arc<Credentials>>,
+    /// How far it may reach.
+    pub reach: Reach,
+}
+
+/// Where the source of an entry is asked for, and by whom.
+///
+/// # Errors
+/// A registry that is not one; a Secret that cannot be read.
+pub(crate) async fn asked(ctx: &Context, resolved: &Resolved) -> Result<Asked, OperationError> {
+    let name = || listed(resolved);
+    let (mut source, mut warning) = (resolved.entry.version.source.clone(), None);
+    if let Some(registry) = within(resolved.registry(), name)? {
+        let moved = within(registry.rewrite_source(&source), name)?;
+        (source, warning) = (moved.source, moved.warning);
+    }
+    let credentials = match auth(&source) {
+        Some(auth) => {
+            let namespace = secrets_namespace(ctx, resolved);
+            let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
+            Some(within(read, name)?)
+        }
+        None => None,
+    };
+    Ok(Asked {
+        reach: reach(ctx, resolved, &source),
+        source,
+        warning,
+        credentials,
+    })
+}
+
 /// The chart of a folder that the user named, with what its lock file names; a folder of anything else as it is.
 ///
 /// # Errors
@@ -220,7 +255,7 @@ pub async fn with_dependencies(
 /// What a source may ask of this machine. What stands in a cluster (semantics 16) or on a web server is not to reach for the files
 /// and accounts of whoever reads it; what a record outside the system namespace names reaches even less (semantics 6), unless the
 /// user typed the index.
-fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
+fn reach(ctx: &Context, resolved: &Resolved, source: &Source) -> Reach {
     match &*resolved.entry.origin {
         Origin::Catalogue { .. } | Origin::Directory { .. } => Reach::Cluster,
         Origin::Index { location } => {
@@ -228,13 +263,21 @@ fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
             if of_record == Reach::Tenant && !resolved.is_typed {
                 return of_record;
             }
-            of_location(location)
+            of_location(location, source)
         }
     }
 }
 
-/// Of an index that is the user's own: it wrote, or chose with credentials of theirs, what lies beside it.
-fn of_location(location: &str) -> Reach {
+/// Of an index that is the user's own: it wrote, or chose with credentials of theirs, what lies beside it. Beside a catalogue in a
+/// registry are the images and charts of that registry.
+fn of_location(location: &str, source: &Source) -> Reach {
+    if let Some(path) = location.strip_prefix("oci://") {
+        let image = site::in_registry(source, "0").ok().flatten();
+        return match image {
+            Some(image) if path.split('/').next() == Some(&image.host) => Reach::Own,
+            _ => Reach::Cluster,
+        };
+    }
     let scheme = location.split_once("://").map(|(scheme, _)| scheme);
     let is_of_web = scheme.is_some_and(|scheme| {
         scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
@@ -303,6 +346,12 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashEr
     }
 }
 
+/// `NAME in catalogue C, spec.addons[0].versions[0]`.
+fn listed(resolved: &Resolved) -> String {
+    let entry = &resolved.entry;
+    format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
+}
+
 /// The credentials that a source names.
 fn auth(source: &Source) -> Option<&Auth> {
     source.kind().ok()?.auth()
@@ -320,17 +369,28 @@ fn secrets_namespace<'a>(ctx: &'a Context, resolved: &'a Resolved) -> &'a str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn only_what_is_the_users_own_reaches_this_machine() {
-        for (location, expected) in [
-            ("file:///home/me/index.yaml", Reach::Own),
-            ("s3://bucket/index.yaml", Reach::Own),
-            ("https://example.com/index.yaml", Reach::Cluster),
-            ("HTTP://example.com/index.yaml", Reach::Cluster),
+        let url = json!({"url": {"manifest": "file:///etc/x"}});
+        let beside = json!({"docker": {"image": "h.example/a:1"}});
+        let chart = json!({"helm": {"url": "oci://h.example/charts", "chart": "c"}});
+        let other = json!({"docker": {"image": "i.example/a:1"}});
+        for (location, source, expected) in [
+            ("file:///home/me/index.yaml", &url, Reach::Own),
+            ("s3://bucket/index.yaml", &url, Reach::Own),
+            ("https://example.com/index.yaml", &url, Reach::Cluster),
+            ("HTTP://example.com/index.yaml", &url, Reach::Cluster),
+            ("oci://h.example/c:1", &url, Reach::Cluster),
+            ("oci://h.example/c:1", &other, Reach::Cluster),
+            ("oci://h.example/c:1", &beside, Reach::Own),
+            ("oci://h.example/c:1", &chart, Reach::Own),
         ] {
-            assert_eq!(of_location(location), expected, "{location}");
+            let source = serde_json::from_value(source.clone()).unwrap();
+            assert_eq!(of_location(location, &source), expected, "{location}");
         }
     }
 }

@@ -15,6 +15,7 @@ mod host;
 mod http;
 pub mod image;
 pub mod kustomize;
+pub mod layout;
 pub mod location;
 mod names;
 pub mod pinned;

@@ -8,6 +8,7 @@ mod file;
 mod http;
 mod known;
 mod object_store;
+mod oci;
 
 use std::path::{Path, PathBuf};
 
@@ -32,8 +33,8 @@ pub struct Document {
     pub location: String,
 }
 
-/// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or
-/// `az://CONTAINER/BLOB`.
+/// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/BLOB` or
+/// `oci://HOST/PATH:TAG`.
 ///
 /// Credentials are for the host of an `http(s)` URL. For an object in a store, the Secret's annotation names the bucket with
 /// its scheme, `s3://BUCKET`; the endpoint of the store is an option in the Secret itself.
@@ -63,6 +64,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
             let limit = limit(url.path());
             http::get(url, limit, access).await
         }
+        "oci" => oci::get(location, access).await,
         scheme => match object_store::Kind::of(scheme) {
             Some(kind) => object_store::get(kind, &url, access).await,
             None => Err(UrlError::Scheme {

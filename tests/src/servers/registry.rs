@@ -201,7 +201,31 @@ impl Registry {
         self.push_manifest(repository, tag, &index).await
     }
 
-    async fn push_manifest(&self, repository: &str, tag: &str, value: &Value) -> Result<String> {
+    /// The bytes of a manifest; `None` where there is none of that name.
+    ///
+    /// # Errors
+    /// Of the registry.
+    pub async fn manifest(&self, repository: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        let url = format!("{}/v2/{repository}/manifests/{name}", self.url());
+        let accept =
+            "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json";
+        let answer = self.client.get(url).header("Accept", accept).send().await?;
+        match answer.status().as_u16() {
+            404 => Ok(None),
+            _ => Ok(Some(answer.error_for_status()?.bytes().await?.to_vec())),
+        }
+    }
+
+    /// Pushes a manifest under a tag or its digest; the digest.
+    ///
+    /// # Errors
+    /// Of the registry.
+    pub async fn push_manifest(
+        &self,
+        repository: &str,
+        tag: &str,
+        value: &Value,
+    ) -> Result<String> {
         let bytes = value.to_string().into_bytes();
         let digest = digest(&bytes);
         let media_type = value["mediaType"].as_str().unwrap_or_default();
@@ -213,7 +237,11 @@ impl Registry {
         Ok(digest)
     }
 
-    async fn push_blob(&self, repository: &str, bytes: &[u8]) -> Result<String> {
+    /// Pushes a blob; its digest.
+    ///
+    /// # Errors
+    /// Of the registry.
+    pub async fn push_blob(&self, repository: &str, bytes: &[u8]) -> Result<String> {
         let url = format!("{}/v2/{repository}/blobs/uploads/", self.url());
         let answer = self.client.post(url).send().await?;
         let status = answer.status();
