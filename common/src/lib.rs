@@ -23,6 +23,7 @@
 //! | [`history`] | what is kept of each revision of an installation, and which one a rollback goes back to |
 //! | [`preflight`] | what a future release of Kubernetes would do to an installation |
 //! | [`set`] | the installations of a cluster in a file |
+//! | [`airgap`] | what an archive for a site without internet holds, and the names of that at the site |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
 //! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
@@ -31,6 +32,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod admission;
+pub mod airgap;
 pub mod api;
 pub mod catalogue;
 pub mod core_set;

@@ -1,12 +1,19 @@
 //! What a future release of Kubernetes would do to an installation: whether its version fits, which one would, and which of the
-//! APIs that it uses are deprecated, removed or unknown there. Nothing here asks a cluster.
+//! APIs that it uses are deprecated, removed or unknown there; what else in the cluster is in the way ([`risk`]), and the order
+//! of the upgrades. Nothing here asks a cluster.
 
+pub mod api_services;
 pub mod lifecycle;
+pub mod order;
+pub mod risk;
+pub mod stored;
+pub mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::api::catalogue::Requirement;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::field_manager;
 use crate::catalogue::due::{Due, DueReason, due};
@@ -93,6 +100,8 @@ pub struct Finding {
     pub constraint: Constraint,
     /// The version that would fit; only where this one does not.
     pub remedy: Option<Remedy>,
+    /// What that version requires of other add-ons.
+    pub requires: Vec<Requirement>,
     /// The APIs of its objects that are not simply served.
     pub apis: Vec<Used>,
     /// Those in which other managers write its objects. They do not decide the verdict: most are traces of the past.
@@ -122,9 +131,12 @@ pub fn judge(
     };
     let verdict = apis.iter().map(|used| verdict(&used.fate));
     let verdict = verdict.fold(constraint.verdict(), Verdict::max);
+    let fitting = fitting.filter(|_| verdict == Verdict::DoesNotFit);
+    let (remedy, requires) = fitting.unzip();
     Finding {
         verdict,
-        remedy: fitting.filter(|_| verdict == Verdict::DoesNotFit),
+        remedy,
+        requires: requires.unwrap_or_default(),
         constraint,
         writers: release.map_or_else(Vec::new, |release| {
             written(record, &inventory, writers, release, table)
@@ -188,39 +200,63 @@ fn constraint(
     }
 }
 
-/// The newest version that is later than the installed one and fits both releases, or else the future one alone.
+/// The version that would fit, and what it requires.
 fn remedy(
     record: &AddonInstallation,
     catalogue: &Catalogue,
     clusters: &Clusters,
     rules: Rules,
-) -> Option<Remedy> {
-    let installed = record.installed()?;
-    let fitting = |entries: &mut dyn Iterator<Item = &Entry>| {
-        let request = Request {
-            addon: &record.spec.addon_ref.name,
-            catalogue: record.spec.addon_ref.catalogue.as_deref(),
-            ..Request::default()
-        };
-        let entries: Vec<&Entry> = entries.collect();
-        let choice = choose(entries, &request, &clusters.then, rules);
-        let entry = choice.chosen?;
-        let due = due(installed, entry, choice.rules, None, &installed.values_hash);
-        let reason = match due {
-            Due::Yes { reason } => reason,
-            Due::No | Due::Downgrade { .. } => return None,
-        };
-        let is_other = matches!(reason, DueReason::Version { .. } | DueReason::Id { .. });
-        is_other.then(|| label(&entry.version.version, &entry.version.id))
+) -> Option<(Remedy, Vec<Requirement>)> {
+    let entry = next(record, catalogue, clusters, rules)?;
+    let version = label(&entry.version.version, &entry.version.id);
+    let remedy = match misfit(&entry.version.constraints, &clusters.now) {
+        None => Remedy::Before(version),
+        Some(_) => Remedy::After(version),
     };
+    Some((remedy, entry.version.requires.clone()))
+}
+
+/// The newest version that is later than the installed one and fits both releases, or else the future one alone.
+#[must_use]
+pub fn next<'c>(
+    record: &AddonInstallation,
+    catalogue: &'c Catalogue,
+    clusters: &Clusters,
+    rules: Rules,
+) -> Option<&'c Entry> {
     let fits_now = |entry: &&Entry| misfit(&entry.version.constraints, &clusters.now).is_none();
-    fitting(&mut catalogue.entries.iter().filter(fits_now))
-        .map(Remedy::Before)
-        .or_else(|| fitting(&mut catalogue.entries.iter()).map(Remedy::After))
+    let entries = || catalogue.entries.iter();
+    newer(record, entries().filter(fits_now), &clusters.then, rules)
+        .or_else(|| newer(record, entries(), &clusters.then, rules))
+}
+
+/// The newest of some entries that is later than the installed one and fits a cluster.
+fn newer<'c>(
+    record: &AddonInstallation,
+    entries: impl Iterator<Item = &'c Entry>,
+    facts: &ClusterFacts,
+    rules: Rules,
+) -> Option<&'c Entry> {
+    let installed = record.installed()?;
+    let request = Request {
+        addon: &record.spec.addon_ref.name,
+        catalogue: record.spec.addon_ref.catalogue.as_deref(),
+        ..Request::default()
+    };
+    let choice = choose(entries, &request, facts, rules);
+    let entry = choice.chosen?;
+    let due = due(installed, entry, choice.rules, None, &installed.values_hash);
+    let reason = match due {
+        Due::Yes { reason } => reason,
+        Due::No | Due::Downgrade { .. } => return None,
+    };
+    let is_other = matches!(reason, DueReason::Version { .. } | DueReason::Id { .. });
+    is_other.then_some(entry)
 }
 
 /// The version, or the id of what has none.
-fn label(version: &str, id: &str) -> String {
+#[must_use]
+pub fn label(version: &str, id: &str) -> String {
     match version {
         "" => format!("id {id}"),
         version => version.to_owned(),

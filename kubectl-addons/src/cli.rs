@@ -1,5 +1,6 @@
 //! The command line: clap types only. What a command does stands in `commands/`.
 
+pub mod airgap;
 pub mod channel;
 pub mod core;
 pub mod create;
@@ -7,6 +8,7 @@ pub mod fleet;
 pub mod format;
 mod help;
 pub mod history;
+mod late;
 mod name;
 pub mod operation;
 pub mod plan;
@@ -23,6 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::Styles;
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -30,6 +33,7 @@ use addons_versions::tolerant;
 
 use crate::completion;
 pub use format::{Format, Listing, Output, Paged, Reported};
+pub use late::Late;
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -49,63 +53,87 @@ pub struct Cli {
 ///
 /// # Errors
 /// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
-pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = help::with_examples(Cli::command());
+pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let read = |command: clap::Command| {
+        let mut command = called(command, args);
+        Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
+    };
+    // Only help has a use for what stands below it.
+    read(Cli::command()).or_else(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            read(command())
+        }
+        _ => Err(error),
+    })
+}
+
+/// A command line under the name by which the program was called.
+fn called(command: clap::Command, args: &[OsString]) -> clap::Command {
     let name = args
         .first()
         .and_then(|program| Path::new(program).file_name()?.to_str());
-    if let Some(name) = name.filter(|name| !name.starts_with("kubectl-")) {
-        command = command.bin_name(name.to_owned());
+    match name.filter(|name| !name.starts_with("kubectl-")) {
+        Some(name) => command.bin_name(name.to_owned()),
+        None => command,
     }
-    Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
+}
+
+/// The command line with the examples of each command: what help, the reference and the manual pages are made of.
+#[must_use]
+pub fn command() -> clap::Command {
+    help::with_examples(Cli::command())
 }
 
 /// One verb.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Install the definitions of this tool into the cluster, or update them; move installations of older versions
-    Init(reading::Init),
+    Init(Late<reading::Init>),
     /// Create, add, list, show, remove, synchronise, push, view and validate catalogues
     #[command(subcommand, alias = "catalog")]
     Catalogue(reading::Catalogue),
     /// List the add-ons that can be installed, and whether they fit
-    Search(reading::Search),
+    Search(Late<reading::Search>),
     /// Show one add-on: its source, objects, images and form, and why other versions were passed over
-    Show(reading::Show),
+    Show(Late<reading::Show>),
     /// List all images of add-ons, each once
-    Images(reading::Images),
+    Images(Late<reading::Images>),
+    /// Write everything that add-ons need into one archive, for a site without internet
+    Export(Late<airgap::Export>),
+    /// Push what an archive holds to the registry of a site
+    Import(Late<airgap::Import>),
     /// Install add-ons
-    Install(operation::Install),
+    Install(Late<operation::Install>),
     /// Upgrade installations to the newest version that fits, or to the one that is named
-    Upgrade(operation::Upgrade),
+    Upgrade(Late<operation::Upgrade>),
     /// List the revisions of an installation, and what each changed
-    History(history::History),
+    History(Late<history::History>),
     /// Take an installation back to an earlier revision
-    Rollback(history::Rollback),
+    Rollback(Late<history::Rollback>),
     /// Do what every record asks for, once or from now on: install, upgrade, repair, resume, finish deletions
-    Reconcile(operation::Reconcile),
+    Reconcile(Late<operation::Reconcile>),
     /// Take over what other tools installed, without changing anything but the owner
-    Adopt(operation::Adopt),
+    Adopt(Late<operation::Adopt>),
     /// Uninstall add-ons
     #[command(alias = "delete")]
-    Uninstall(operation::Uninstall),
+    Uninstall(Late<operation::Uninstall>),
     /// List what is installed
     #[command(alias = "ls")]
-    List(reading::List),
+    List(Late<reading::List>),
     /// Show the objects of an installation, and why it is not ready
-    Status(reading::Status),
+    Status(Late<reading::Status>),
     /// Show the values of an installation, and which layer each comes from
-    Values(reading::Values),
+    Values(Late<reading::Values>),
     /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
-    Diff(operation::Diff),
+    Diff(Late<operation::Diff>),
     /// Write what install and upgrade would do to a file, for review and for apply
-    Plan(plan::Plan),
+    Plan(Late<plan::Plan>),
     /// Execute a plan file, unless something changed since it was made
-    Apply(plan::Apply),
+    Apply(Late<plan::Apply>),
     /// Print the manifests of an add-on or of a folder, rendered
-    Render(render::Render),
+    Render(Late<render::Render>),
     /// Tell whether add-ons, images and charts are signed, and by whom
-    Verify(verify::Verify),
+    Verify(Late<verify::Verify>),
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
     Channel(channel::Channel),
@@ -113,17 +141,17 @@ pub enum Command {
     #[command(subcommand)]
     Core(core::Core),
     /// Make a directory of manifests the truth, as the addon-manager does: install, repair, upgrade, prune and uninstall
-    Sync(sync::Sync),
+    Sync(Late<sync::Sync>),
     /// Tell what a future version of Kubernetes would do to what is installed: what fits, and which APIs it removes
-    Preflight(reading::Preflight),
+    Preflight(Late<reading::Preflight>),
     /// Tell what is wrong with the admission, the definitions, the records and the rights, and the command that mends it
-    Doctor(reading::Doctor),
+    Doctor(Late<reading::Doctor>),
     /// Print the JSON schema of catalogues or sets, for editors
-    Schema(schema::Schema),
+    Schema(Late<schema::Schema>),
     /// Print the versions of this client and of the server
-    Version(reading::Version),
-    /// Print the script that completes commands in a shell
-    Completion(reading::Completion),
+    Version(Late<reading::Version>),
+    /// Let kubectl complete the commands of this plugin, or print the script that completes kubectl-addons in a shell
+    Completion(Late<reading::Completion>),
     /// List the options that every command takes
     Options,
 }

@@ -8,8 +8,10 @@ pub mod completion;
 pub mod core;
 pub mod diff;
 pub mod doctor;
+pub mod export;
 pub mod history;
 pub mod images;
+pub mod import;
 pub mod init;
 pub mod install;
 pub mod list;
@@ -55,6 +57,8 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Search(args) => search::run(session, args).await,
         Command::Show(args) => show::run(session, args).await,
         Command::Images(args) => images::run(session, args).await,
+        Command::Export(args) => export::run(session, args).await,
+        Command::Import(args) => import::run(session, args).await,
         Command::Install(args) => install::run(session, args).await,
         Command::Upgrade(args) => upgrade::run(session, args).await,
         Command::History(args) => history::run(session, args).await,
@@ -83,7 +87,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
     }
 }
 
-/// What `search`, `show` and `images` judge by: the cluster, or the versions that were typed.
+/// What `search`, `show`, `images` and `export` judge by: the cluster, or the versions that were typed.
 async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<ClusterFacts> {
     let (k8s, kkp) = (fit.k8s.as_deref(), fit.kkp.as_deref());
     let facts = session.fit_for(catalogue, k8s, kkp).await;

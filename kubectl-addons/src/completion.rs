@@ -1,4 +1,4 @@
-//! Dynamic completion: the same program, asked by kubectl as `kubectl_complete-addons` or by the script of `completion`.
+//! Dynamic completion: the same program, asked by kubectl as `kubectl_complete-addons` or by the scripts of `completion`.
 //!
 //! kubectl passes the words after `addons`, the last one unfinished; the answer is one candidate a line, a tab, its help,
 //! and at the end a directive of cobra. Whatever fails completes to nothing: no one could read an error.
@@ -27,8 +27,10 @@ use crate::session::Session;
 
 /// Set by the shell's script: which shell asks.
 pub const VARIABLE: &str = "KUBECTL_ADDONS_COMPLETE";
-/// What kubectl calls.
-const PROGRAM: &str = "kubectl_complete-addons";
+/// What kubectl calls: this program by another name, or the script of `completion --install`, which calls this program.
+pub const PROGRAM: &str = "kubectl_complete-addons";
+/// The "shell" by which that script asks.
+pub const KUBECTL: &str = "kubectl";
 /// Cobra's ShellCompDirectiveNoFileComp.
 const DIRECTIVE: &str = ":4";
 /// The same, and no blank behind the candidate: a folder, in which the file follows.
@@ -49,6 +51,9 @@ pub fn answer(args: &[OsString]) -> Option<String> {
         return Some(for_kubectl(words));
     }
     let shell = std::env::var_os(VARIABLE)?;
+    if shell == KUBECTL {
+        return Some(for_kubectl(words));
+    }
     if shell == "bash"
         && let Some(at) = words.iter().position(|word| word == "--")
     {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use addons_engine::EngineError;
 use addons_operation::OperationError;
+use addons_operation::airgap::AirgapError;
 use addons_operation::choose::ChooseError;
 use addons_operation::verdict::Refused;
 use common::plan::immutable::RecreationError;
@@ -42,7 +43,9 @@ impl Exit {
     }
 
     fn of_one(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
-        if let Some(error) = error.downcast_ref::<OperationError>() {
+        if let Some(AirgapError::Operation(error)) = error.downcast_ref() {
+            Self::of_operation(error)
+        } else if let Some(error) = error.downcast_ref::<OperationError>() {
             Self::of_operation(error)
         } else if let Some(error) = error.downcast_ref::<EngineError>() {
             Some(Self::of_engine(error))

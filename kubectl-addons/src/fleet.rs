@@ -252,8 +252,8 @@ mod tests {
     fn waves_wait() {
         let typed = |flags: &str| {
             let line = format!("x upgrade --clusters tier=prod {flags}");
-            let words = line.split_whitespace().map(Into::into).collect();
-            let Command::Upgrade(args) = crate::cli::parse(words).unwrap().command else {
+            let words: Vec<_> = line.split_whitespace().map(Into::into).collect();
+            let Command::Upgrade(args) = crate::cli::parse(&words).unwrap().command else {
                 panic!("{line}");
             };
             rollout_of(&args.waves, &args.change.run)

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use addons_sources::scratch;
 use anyhow::Result;
-use cli::Cli;
+use cli::{Cli, Command};
 use exit::Exit;
 use fleet::Fleet;
 use session::Session;
@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
         output::data(&answer);
         return ExitCode::SUCCESS;
     }
-    let cli = match cli::parse(args) {
+    let cli = match cli::parse(&args) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
     };
@@ -87,7 +87,10 @@ async fn run(cli: &Cli) -> Result<Exit> {
         Some(fleet) => fleet::run(&fleet, &cli.command).await,
         None => {
             fleet::check_one(&cli.command)?;
-            let session = Session::within(cli.global.clone(), timeout);
+            let mut session = Session::within(cli.global.clone(), timeout);
+            if let Command::Reconcile(_) = cli.command {
+                session = session.unattended();
+            }
             commands::run(&session, &cli.command).await
         }
     }

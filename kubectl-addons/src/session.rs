@@ -55,6 +55,15 @@ impl Session {
         Self::new(global)
     }
 
+    /// For a command that no one watches: kustomizations are not built.
+    #[must_use]
+    pub fn unattended(self) -> Self {
+        Self {
+            ctx: self.ctx.without_kustomize(),
+            ..self
+        }
+    }
+
     /// The same as one cluster of several.
     #[must_use]
     pub fn taking(self, turn: Turn) -> Self {
@@ -148,6 +157,7 @@ fn given(global: &Global, timeout: Option<Duration>) -> Settings {
         cache: settings::cache_dir(global),
         helm: global.helm_bin.clone(),
         path: std::env::var_os("PATH"),
+        kustomize: true,
         timeout,
         holder: holder(),
     }

@@ -1,6 +1,7 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod adopt;
+mod airgap;
 mod browser;
 mod bypass;
 mod catalogue;
@@ -42,6 +43,7 @@ mod safety;
 mod scale;
 mod signatures;
 mod soak;
+mod starter;
 mod trust;
 mod upgrades;
 #[path = "values/on_cluster.rs"]

@@ -6,7 +6,10 @@ mod goldens;
 mod pages;
 mod properties;
 mod proposal;
+mod release;
 mod rendering;
 mod schemas;
 mod sizes;
+#[path = "starter/pins.rs"]
+mod starter;
 mod values;

@@ -1,5 +1,7 @@
 //! `preflight`: what is installed, judged for a release of Kubernetes that the cluster does not have yet.
 
+mod risks;
+
 use addons_tests::control_plane::{ControlPlane, Options, definitions};
 use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
@@ -177,6 +179,7 @@ async fn what_a_future_release_would_do_is_said_and_nothing_is_written() -> Resu
         row.check(item.context(row.name)?).context(row.name)?;
         tally.ran();
     }
+    order(&found)?;
     table(&stage).await?;
     pages(&stage).await?;
     tally.ran();
@@ -186,6 +189,35 @@ async fn what_a_future_release_would_do_is_said_and_nothing_is_written() -> Resu
     tally.ran();
     wrong(&stage).await?;
     tally.ran();
+    risks::dropped(&stage).await?;
+    tally.ran();
+    risks::stored(&stage).await?;
+    tally.ran();
+    risks::found(&stage).await?;
+    tally.ran();
+    Ok(())
+}
+
+/// What is upgraded before the cluster and after it, with the commands, and what no version helps.
+fn order(found: &Value) -> Result<()> {
+    let steps = found["order"].as_array().context("no order")?;
+    let steps: Vec<_> = steps
+        .iter()
+        .map(|step| (&step["when"], &step["name"]))
+        .collect();
+    let expected = json!([["before", "early"], ["cluster", null], ["after", "late"]]);
+    ensure!(json!(steps) == expected, "{found}");
+    let command = found["order"][0]["command"]
+        .as_str()
+        .context("no command")?;
+    ensure!(
+        command.starts_with("kubectl addons upgrade early@1.1.0 -n "),
+        "{command}"
+    );
+    ensure!(found["order"][1]["version"] == "1.37.0", "{found}");
+    let blocked = found["blocked"].as_array().context("no blocked")?;
+    let blocked: Vec<_> = blocked.iter().map(|one| &one["name"]).collect();
+    ensure!(json!(blocked) == json!(["never", "removed"]), "{found}");
     Ok(())
 }
 
@@ -200,6 +232,10 @@ async fn table(stage: &Stage) -> Result<()> {
         "does not fit",
         ROWS[4].says,
         &format!("before the cluster's upgrade: kubectl addons upgrade early@1.1.0 -n {namespace}"),
+        &format!(
+            "1. before Kubernetes: kubectl addons upgrade early@1.1.0 -n {namespace}\n2. upgrade Kubernetes to 1.37.0"
+        ),
+        &format!("blocked: removed (namespace {namespace}): no version of it fits"),
     ] {
         ensure!(said.contains(text), "{text:?} is missing in\n{said}");
     }

@@ -20,6 +20,10 @@ pub mod plugin;
 pub mod proxy;
 #[cfg(feature = "cases")]
 pub mod raw;
+#[cfg(feature = "cases")]
+pub mod reference;
+#[cfg(feature = "cases")]
+pub mod release;
 pub mod running;
 #[cfg(feature = "cases")]
 pub mod scene;
@@ -29,6 +33,7 @@ pub mod servers;
 pub mod shared;
 pub mod small;
 pub mod stage;
+pub mod starter;
 pub mod tally;
 pub mod until;
 pub mod webhook;

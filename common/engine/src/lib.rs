@@ -66,6 +66,7 @@ mod migrate;
 pub mod namespace;
 pub mod nodes;
 pub mod policies;
+pub mod preflight;
 mod prune;
 mod random;
 pub mod record;

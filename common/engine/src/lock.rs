@@ -4,10 +4,11 @@
 //! third of its lease, on a connection of its own, and stops before the lease is over, by its own monotonic clock. Each renewal
 //! carries what was done so far: whoever continues after an interruption begins there.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures::future::{Either, select};
+use futures::future::{Either, pending, select};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
@@ -34,6 +35,8 @@ const MARGIN: Duration = Duration::from_millis(2 * Clock::ERROR + 1000);
 /// A write without an answer for so long is sent again beside the first: a connection may have died without a word, or the server is
 /// slow, and then the first is still the faster one.
 const SILENCE: Duration = Duration::from_secs(3);
+/// A server that has not answered a write for so long is busy, maybe with what we asked of it: nothing else is asked until it answers.
+const BUSY: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How often the deletion of the record is tried while others write into it.
@@ -322,9 +325,26 @@ impl Lock {
     }
 }
 
+/// Writes the status. Where the answer is late, no other request of ours begins before it: an installation of thousands of objects
+/// would lose its lock to its own work.
+async fn put(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    let hushing = pin!(async {
+        sleep(BUSY).await;
+        let _all = cluster.quiet().await;
+        pending::<Infallible>().await
+    });
+    match select(pin!(put_twice(cluster, record)), hushing).await {
+        Either::Left((result, _)) => result,
+        Either::Right((never, _)) => match never {},
+    }
+}
+
 /// Writes the status, a second time where the first write gives no answer. Both have one resourceVersion, so at most one of them
 /// is done; the other one's 409 is resolved as that of a lost answer.
-async fn put(
+async fn put_twice(
     cluster: &Cluster,
     record: &AddonInstallation,
 ) -> Result<AddonInstallation, EngineError> {

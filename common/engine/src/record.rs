@@ -18,6 +18,7 @@ use common::api::names::{
 };
 use common::core_set::change::is_released;
 use common::manifest::key::ObjectKey;
+use common::plan::gitops::keep_writers;
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -90,14 +91,14 @@ pub async fn labelled(
     Ok(names.collect())
 }
 
-/// A record of a list. Which fields of a status belong to whom is half of a record, and asked of none; who set the spec is asked.
+/// A record of a list. Which fields belong to whom is half of a record; who set the spec is asked.
 struct Listed(AddonInstallation);
 
 impl<'de> Deserialize<'de> for Listed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut record = AddonInstallation::deserialize(deserializer)?;
-        if let Some(fields) = &mut record.metadata.managed_fields {
-            fields.retain(|one| one.subresource.as_deref().is_none_or(str::is_empty));
+        if let Some(managers) = &mut record.metadata.managed_fields {
+            keep_writers(managers);
         }
         Ok(Self(record))
     }

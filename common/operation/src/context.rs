@@ -55,6 +55,8 @@ pub struct Settings {
     pub helm: Option<PathBuf>,
     /// Where helm is searched: the value of PATH.
     pub path: Option<OsString>,
+    /// Whether kustomizations of this machine are built, by the kubectl or kustomize in `path`: for whom a person works with.
+    pub kustomize: bool,
     /// How long all rendering may take; `None` = each add-on has only a bound of its own.
     pub timeout: Option<Duration>,
     /// Name of a lock's holder, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
@@ -129,6 +131,7 @@ impl Default for Settings {
             cache: None,
             helm: None,
             path: None,
+            kustomize: false,
             timeout: None,
             holder: common::api::names::CLIENT.to_owned(),
         }
@@ -208,6 +211,11 @@ impl Context {
             offline: self.settings.offline,
             reach: Reach::Own,
             credentials: None,
+            kustomize: self
+                .settings
+                .path
+                .as_deref()
+                .filter(|_| self.settings.kustomize),
         }
     }
 

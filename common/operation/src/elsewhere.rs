@@ -1,9 +1,9 @@
-//! Records that only a command of a person can follow: their index is a file of another machine, or in an object store that opens to
-//! an account of that person (semantics 20).
+//! Records that only a command of a person can follow: their index is a file of another machine, a kustomization, or in an object
+//! store that opens to an account of that person (semantics 20).
 
 use std::io::ErrorKind;
 
-use addons_sources::location::CatalogueError;
+use addons_sources::location::{CatalogueError, WholeError};
 use addons_sources::url::UrlError;
 use common::api::names::SECRET_TYPE_OBJECT_STORE;
 
@@ -15,6 +15,13 @@ pub fn is_managed_elsewhere(error: &OperationError) -> bool {
     let OperationError::NoIndex { error, .. } = error.root() else {
         return false;
     };
+    if let OperationError::Index(CatalogueError::Whole {
+        source: WholeError::Kustomization,
+        ..
+    }) = error.root()
+    {
+        return true;
+    }
     let (OperationError::Index(CatalogueError::Url(error)) | OperationError::Url(error)) =
         error.root()
     else {
@@ -97,6 +104,18 @@ mod tests {
             };
             assert_eq!(is_managed_elsewhere(&of_index), expected, "{text}");
         }
+        let folder = CatalogueError::Whole {
+            location: location(),
+            source: WholeError::Kustomization,
+        };
+        let of_folder = OperationError::NoIndex {
+            installation: InstallationName {
+                namespace: "shop".to_owned(),
+                name: "web".to_owned(),
+            },
+            error: Box::new(OperationError::Index(folder)),
+        };
+        assert!(is_managed_elsewhere(&of_folder));
         // The index of a command, and the manifest of an entry, are another matter.
         let typed = OperationError::Index(CatalogueError::Url(file(ErrorKind::NotFound)));
         assert!(!is_managed_elsewhere(&typed));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use common::airgap::site;
 use common::api::catalogue::{Auth, Source};
 use common::api::installation::Signature;
 use common::catalogue::Origin;
@@ -140,36 +141,39 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
 
 /// Where the source of an entry is read, and with what.
 pub(crate) struct Located {
-    /// The source, moved to the private registry where there is one.
+    /// The source, in the private registry where there is one.
     pub(crate) source: Source,
+    /// Why it is not there.
     warning: Option<String>,
-    credentials: Option<Arc<Credentials>>,
-    reach: Reach,
+    /// Those of its Secret.
+    pub(crate) credentials: Option<Arc<Credentials>>,
+    /// How far it may reach.
+    pub(crate) reach: Reach,
 }
 
 impl Located {
     /// # Errors
-    /// A registry or a source that cannot be read; a Secret that is missing.
+    /// A registry that is not one, a source that cannot be read, a Secret that is missing; each with the entry's place.
     pub(crate) async fn new(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
-        let mut source = resolved.entry.version.source.clone();
-        let mut warning = None;
-        if let Some(registry) = resolved.registry()? {
-            let moved = registry.rewrite_source(&source)?;
-            source = moved.source;
-            warning = moved.warning;
+        let name = || listed(resolved);
+        let (mut source, mut warning) = (resolved.entry.version.source.clone(), None);
+        if let Some(registry) = within(resolved.registry(), name)? {
+            let moved = within(registry.rewrite_source(&source), name)?;
+            (source, warning) = (moved.source, moved.warning);
         }
         let credentials = match auth(&source) {
             Some(auth) => {
                 let namespace = secrets_namespace(ctx, resolved);
-                Some(ctx.credentials(namespace, &auth.secret_ref.name).await?)
+                let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
+                Some(within(read, name)?)
             }
             None => None,
         };
         Ok(Self {
+            reach: reach(ctx, resolved, &source),
             source,
             warning,
             credentials,
-            reach: reach(ctx, resolved),
         })
     }
 
@@ -189,8 +193,8 @@ impl Located {
 /// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
 pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
     let entry = &resolved.entry;
-    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
-    let located = within(Located::new(ctx, resolved).await, name)?;
+    let name = || listed(resolved);
+    let located = Located::new(ctx, resolved).await?;
     let (source, access) = (&located.source, located.access(ctx));
     let mut warnings: Vec<String> = located.warning.iter().cloned().collect();
     let base = entry.base_url.as_deref().unwrap_or_default();
@@ -260,7 +264,7 @@ pub async fn with_dependencies(
 /// What a source may ask of this machine. What stands in a cluster (semantics 16) or on a web server is not to reach for the files
 /// and accounts of whoever reads it; what a record outside the system namespace names reaches even less (semantics 6), unless the
 /// user typed the index.
-fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
+fn reach(ctx: &Context, resolved: &Resolved, source: &Source) -> Reach {
     match &*resolved.entry.origin {
         Origin::Catalogue { .. } | Origin::Directory { .. } => Reach::Cluster,
         Origin::Index { location } => {
@@ -268,13 +272,21 @@ fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
             if of_record == Reach::Tenant && !resolved.is_typed {
                 return of_record;
             }
-            of_location(location)
+            of_location(location, source)
         }
     }
 }
 
-/// Of an index that is the user's own: it wrote, or chose with credentials of theirs, what lies beside it.
-fn of_location(location: &str) -> Reach {
+/// Of an index that is the user's own: it wrote, or chose with credentials of theirs, what lies beside it. Beside a catalogue in a
+/// registry are the images and charts of that registry.
+fn of_location(location: &str, source: &Source) -> Reach {
+    if let Some(path) = location.strip_prefix("oci://") {
+        let image = site::in_registry(source, "0").ok().flatten();
+        return match image {
+            Some(image) if path.split('/').next() == Some(&image.host) => Reach::Own,
+            _ => Reach::Cluster,
+        };
+    }
     let scheme = location.split_once("://").map(|(scheme, _)| scheme);
     let is_of_web = scheme.is_some_and(|scheme| {
         scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
@@ -343,6 +355,12 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashEr
     }
 }
 
+/// `NAME in catalogue C, spec.addons[0].versions[0]`.
+fn listed(resolved: &Resolved) -> String {
+    let entry = &resolved.entry;
+    format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
+}
+
 /// The credentials that a source names.
 fn auth(source: &Source) -> Option<&Auth> {
     source.kind().ok()?.auth()
@@ -360,17 +378,28 @@ fn secrets_namespace<'a>(ctx: &'a Context, resolved: &'a Resolved) -> &'a str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn only_what_is_the_users_own_reaches_this_machine() {
-        for (location, expected) in [
-            ("file:///home/me/index.yaml", Reach::Own),
-            ("s3://bucket/index.yaml", Reach::Own),
-            ("https://example.com/index.yaml", Reach::Cluster),
-            ("HTTP://example.com/index.yaml", Reach::Cluster),
+        let url = json!({"url": {"manifest": "file:///etc/x"}});
+        let beside = json!({"docker": {"image": "h.example/a:1"}});
+        let chart = json!({"helm": {"url": "oci://h.example/charts", "chart": "c"}});
+        let other = json!({"docker": {"image": "i.example/a:1"}});
+        for (location, source, expected) in [
+            ("file:///home/me/index.yaml", &url, Reach::Own),
+            ("s3://bucket/index.yaml", &url, Reach::Own),
+            ("https://example.com/index.yaml", &url, Reach::Cluster),
+            ("HTTP://example.com/index.yaml", &url, Reach::Cluster),
+            ("oci://h.example/c:1", &url, Reach::Cluster),
+            ("oci://h.example/c:1", &other, Reach::Cluster),
+            ("oci://h.example/c:1", &beside, Reach::Own),
+            ("oci://h.example/c:1", &chart, Reach::Own),
         ] {
-            assert_eq!(of_location(location), expected, "{location}");
+            let source = serde_json::from_value(source.clone()).unwrap();
+            assert_eq!(of_location(location, &source), expected, "{location}");
         }
     }
 }

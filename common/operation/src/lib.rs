@@ -17,6 +17,7 @@
 //! Nothing here prints, asks, reads the environment or knows flags.
 
 pub mod adopt;
+pub mod airgap;
 pub mod atomic;
 mod authority;
 pub mod builtin;

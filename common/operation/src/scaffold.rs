@@ -2,12 +2,15 @@
 
 mod text;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use addons_sources::archive;
 use addons_sources::url::{self, UrlError};
 use addons_sources::{Fetched, SourceError};
-use common::api::catalogue::{AddonVersion, CatalogueClass, Method, Source, Template, UrlSource};
+use common::api::catalogue::{
+    AddonVersion, CatalogueClass, HelmSource, Method, Source, Template, UrlSource,
+};
 use common::catalogue::{Entry, Origin};
 use common::manifest::parse::{ManifestError, Options};
 use common::render::package::Package;
@@ -15,7 +18,7 @@ use common::render::text::{Text, invalid_templates, values_file};
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::fetch;
+use crate::fetch::{self, Verified};
 use crate::render;
 
 pub use text::{Scaffold, Told, text};
@@ -69,25 +72,65 @@ impl From<SourceError> for ScaffoldError {
     }
 }
 
-/// The entry of what lies at `from`: a path or a URL, which the catalogue names as it is given. `version`: instead of the one that
-/// is found there.
+/// What is to be listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// A path or a URL, which the catalogue names as it is given; `oci://HOST/PATH/CHART:VERSION` is a chart in a registry.
+    pub from: &'a str,
+    /// A chart of the Helm repository at `from`.
+    pub chart: Option<&'a str>,
+    /// Instead of the version that is found there; of a chart in a repository, the one to take.
+    pub version: Option<&'a str>,
+    /// The registry speaks HTTP without TLS.
+    pub plain_http: bool,
+}
+
+impl Wanted<'_> {
+    /// The chart of a registry or repository; `None` where it is anything else.
+    fn helm(&self) -> Option<HelmSource> {
+        let source = |url: &str, chart: &str, version: Option<&str>| HelmSource {
+            url: url.to_owned(),
+            chart: chart.to_owned(),
+            // Tags cannot hold the + of a version.
+            version: version.map(|version| version.replace('_', "+")),
+            auth: None,
+            plain_http: self.plain_http,
+        };
+        if let Some(chart) = self.chart {
+            return Some(source(self.from, chart, self.version));
+        }
+        let path = self.from.strip_prefix("oci://")?;
+        let (parent, last) = path.rsplit_once('/').unwrap_or((path, ""));
+        let (chart, tag) = match last.split_once(':') {
+            Some((chart, tag)) => (chart, Some(tag)),
+            None => (last, None),
+        };
+        Some(source(
+            &format!("oci://{parent}"),
+            chart,
+            self.version.or(tag),
+        ))
+    }
+}
+
+/// The entry of something.
 ///
 /// # Errors
 /// [`ScaffoldError`].
-pub async fn entry(
-    ctx: &Context,
-    from: &str,
-    version: Option<&str>,
-) -> Result<Scaffold, ScaffoldError> {
+pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, ScaffoldError> {
+    if let Some(source) = wanted.helm() {
+        return of_chart(ctx, source).await;
+    }
+    let from = wanted.from;
     let location = url::absolute_of(from)?;
     let access = ctx.access();
-    let fetched = match url::folder(&location, &access)? {
+    let fetched = match url::local(&location, &access).await? {
         Some(folder) => folder,
         None => Fetched::from(url::fetch(&location, &access).await?),
     };
     let files = archive::files(fetched.package).map_err(SourceError::Archive)?;
     let about = about(ctx, from, files)?;
-    let found = version.map(str::to_owned).or(about.version);
+    let found = wanted.version.map(str::to_owned).or(about.version);
     let Some(version) = found else {
         let from = from.to_owned();
         return Err(ScaffoldError::NoVersion { from });
@@ -102,12 +145,41 @@ pub async fn entry(
         source: source(&location),
         ..AddonVersion::default()
     };
-    version.manifest_hash = Some(hash(ctx, &about.addon, &version).await?);
+    let verified = verified(ctx, &about.addon, &version).await?;
+    version.manifest_hash = Some(verified.manifest_hash);
     version.source = source(from);
     Ok(Scaffold {
         addon: about.addon,
         version,
         images: about.told.images,
+    })
+}
+
+/// The entry of a chart in a registry or repository, in the version that was found there.
+async fn of_chart(ctx: &Context, mut source: HelmSource) -> Result<Scaffold, ScaffoldError> {
+    let of = |helm: &HelmSource| Source {
+        helm: Some(helm.clone()),
+        ..Source::default()
+    };
+    let mut version = AddonVersion {
+        template: Template {
+            method: Method::Helm,
+            ..Template::default()
+        },
+        source: of(&source),
+        ..AddonVersion::default()
+    };
+    let verified = verified(ctx, &source.chart, &version).await?;
+    let files = archive::files(verified.fetched.package).map_err(SourceError::Archive)?;
+    let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
+    source.version = Some(chart.version.clone());
+    version.source = of(&source);
+    version.version = chart.version;
+    version.manifest_hash = Some(verified.manifest_hash);
+    Ok(Scaffold {
+        addon: chart.name,
+        version,
+        images: BTreeSet::new(),
     })
 }
 
@@ -179,12 +251,12 @@ fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldErr
     }
 }
 
-/// The hash that an installation will verify.
-async fn hash(
+/// The package, with the hash that an installation will verify.
+async fn verified(
     ctx: &Context,
     addon: &str,
     version: &AddonVersion,
-) -> Result<String, OperationError> {
+) -> Result<Verified, OperationError> {
     let entry = Entry {
         addon: addon.to_owned(),
         description: None,
@@ -199,10 +271,61 @@ async fn hash(
         signature: None,
         place: String::new(),
     };
-    let package = fetch::package(ctx, &render::uninstalled(ctx, &entry)).await;
-    match package {
-        Ok(verified) => Ok(verified.manifest_hash),
+    match fetch::package(ctx, &render::uninstalled(ctx, &entry)).await {
         Err(OperationError::Within { error, .. }) => Err(*error),
-        Err(error) => Err(error),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_of_a_registry_is_named_as_helm_names_it() {
+        let helm = |from, chart, version| {
+            let wanted = Wanted {
+                from,
+                chart,
+                version,
+                plain_http: false,
+            };
+            let found = wanted.helm()?;
+            Some((found.url, found.chart, found.version.unwrap_or_default()))
+        };
+        let owned = |url: &str, chart: &str, version: &str| {
+            Some((url.to_owned(), chart.to_owned(), version.to_owned()))
+        };
+        for (from, chart, version, expected) in [
+            (
+                "oci://h:5000/a/web:1.2.3",
+                None,
+                None,
+                owned("oci://h:5000/a", "web", "1.2.3"),
+            ),
+            (
+                "oci://h/web:1.0_b",
+                None,
+                None,
+                owned("oci://h", "web", "1.0+b"),
+            ),
+            (
+                "oci://h/web",
+                None,
+                Some("2.0.0"),
+                owned("oci://h", "web", "2.0.0"),
+            ),
+            ("oci://h:5000", None, None, owned("oci://h:5000", "", "")),
+            (
+                "https://h/charts",
+                Some("web"),
+                None,
+                owned("https://h/charts", "web", ""),
+            ),
+            ("https://h/web-1.0.0.tgz", None, None, None),
+            ("charts/web", None, None, None),
+        ] {
+            assert_eq!(helm(from, chart, version), expected, "{from}");
+        }
     }
 }

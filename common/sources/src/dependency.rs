@@ -184,6 +184,7 @@ mod tests {
             offline: true,
             reach: Reach::Cluster,
             credentials: None,
+            kustomize: None,
         };
         let git = |remote: &str| Source {
             git: Some(GitSource {

@@ -14,6 +14,8 @@ pub mod git;
 mod host;
 mod http;
 pub mod image;
+pub mod kustomize;
+pub mod layout;
 pub mod location;
 mod names;
 pub mod pinned;
@@ -23,6 +25,8 @@ pub mod scratch;
 pub mod signature;
 mod title;
 pub mod url;
+
+use std::ffi::OsStr;
 
 use common::api::catalogue::{NotOneKind, Source, SourceKind};
 use common::catalogue::channel::{LocationError, resolve_manifest};
@@ -44,6 +48,8 @@ pub struct Access<'a> {
     pub reach: Reach,
     /// The credentials from the source's Secret.
     pub credentials: Option<&'a Credentials>,
+    /// Where a program is searched that builds kustomizations of this machine, the value of PATH; `None` = they are not built.
+    pub kustomize: Option<&'a OsStr>,
 }
 
 impl Access<'_> {
@@ -126,7 +132,7 @@ pub async fn package(
         SourceKind::Helm(chart) => Ok(chart::fetch(chart, access).await?),
         SourceKind::Url(url) => {
             let location = resolve_manifest(base, &url.manifest)?;
-            if let Some(folder) = url::folder(&location, access)? {
+            if let Some(folder) = url::local(&location, access).await? {
                 return Ok(folder);
             }
             Ok(url::fetch(&location, access).await?.into())

@@ -128,6 +128,7 @@ mod tests {
             offline: false,
             reach: Reach::Cluster,
             credentials: None,
+            kustomize: None,
         };
         let wanted = sha256(b"a: b");
         let changed = with_digest(&inline("a: c"), &wanted, &access).await;

@@ -13,29 +13,27 @@ mod challenge;
 pub mod chart;
 pub mod docker_config;
 mod error;
+mod exchange;
 mod login;
 pub mod manifest;
+pub mod push;
 mod reference;
 mod referrers;
-
-use std::time::Duration;
 
 use common::manifest::digest;
 use oci_client::Reference;
 use oci_client::manifest::{OciDescriptor, OciImageManifest};
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Method, Request, Response};
+use reqwest::Method;
+use reqwest::header::HeaderValue;
 use serde::Deserialize;
-use url::Url;
 
 use crate::Access;
 use crate::cache::Cache;
 use crate::http::retry::Tries;
-use crate::http::{Http, HttpError, Redirects, bound};
+use crate::http::{Http, HttpError};
 
 pub use blob::Blob;
 use blob::{Remote, Rest};
-use challenge::Challenge;
 pub use error::RegistryError;
 use login::Login;
 use manifest::Manifest;
@@ -62,6 +60,8 @@ pub struct Registry<'a> {
     authorization: Option<HeaderValue>,
     /// Whether the token server of the last run was looked up.
     recalled: bool,
+    /// Whether it may have the referrers API: until it says that it has not.
+    has_referrers: bool,
 }
 
 /// An image that a name stands for.
@@ -104,6 +104,7 @@ impl<'a> Registry<'a> {
             authorization: login.first(),
             login,
             recalled: false,
+            has_referrers: true,
         })
     }
 
@@ -161,23 +162,36 @@ impl<'a> Registry<'a> {
     /// # Errors
     /// [`RegistryError`].
     pub async fn blob(&mut self, descriptor: &OciDescriptor) -> Result<Blob<'a>, RegistryError> {
-        let location = self.location(&descriptor.digest);
-        let wanted = sha256(&descriptor.digest, &location)?.to_owned();
         // A negative size counts as 0.
         let size = u64::try_from(descriptor.size).unwrap_or_default();
+        self.content(&descriptor.digest, size, size <= MAX_KEPT)
+            .await
+    }
+
+    /// A blob by its digest; with `keeps` it goes to the cache.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn content(
+        &mut self,
+        digest: &str,
+        size: u64,
+        keeps: bool,
+    ) -> Result<Blob<'a>, RegistryError> {
+        let location = self.location(digest);
+        let wanted = sha256(digest, &location)?.to_owned();
         let (rest, kept) = match self.cache.get(&wanted) {
             Some(bytes) => (Rest::Cached(bytes), None),
             None => {
-                let path = format!("blobs/{}", descriptor.digest);
+                let path = format!("blobs/{digest}");
                 let tries = &mut Tries::default();
                 let response = self
                     .send(tries, Method::GET, &path, "*/*", &location)
                     .await?;
                 let request = self.request(Method::GET, &path, "*/*");
                 let request = request.map_err(|source| wrong(&location, source))?;
-                let kept = (size <= MAX_KEPT).then(Vec::new);
                 let remote = Remote::new(self.http.clone(), response, request);
-                (Rest::Remote(Box::new(remote)), kept)
+                (Rest::Remote(Box::new(remote)), keeps.then(Vec::new))
             }
         };
         Ok(Blob::new(location, wanted, size, rest, kept, self.cache))
@@ -211,8 +225,20 @@ impl<'a> Registry<'a> {
         Err(wrong("has too many pages"))
     }
 
-    /// A manifest and its digest: by digest from the cache, or with one request.
+    /// A manifest and its digest.
     async fn manifest(&mut self, name: &str) -> Result<(String, Manifest), RegistryError> {
+        let (digest, bytes) = self.original(name).await?;
+        let location = self.location(name);
+        let read = manifest::read(&bytes);
+        let read = read.map_err(|source| RegistryError::Manifest { location, source })?;
+        Ok((digest, read))
+    }
+
+    /// The bytes of a manifest, and their digest: by digest from the cache, or with one request.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn original(&mut self, name: &str) -> Result<(String, Vec<u8>), RegistryError> {
         let location = self.location(name);
         let pinned = match name.contains(':') {
             true => Some(sha256(name, &location)?.to_owned()),
@@ -240,142 +266,7 @@ impl<'a> Registry<'a> {
                 bytes
             }
         };
-        let digest = format!("sha256:{}", digest::sha256(&bytes));
-        let read = manifest::read(&bytes);
-        let read = read.map_err(|source| RegistryError::Manifest { location, source })?;
-        Ok((digest, read))
-    }
-
-    /// Sends a request for this repository, and authenticates when the registry asks for it.
-    async fn send(
-        &mut self,
-        tries: &mut Tries,
-        method: Method,
-        path: &str,
-        accept: &str,
-        location: &str,
-    ) -> Result<Response, RegistryError> {
-        if self.offline {
-            let location = location.to_owned();
-            return Err(RegistryError::Offline { location });
-        }
-        self.recall().await?;
-        let mut answered = 0;
-        loop {
-            let failed = |source| wrong(location, source);
-            let request = self.request(method.clone(), path, accept).map_err(failed)?;
-            let sent = self
-                .http
-                .send(tries, &request, Redirects::Anywhere, None)
-                .await;
-            let response = sent.map_err(failed)?;
-            let status = response.status();
-            let is_refusal = matches!(status.as_u16(), 401 | 403) && self.is_ours(response.url());
-            if is_refusal && answered < MAX_ANSWERS {
-                answered += 1;
-                let sent = self.authorization.take();
-                let next = match Challenge::read(response.headers()) {
-                    Some(challenge) => {
-                        challenge.remember(self.cache, &self.origin);
-                        let answer = self.login.answer(&self.http, &challenge, sent.as_ref());
-                        answer.await?
-                    }
-                    None => None,
-                };
-                let has_new = next.is_some() && next != sent;
-                // A registry that rejects an unexpected password says what it wants when it gets none.
-                let unasked = status.as_u16() == 403 && sent.is_some();
-                if has_new || unasked {
-                    self.authorization = next;
-                    continue;
-                }
-            }
-            if status.is_success() {
-                return Ok(response);
-            }
-            return Err(self.refusal(response, location.to_owned()).await);
-        }
-    }
-
-    /// A request with the credentials so far.
-    fn request(&self, method: Method, path: &str, accept: &str) -> Result<Request, HttpError> {
-        let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
-        let mut request = self.http.client.request(method, &url);
-        request = request.header(ACCEPT, accept);
-        if let Some(authorization) = &self.authorization {
-            request = request.header(AUTHORIZATION, authorization.clone());
-        }
-        Ok(request.build()?)
-    }
-
-    /// Gets the whole of a manifest or a page of tags; an answer that breaks off is asked for again.
-    async fn read(
-        &mut self,
-        path: &str,
-        accept: &str,
-        location: &str,
-    ) -> Result<(HeaderMap, Vec<u8>), RegistryError> {
-        let mut tries = Tries::default();
-        loop {
-            let response = self
-                .send(&mut tries, Method::GET, path, accept, location)
-                .await?;
-            let headers = response.headers().clone();
-            match bound::body(response, bound::MANIFEST).await {
-                Err(error) if error.is_passing() && tries.again(Duration::ZERO).await => {}
-                read => return Ok((headers, read.map_err(|source| wrong(location, source))?)),
-            }
-        }
-    }
-
-    /// Gets a token before the registry asks for one, if it did so in the last run.
-    async fn recall(&mut self) -> Result<(), RegistryError> {
-        if std::mem::replace(&mut self.recalled, true) {
-            return Ok(());
-        }
-        let Some(challenge) = Challenge::recall(self.cache, &self.origin) else {
-            return Ok(());
-        };
-        match self.login.answer(&self.http, &challenge, None).await {
-            Ok(token) => self.authorization = token,
-            Err(error @ RegistryError::Unauthorized { .. }) => return Err(error),
-            // The token server may have moved: the registry will name the new one.
-            Err(_) => {}
-        }
-        Ok(())
-    }
-
-    async fn refusal(&self, response: Response, location: String) -> RegistryError {
-        let status = response.status();
-        let is_ours = self.is_ours(response.url());
-        let bytes = bound::body(response, bound::SMALL).await;
-        let detail = answers::detail(&bytes.unwrap_or_default());
-        match status.as_u16() {
-            401 | 403 if is_ours => {
-                let (who, accept) = self.login.refused();
-                RegistryError::Unauthorized {
-                    location,
-                    who,
-                    detail,
-                    accept,
-                }
-            }
-            404 => RegistryError::NotFound {
-                location,
-                detail,
-                repository: repository(&self.reference),
-            },
-            _ => RegistryError::Status {
-                location,
-                status: status.to_string(),
-                detail,
-            },
-        }
-    }
-
-    /// Whether an answer comes from the registry itself, not from the target of a redirect.
-    fn is_ours(&self, url: &Url) -> bool {
-        Url::parse(&self.origin).is_ok_and(|origin| origin.origin() == url.origin())
+        Ok((format!("sha256:{}", digest::sha256(&bytes)), bytes))
     }
 
     fn location(&self, name: &str) -> String {

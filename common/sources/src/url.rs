@@ -8,6 +8,7 @@ mod file;
 mod http;
 mod known;
 mod object_store;
+mod oci;
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ pub use error::UrlError;
 
 use crate::archive::is_archive;
 use crate::http::bound;
-use crate::{Access, Fetched, Reach, folder as local};
+use crate::{Access, Fetched, Reach, folder as files, kustomize};
 
 /// What a folder of catalogues has, the first one that is there.
 const INDEXES: [&str; 2] = ["catalogue.yaml", "addons.yaml"];
@@ -32,8 +33,8 @@ pub struct Document {
     pub location: String,
 }
 
-/// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or
-/// `az://CONTAINER/BLOB`.
+/// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/BLOB` or
+/// `oci://HOST/PATH:TAG`.
 ///
 /// Credentials are for the host of an `http(s)` URL. For an object in a store, the Secret's annotation names the bucket with
 /// its scheme, `s3://BUCKET`; the endpoint of the store is an option in the Secret itself.
@@ -63,6 +64,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
             let limit = limit(url.path());
             http::get(url, limit, access).await
         }
+        "oci" => oci::get(location, access).await,
         scheme => match object_store::Kind::of(scheme) {
             Some(kind) => object_store::get(kind, &url, access).await,
             None => Err(UrlError::Scheme {
@@ -153,6 +155,32 @@ fn limit(path: &str) -> u64 {
 /// # Errors
 /// [`UrlError::Folder`].
 pub fn folder(location: &str, access: &Access<'_>) -> Result<Option<Fetched>, UrlError> {
+    let Some(path) = own_folder(location, access) else {
+        return Ok(None);
+    };
+    let package = files::read(&path)?;
+    Ok(Some(of_folder(&path, package)))
+}
+
+/// As [`folder`]; of a kustomization what is built of it, where such are built.
+///
+/// # Errors
+/// [`UrlError::Folder`]; [`UrlError::Kustomize`].
+pub async fn local(location: &str, access: &Access<'_>) -> Result<Option<Fetched>, UrlError> {
+    let Some(path) = own_folder(location, access) else {
+        return Ok(None);
+    };
+    let package = match access.kustomize {
+        Some(programs) if kustomize::is_kustomization(&path) => {
+            kustomize::build(&path, programs).await?
+        }
+        _ => files::read(&path)?,
+    };
+    Ok(Some(of_folder(&path, package)))
+}
+
+/// The path of a folder that the user of this machine named.
+fn own_folder(location: &str, access: &Access<'_>) -> Option<PathBuf> {
     let path = match location.contains("://") {
         false => Some(PathBuf::from(location)),
         true => Url::parse(location)
@@ -160,14 +188,15 @@ pub fn folder(location: &str, access: &Access<'_>) -> Result<Option<Fetched>, Ur
             .filter(|url| url.scheme() == "file")
             .and_then(|url| url.to_file_path().ok()),
     };
-    let Some(path) = path.filter(|path| access.reach == Reach::Own && path.is_dir()) else {
-        return Ok(None);
-    };
-    Ok(Some(Fetched {
-        package: local::read(&path)?,
+    path.filter(|path| access.reach == Reach::Own && path.is_dir())
+}
+
+fn of_folder(path: &Path, package: Package) -> Fetched {
+    Fetched {
+        package,
         location: path.to_string_lossy().into_owned(),
         resolved: None,
-    }))
+    }
 }
 
 /// A location of any source as it may be shown and recorded.

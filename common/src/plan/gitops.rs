@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value};
 
 use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
@@ -133,6 +134,22 @@ enum Set {
     Fields(Value),
     /// As client-side apply has noted them: the creator of an object also owns what the server filled in.
     Applied(Value),
+}
+
+/// Leaves of the field managers of a record those who set its spec, and which fields only where [`Owner::of`] asks for them: of a
+/// thousand records, the rest is megabytes.
+pub fn keep_writers(managers: &mut Vec<ManagedFieldsEntry>) {
+    managers.retain(|entry| {
+        let is_main = entry.subresource.as_deref().is_none_or(str::is_empty);
+        let fields = entry.fields_v1.as_ref();
+        is_main && fields.is_some_and(|fields| fields.0.get("f:spec").is_some())
+    });
+    for entry in managers {
+        let name = entry.manager.as_deref().unwrap_or_default();
+        if MANAGERS.iter().all(|(manager, _)| *manager != name) {
+            entry.fields_v1 = None;
+        }
+    }
 }
 
 impl Owner {

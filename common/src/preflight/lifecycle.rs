@@ -168,6 +168,22 @@ impl Lifecycle {
         })
     }
 
+    /// What becomes of all kinds of a group in one version: served while one of them is. `None` as for [`Lifecycle::fate`].
+    #[must_use]
+    pub fn version(&self, group: &str, version: &str, release: Release) -> Option<Fate> {
+        if !self.groups.contains(group) {
+            return None;
+        }
+        let apis = self.rows.keys();
+        let apis = apis.filter(|api| api.group == group && api.version == version);
+        let fates: Vec<Fate> = apis.filter_map(|api| self.fate(api, release)).collect();
+        let is_served = |fate: &Fate| matches!(fate, Fate::Served | Fate::Deprecated { .. });
+        if fates.iter().any(is_served) {
+            return Some(Fate::Served);
+        }
+        Some(fates.into_iter().next().unwrap_or(Fate::Unknown))
+    }
+
     /// Whether any version of this kind was ever deprecated: of all others, no writer has to change.
     #[must_use]
     pub fn has_changed(&self, group: &str, kind: &str) -> bool {

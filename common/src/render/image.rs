@@ -143,6 +143,22 @@ pub(super) fn names_a_registry(part: &str) -> bool {
     part == "localhost" || part.contains(['.', ':']) || part.chars().any(char::is_uppercase)
 }
 
+/// Whether a registry (`HOST[:PORT]`) is on this machine, where container runtimes speak HTTP without TLS.
+#[must_use]
+pub fn is_of_this_machine(registry: &str) -> bool {
+    let (host, port) = match registry.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (registry, ""),
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = |address: &str| {
+        address
+            .parse()
+            .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    };
+    port != "443" && (host == "localhost" || is_loopback(address))
+}
+
 /// A host name, an IPv4 address or an IPv6 address in brackets, perhaps with a port.
 pub(super) fn is_host(text: &str) -> bool {
     let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -264,6 +280,22 @@ mod tests {
                 Image::parse(want).map(|image| image.to_string()),
                 Ok(want.to_owned())
             );
+        }
+    }
+
+    #[test]
+    fn registries_of_this_machine() {
+        for (registry, expected) in [
+            ("localhost", true),
+            ("localhost:5000", true),
+            ("127.0.0.1:5000", true),
+            ("[::1]:5000", true),
+            ("[::1]", true),
+            ("localhost:443", false),
+            ("localhost.example:5000", false),
+            ("10.0.0.1:5000", false),
+        ] {
+            assert_eq!(is_of_this_machine(registry), expected, "{registry}");
         }
     }
 

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use crate::api::catalogue::{DockerSource, HelmSource, Source, SourceKind};
 
-use super::image::{Image, ImageError, is_host, is_repository, names_a_registry};
+use super::image::{
+    Image, ImageError, is_host, is_of_this_machine, is_repository, names_a_registry,
+};
 
 /// The registry of every image.
 ///
@@ -67,7 +69,7 @@ impl Registry {
     }
 
     /// The source in this registry: an image and a chart of an OCI registry move; the Secret of their credentials must then
-    /// allow the new host.
+    /// allow the new host. A registry of this machine is asked over plain HTTP, as container runtimes do.
     ///
     /// # Errors
     /// [`ImageError`] of the image of a docker source.
@@ -78,6 +80,7 @@ impl Registry {
             Ok(SourceKind::Docker(docker)) => {
                 moved.docker = Some(DockerSource {
                     image: self.rewrite(&docker.image)?,
+                    plain_http: docker.plain_http || self.is_of_this_machine(),
                     ..docker.clone()
                 });
             }
@@ -85,6 +88,7 @@ impl Registry {
                 Some(path) => {
                     moved.helm = Some(HelmSource {
                         url: format!("oci://{}", self.with_path(path)),
+                        plain_http: helm.plain_http || self.is_of_this_machine(),
                         ..helm.clone()
                     });
                 }
@@ -120,6 +124,11 @@ impl Registry {
             Some((_, rest)) => format!("{}/{rest}", self.prefix),
             None => self.prefix.clone(),
         }
+    }
+
+    fn is_of_this_machine(&self) -> bool {
+        let host = self.prefix.split('/').next();
+        host.is_some_and(is_of_this_machine)
     }
 
     /// `HOST[:PORT][/PATH]`.

@@ -4,9 +4,9 @@
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
-use super::Listing;
 use super::operation::{Named, Run, Source};
 use super::values::Values;
+use super::{Late, Listing};
 use crate::completion;
 
 /// Verbs on core add-ons.
@@ -14,13 +14,13 @@ use crate::completion;
 pub enum Core {
     /// List the core add-ons of each cluster, what lists them, and whether they are installed
     #[command(alias = "ls")]
-    List(List),
+    List(Late<List>),
     /// Show what each rule and the list of core add-ons say of one add-on
-    Explain(Explain),
+    Explain(Late<Explain>),
     /// Let core add-ons be uninstalled, or everything of a cluster that is being deleted; only members of the core group may
-    Release(Release),
+    Release(Late<Release>),
     /// Write the records of core add-ons that were deleted, with the objects that they had; only members of the core group may
-    Restore(Box<Restore>),
+    Restore(Late<Box<Restore>>),
 }
 
 /// Flags of `core list`.

@@ -30,6 +30,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Print the default values, to change a copy of them", "kubectl addons show ingress --values > values.yaml"),
     ("List the images of everything that fits", "kubectl addons images"),
     ("Tell which add-ons need which image", "kubectl addons images -o wide"),
+    ("Export an add-on with its images to an archive", "kubectl addons export ingress -o site.tar"),
+    ("Export everything that an index has for a version of Kubernetes", "kubectl addons export --all --channel index.yaml --k8s 1.36 -o site.tar"),
+    ("Push an archive to the registry of a site", "kubectl addons import site.tar --registry mirror.example.org/site"),
     ("Install the newest version that fits", "kubectl addons install ingress"),
     ("Install a version with values, without a question", "kubectl addons install ingress@1.2.0 -f values.yaml --yes"),
     ("Tell a program what happens, as JSON lines", "kubectl addons install ingress --yes --events"),
@@ -90,7 +93,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Look for problems, and the commands that mend them", "kubectl addons doctor"),
     ("Let an editor check catalogues", "kubectl addons schema catalogue > catalogue.schema.json"),
     ("Print the version of the client only", "kubectl addons version --client"),
-    ("Complete commands in this shell", "source <(kubectl addons completion bash)"),
+    ("Let kubectl complete its command addons", "kubectl addons completion --install"),
+    ("Complete kubectl-addons in this shell", "source <(kubectl addons completion bash)"),
     ("Print the global options", "kubectl addons options"),
 ];
 

@@ -221,7 +221,7 @@ pub struct Due {
 /// Where entries come from, and which rules choose.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Source {
-    /// Take the add-ons from this kops index, catalogue or folder instead of the catalogues: a path, file:// or http(s):// URL
+    /// Take the add-ons from this kops index, catalogue or folder instead of the catalogues: a path, file://, http(s):// or oci:// URL
     #[arg(long, value_name = "INDEX", value_hint = clap::ValueHint::FilePath)]
     pub channel: Option<String>,
     /// Take the add-ons from this AddonCatalogue only

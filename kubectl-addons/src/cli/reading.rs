@@ -1,13 +1,15 @@
 //! Flags of the commands that read, and of those that manage definitions and catalogues.
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use common::api::names::InstallationName;
 
 use super::fleet::Clusters;
 use super::operation::{Run, Source};
-use super::{Listing, Output, Paged, Reported};
+use super::{Late, Listing, Output, Paged, Reported};
 use crate::completion;
 
 /// Flags of `init`.
@@ -53,24 +55,24 @@ fn pair(text: &str) -> Result<InstallationName, String> {
 #[derive(Subcommand, Debug)]
 pub enum Catalogue {
     /// Print a first catalogue of charts, folders and manifests, without a cluster
-    Create(super::create::CatalogueCreate),
+    Create(Late<super::create::CatalogueCreate>),
     /// Add catalogues to the cluster, or replace them
-    Add(CatalogueAdd),
+    Add(Late<CatalogueAdd>),
     /// List the catalogues of the cluster
     #[command(alias = "ls")]
-    List(CatalogueList),
+    List(Late<CatalogueList>),
     /// Show one catalogue
-    Show(CatalogueShow),
+    Show(Late<CatalogueShow>),
     /// Remove catalogues from the cluster; installations stay
-    Remove(CatalogueRemove),
+    Remove(Late<CatalogueRemove>),
     /// Bring catalogues up to date from where they came
-    Sync(CatalogueSync),
+    Sync(Late<CatalogueSync>),
     /// Bring the catalogues, merged, to other clusters
-    Push(CataloguePush),
+    Push(Late<CataloguePush>),
     /// Show all entries of all catalogues
-    View(CatalogueView),
+    View(Late<CatalogueView>),
     /// Check catalogues and indexes without a cluster
-    Validate(CatalogueValidate),
+    Validate(Late<CatalogueValidate>),
 }
 
 /// Flags of `catalogue add`.
@@ -354,8 +356,14 @@ pub struct Version {
 #[derive(Args, Debug)]
 pub struct Completion {
     /// The shell
-    #[arg(value_enum)]
-    pub shell: Shell,
+    #[arg(value_enum, required_unless_present = "install")]
+    pub shell: Option<Shell>,
+    /// Write kubectl_complete-addons, the program by which kubectl completes `kubectl addons`, beside the plugin
+    #[arg(long, conflicts_with = "shell")]
+    pub install: bool,
+    /// Folder for --install, on the PATH; default: the one of the PATH that has kubectl-addons
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, requires = "install")]
+    pub to: Option<PathBuf>,
 }
 
 /// Shells.

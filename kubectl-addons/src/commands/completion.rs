@@ -1,4 +1,6 @@
-//! `completion SHELL`: the script that completes `kubectl-addons` in a shell.
+//! `completion SHELL`: the script that completes `kubectl-addons` in a shell. `completion --install`: the program that kubectl asks.
+
+mod install;
 
 use anyhow::{Context as _, Result};
 use clap_complete::env::Shells;
@@ -8,12 +10,28 @@ use crate::completion::VARIABLE;
 use crate::exit::Exit;
 use crate::output;
 
-/// Prints the script. `kubectl addons` itself is completed by kubectl, which asks a program on the PATH.
+/// Prints the script, or writes the program: `kubectl addons` itself is completed by kubectl, which asks a program on the PATH.
 ///
 /// # Errors
-/// None but those of the library that writes the script.
+/// Those of the library that writes the script; no folder for the program, or one that cannot be written.
 pub fn run(args: &Completion) -> Result<Exit> {
-    let shell = match args.shell {
+    match args.shell {
+        Some(shell) => print(shell),
+        None => install::run(args.to.as_deref()),
+    }
+}
+
+fn print(shell: Shell) -> Result<Exit> {
+    output::data(&script(shell)?);
+    Ok(Exit::Done)
+}
+
+/// The script that completes `kubectl-addons` in a shell; releases hold it as a file.
+///
+/// # Errors
+/// Those of the library that writes it.
+pub fn script(shell: Shell) -> Result<String> {
+    let shell = match shell {
         Shell::Bash => "bash",
         Shell::Zsh => "zsh",
         Shell::Fish => "fish",
@@ -23,11 +41,7 @@ pub fn run(args: &Completion) -> Result<Exit> {
     let completer = shells
         .completer(shell)
         .with_context(|| format!("no completion for {shell}"))?;
-    let mut script = format!(
-        "# Completes kubectl-addons. For `kubectl addons`, kubectl {PROGRAM}:\n\
-         #   ln -s \"$(command -v kubectl-addons)\" SOME-FOLDER-ON-YOUR-PATH/kubectl_complete-addons\n"
-    )
-    .into_bytes();
+    let mut script = HEADER.to_vec();
     completer.write_registration(
         VARIABLE,
         "kubectl_addons",
@@ -35,9 +49,7 @@ pub fn run(args: &Completion) -> Result<Exit> {
         "kubectl-addons",
         &mut script,
     )?;
-    output::data(&String::from_utf8_lossy(&script));
-    Ok(Exit::Done)
+    Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
-const PROGRAM: &str =
-    "asks a program kubectl_complete-addons, which is this one under another name";
+const HEADER: &[u8] = b"# Completes kubectl-addons. For `kubectl addons`, run once: kubectl addons completion --install\n";

@@ -70,7 +70,8 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     })
 }
 
-fn named(
+/// The entries that are named.
+pub(super) fn named(
     session: &Session,
     catalogue: &Catalogue,
     facts: &ClusterFacts,
@@ -90,7 +91,7 @@ fn named(
 }
 
 /// The entry of each add-on that would be installed; an add-on that does not fit needs no image.
-fn fitting(
+pub(super) fn fitting(
     session: &Session,
     catalogue: &Catalogue,
     facts: &ClusterFacts,

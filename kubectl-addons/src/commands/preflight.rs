@@ -1,6 +1,8 @@
 //! `preflight --to VERSION`: what would become of the installations with a future release of Kubernetes.
 
 mod page;
+mod report;
+mod text;
 
 use addons_operation::preflight::{self, Preflight};
 use addons_operation::{Records, name_of};
@@ -9,43 +11,16 @@ use anyhow::{Context as _, Result};
 use common::api::installation::AddonInstallation;
 use common::catalogue::select::ClusterFacts;
 use common::preflight::lifecycle::{Lifecycle, Release};
-use common::preflight::{Remedy, Used, Verdict};
-use serde::Serialize;
+use report::{Report, Row};
 
 use crate::cli::format::PagedFormat;
 use crate::cli::reading;
 use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
-use crate::output::table::Table;
-use crate::output::{self, Items};
+use crate::output;
 use crate::session::Session;
 use crate::words::preflight as words;
-
-/// One installation.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Row {
-    /// Where there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<String>,
-    namespace: String,
-    name: String,
-    addon: String,
-    version: String,
-    /// `Fits`, `Unknown` or `DoesNotFit`.
-    verdict: Verdict,
-    reasons: Vec<String>,
-    /// Which version would fit, and when to install it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<Remedy>,
-    /// The APIs of its objects that are not simply served.
-    apis: Vec<Used>,
-    /// Those in which other managers last wrote its objects.
-    writers: Vec<Used>,
-    #[serde(skip)]
-    fix: Option<String>,
-}
 
 /// Judges the installations of this cluster.
 ///
@@ -53,9 +28,9 @@ struct Row {
 /// A version that cannot be read; an installation that does not exist; the server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &reading::Preflight) -> Result<Exit> {
     let to = target(args)?;
-    let rows = rows(session, args, &to).await?;
-    show(&rows, &to, args)?;
-    Ok(exit(&rows))
+    let report = report(session, args, &to).await?;
+    show(&report, &to, args)?;
+    Ok(exit(&report))
 }
 
 /// The same for every cluster of a fleet, in one table; a cluster that cannot be read fails alone.
@@ -65,14 +40,11 @@ pub async fn run(session: &Session, args: &reading::Preflight) -> Result<Exit> {
 pub async fn of_fleet(fleet: &Fleet, args: &reading::Preflight) -> Result<Exit> {
     let to = target(args)?;
     let (found, failed) = fleet
-        .each(async |session| rows(session, args, &to).await)
+        .each(async |session| report(session, args, &to).await)
         .await;
-    let mut merged = Vec::new();
-    for (cluster, rows) in found {
-        merged.extend(rows.into_iter().map(|row| Row {
-            cluster: Some(cluster.clone()),
-            ..row
-        }));
+    let mut merged = Report::default();
+    for (cluster, of_cluster) in found {
+        merged.add(&cluster, of_cluster);
     }
     show(&merged, &to, args)?;
     Ok(failed.max(exit(&merged)))
@@ -88,14 +60,14 @@ fn target(args: &reading::Preflight) -> Result<ClusterFacts> {
 }
 
 /// What is unknown may not fit: a pipeline that goes on with 0 must not go on with that.
-fn exit(rows: &[Row]) -> Exit {
-    match rows.iter().all(|row| row.verdict == Verdict::Fits) {
+fn exit(report: &Report) -> Exit {
+    match report.fits() {
         true => Exit::Done,
         false => Exit::DoesNotFit,
     }
 }
 
-async fn rows(session: &Session, args: &reading::Preflight, to: &ClusterFacts) -> Result<Vec<Row>> {
+async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts) -> Result<Report> {
     let known = Records::read(session.ctx()).await?;
     let namespace = session.global().namespace.as_deref();
     let mut records = match args.names.as_slice() {
@@ -103,17 +75,18 @@ async fn rows(session: &Session, args: &reading::Preflight, to: &ClusterFacts) -
         names => known.named(names, namespace)?,
     };
     records.sort_by_key(|record| name_of(record).name);
+    let are_named = !args.names.is_empty();
     let Preflight {
         installations,
+        risks,
+        order,
         unread,
-    } = preflight::check(session.ctx(), &records, to).await?;
-    for (kind, why) in unread {
-        output::note(&format!(
-            "{kind} cannot be read, so who writes such objects is not known: {why}"
-        ));
+    } = preflight::check(session.ctx(), &known, &records, are_named, to).await?;
+    for text in unread {
+        output::note(&text);
     }
     let rows = records.into_iter().zip(installations);
-    Ok(rows
+    let rows = rows
         .map(|(record, (name, finding))| Row {
             cluster: None,
             addon: record.spec.addon_ref.name.clone(),
@@ -127,7 +100,8 @@ async fn rows(session: &Session, args: &reading::Preflight, to: &ClusterFacts) -
             namespace: name.namespace,
             name: name.name,
         })
-        .collect())
+        .collect();
+    Ok(Report::of(rows, risks, order, to))
 }
 
 fn installed(record: &AddonInstallation) -> String {
@@ -138,12 +112,12 @@ fn installed(record: &AddonInstallation) -> String {
     }
 }
 
-fn show(rows: &[Row], to: &ClusterFacts, args: &reading::Preflight) -> Result<()> {
+fn show(report: &Report, to: &ClusterFacts, args: &reading::Preflight) -> Result<()> {
     let no_headers = args.output.no_headers;
     match args.output.format {
-        PagedFormat::Html => output::bytes(page::html(rows, to).as_bytes()),
-        PagedFormat::Markdown => output::data(&page::markdown(rows, to)),
-        PagedFormat::Plain(format) => print(rows, Listing { format, no_headers })?,
+        PagedFormat::Html => output::bytes(page::html(report, to).as_bytes()),
+        PagedFormat::Markdown => output::data(&page::markdown(report, to)),
+        PagedFormat::Plain(format) => print(report, Listing { format, no_headers })?,
     }
     let newest = Lifecycle::default().newest();
     let release = to.kubernetes.as_ref().map(Release::from);
@@ -155,44 +129,14 @@ fn show(rows: &[Row], to: &ClusterFacts, args: &reading::Preflight) -> Result<()
     Ok(())
 }
 
-fn print(rows: &[Row], listing: Listing) -> Result<()> {
+fn print(report: &Report, listing: Listing) -> Result<()> {
     match listing.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
-            output::value(&Items { items: rows }, listing)?
-        }
+        Format::Json | Format::Yaml | Format::Template(_) => output::value(report, listing)?,
         Format::Name => output::names(
             "addoninstallation.kubectl-addons.dev",
-            rows.iter().map(|row| row.name.as_str()),
+            report.items.iter().map(|row| row.name.as_str()),
         ),
-        Format::Table | Format::Wide if rows.is_empty() => output::note("nothing is installed"),
-        Format::Table | Format::Wide => output::data(&table(rows).listed(listing)),
+        Format::Table | Format::Wide => text::print(report, listing),
     }
     Ok(())
-}
-
-fn table(rows: &[Row]) -> Table {
-    let of_fleet = rows.iter().any(|row| row.cluster.is_some());
-    let mut header = vec!["NAME", "VERSION", "VERDICT", "WHY, AND WHAT TO DO"];
-    if of_fleet {
-        header.insert(0, "CLUSTER");
-    }
-    let mut table = Table::new(&header);
-    for row in rows {
-        let lines = row.reasons.iter().chain(&row.fix);
-        let mut lines = lines.cloned().collect::<Vec<_>>().into_iter();
-        let verdict = words::verdict(row.verdict);
-        let first = [row.name.as_str(), &row.version, verdict];
-        let mut cells: Vec<_> = first.map(str::to_owned).into();
-        cells.push(lines.next().unwrap_or_default());
-        if of_fleet {
-            cells.insert(0, row.cluster.clone().unwrap_or_default());
-        }
-        table.row(cells);
-        for line in lines {
-            let mut cells = vec!["·".to_owned(); header.len() - 1];
-            cells.push(line);
-            table.row(cells);
-        }
-    }
-    table
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::choices;
 use crate::cli::Format;
-use crate::cli::render::{Render, RenderFormat};
+use crate::cli::render::{Method, Render, RenderFormat};
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
@@ -25,7 +25,7 @@ use addons_operation::choose::choose;
 use addons_operation::fetch::{self, Verified};
 use addons_operation::inputs::{Data, Inputs};
 use addons_operation::render;
-use addons_sources::{Fetched, folder};
+use addons_sources::{Fetched, folder, kustomize};
 
 /// Renders one add-on, or one folder.
 ///
@@ -34,7 +34,7 @@ use addons_sources::{Fetched, folder};
 pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     let (entry, folder) = match &args.dir {
         Some(dir) => {
-            let (entry, verified) = of_folder(args, dir)?;
+            let (entry, verified) = of_folder(session, args, dir).await?;
             (entry, Some(verified))
         }
         None => (of_catalogue(session, args).await?, None),
@@ -104,8 +104,15 @@ async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
 }
 
 /// A folder as the entry that it could be.
-fn of_folder(args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
-    let package = folder::read(dir).with_context(|| format!("--dir {}", dir.display()))?;
+async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
+    let named = || format!("--dir {}", dir.display());
+    let programs = session.ctx().access().kustomize;
+    let package = match programs.filter(|_| args.method == Some(Method::Manifest)) {
+        Some(programs) if kustomize::is_kustomization(dir) => {
+            kustomize::build(dir, programs).await.with_context(named)?
+        }
+        _ => folder::read(dir).with_context(named)?,
+    };
     let absolute = std::path::absolute(dir)?;
     let addon = absolute.file_name().map(|name| name.to_string_lossy());
     let location = dir.display().to_string();

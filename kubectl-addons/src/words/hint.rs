@@ -1,5 +1,6 @@
 //! The way out of an error: commands to look with, and commands that resolve it.
 
+mod airgap;
 mod core;
 mod directory;
 mod object;
@@ -40,6 +41,7 @@ pub fn lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(source::of_catalogue))
             .or_else(|| cause.downcast_ref().map(source::of_url))
             .or_else(|| cause.downcast_ref().map(source::of_binary))
+            .or_else(|| cause.downcast_ref().map(airgap::of_airgap))
     });
     lines.unwrap_or_default()
 }

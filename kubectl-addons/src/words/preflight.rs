@@ -1,4 +1,6 @@
-//! What `preflight` says of an installation.
+//! What `preflight` says of an installation, and of the cluster.
+
+pub mod risk;
 
 use common::api::names::InstallationName;
 use common::manifest::key::Gvk;
@@ -30,13 +32,27 @@ pub fn fix(installation: &InstallationName, finding: &Finding) -> Option<String>
         Remedy::Before(version) => ("before", version),
         Remedy::After(version) => ("after", version),
     };
+    let command = upgrade(installation, version);
+    Some(format!("{when} the cluster's upgrade: {command}"))
+}
+
+/// The command that upgrades an installation.
+pub fn upgrade(installation: &InstallationName, version: &str) -> String {
     let InstallationName { namespace, name } = installation;
-    let command = match version.strip_prefix("id ") {
+    match version.strip_prefix("id ") {
         // An id cannot be asked for as a version: the newest that fits is it.
         Some(_) => format!("kubectl addons upgrade {name} -n {namespace}"),
         None => format!("kubectl addons upgrade {name}@{version} -n {namespace}"),
-    };
-    Some(format!("{when} the cluster's upgrade: {command}"))
+    }
+}
+
+/// A step of the upgrades; without a command it is that of the cluster.
+pub fn step(is_before: bool, version: &str, command: Option<&str>) -> String {
+    match command {
+        None => format!("upgrade Kubernetes to {version}"),
+        Some(command) if is_before => format!("before Kubernetes: {command}"),
+        Some(command) => format!("after Kubernetes: {command}"),
+    }
 }
 
 fn used(used: &Used) -> String {

@@ -142,7 +142,7 @@ mod tests {
                 let words = command[..end].split_whitespace();
                 let words = std::iter::once("kubectl-addons").chain(words);
                 let words: Vec<_> = words.map(Into::into).collect();
-                assert!(cli::parse(words).is_ok(), "{command}");
+                assert!(cli::parse(&words).is_ok(), "{command}");
             }
         }
     }

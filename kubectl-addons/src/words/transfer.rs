@@ -127,12 +127,13 @@ fn lefts(left: &[(ObjectKey, NotIts)]) -> Vec<String> {
     lines
 }
 
-/// The field managers of the spec. Any client can give itself any name; who wrote with kubectl usually did not.
+/// The field managers of the spec; a record of a list has no others, and their fields no more. Any client can give itself any name;
+/// who wrote with kubectl usually did not.
 fn writers(record: &AddonInstallation) -> Vec<String> {
     let entries = record.metadata.managed_fields.iter().flatten();
     let of_spec = entries.filter(|entry| {
         let fields = entry.fields_v1.as_ref();
-        fields.is_some_and(|fields| fields.0.get("f:spec").is_some())
+        fields.is_none_or(|fields| fields.0.get("f:spec").is_some())
     });
     let mut writers: Vec<String> = of_spec.filter_map(|entry| entry.manager.clone()).collect();
     writers.sort();

@@ -102,6 +102,11 @@ pub const CASES: &[(&str, &str)] = &[
     ("images-wide", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o wide"),
     ("images-json", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o json"),
     ("images-name", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o name"),
+    ("help-export", "kubectl-addons export -h"),
+    ("help-import", "kubectl-addons import -h"),
+    ("export-nothing", "kubectl-addons export -o site.tar"),
+    ("import-no-file", "kubectl-addons import site.tar --registry mirror.example.org/site"),
+    ("import-no-host", "kubectl-addons import site.tar --registry mirror"),
     ("images-unknown", "kubectl-addons images webb --channel index.yaml --k8s 1.36.3"),
 
     // catalogue

@@ -42,6 +42,46 @@ fn bash_completes_files_and_versions() -> Result<()> {
     Ok(())
 }
 
+/// kubectl runs it by its name: it calls the plugin of the PATH, and answers as the plugin does by that name.
+#[test]
+fn the_program_for_kubectl_is_installed_and_answers() -> Result<()> {
+    let user = User::new()?;
+    let folder = user.home.path().join("tools");
+    std::fs::create_dir(&folder)?;
+    let to = folder.to_str().context("a path")?;
+    let install = format!("kubectl-addons completion --install --to {to}");
+    let (code, _, said) = user.run(&install)?;
+    let program = folder.join("kubectl_complete-addons");
+    ensure!(
+        code == 0 && said.contains(&format!("{} written", program.display())),
+        "{said}"
+    );
+    ensure!(said.contains("is not on the PATH"), "{said}");
+    let (_, expected, _) = user.run("kubectl_complete-addons search --k")?;
+    let (code, answer, said) = user.run("tools/kubectl_complete-addons search --k")?;
+    ensure!(
+        code == 0 && answer == expected && answer.contains("--k8s"),
+        "{answer}{said}"
+    );
+    let (code, _, said) = user.run(&install)?;
+    ensure!(code == 0 && said.contains("unchanged"), "{said}");
+    std::fs::write(&program, "#!/bin/sh\n")?;
+    let (code, _, said) = user.run(&install)?;
+    ensure!(
+        code == 1 && said.contains("is not a file of this command"),
+        "{said}"
+    );
+    // Beside the plugin, where the link is that other tests call by its name.
+    let (code, _, said) = user.run("kubectl-addons completion --install")?;
+    let program = user.home.path().join("kubectl_complete-addons");
+    ensure!(
+        code == 0 && said.trim() == format!("{} written", program.display()),
+        "{said}"
+    );
+    ensure!(program.symlink_metadata()?.is_file(), "it is still a link");
+    Ok(())
+}
+
 #[test]
 fn values_come_through_a_pipe() -> Result<()> {
     let user = User::new()?;

@@ -237,6 +237,10 @@ async fn a_plan_file_is_refused_only_where_a_cluster_moved() -> Result<()> {
     for hidden in ["LS0t", "BEGIN", "key-data", "https://"] {
         ensure!(!text.contains(hidden), "{hidden} is in the plan file");
     }
+    let page = fleet.run("plan web -o html").await?.done()?.stdout;
+    for cluster in ["a", "b"].map(|member| fleet.name(member)) {
+        ensure!(page.contains(&cluster), "{cluster} is not on the page");
+    }
     let other = format!("install web -y --conflicts fail -n {moved}");
     stage.run(&other).await?.done()?;
     let apply = format!("apply {file} -y");
@@ -258,6 +262,89 @@ async fn a_plan_file_is_refused_only_where_a_cluster_moved() -> Result<()> {
     let diff: Value = serde_json::from_str(&diff.stdout)?;
     ensure!(diff["items"][0]["cluster"] == fleet.name("a"), "{diff}");
     ensure!(diff["items"][1]["cluster"] == moved, "{diff}");
+    Ok(())
+}
+
+/// An upgrade that is not ready in time goes back on each cluster, and every event says on which one it happened.
+#[tokio::test]
+async fn each_cluster_goes_back_by_itself() -> Result<()> {
+    let fleet = Fleet::new("fleetback").await?;
+    let pair = &fleet.pair;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    fleet.run("install web -y").await?.done()?;
+    let late = config_map("web", "2") + &deployment("web", 1, Some("nowhere"));
+    // No revision keeps a manifest that stands in the entry: the catalogue still lists it.
+    let listed = pair.stage.must("addoncatalogue", "web").await?;
+    let mut late_too = listed["spec"]["addons"][0]["versions"].clone();
+    let mut version = late_too[0].clone();
+    version["version"] = json!("1.1.0");
+    version["source"]["inline"]["manifest"] = json!(late);
+    late_too.as_array_mut().context("no list")?.push(version);
+    let patch = json!({"spec": {"addons": [{"name": "web", "versions": late_too}]}});
+    pair.stage.patch("addoncatalogue", "web", &patch).await?;
+    let said = fleet
+        .run("upgrade web -y --atomic --timeout 6s --events")
+        .await?;
+    let said = said.ended(3)?;
+    let lines = said.stdout.lines().map(serde_json::from_str);
+    let events: Vec<Value> = lines.collect::<Result<_, _>>()?;
+    for member in ["a", "b"] {
+        let name = fleet.name(member);
+        let of_it = events.iter().filter(|event| event["cluster"] == name);
+        let ends = of_it.filter(|event| event["type"] == "finished");
+        let ends: Vec<_> = ends.map(|one| [&one["verb"], &one["outcome"]]).collect();
+        let expected = [["upgrade", "timedOut"], ["rollback", "done"]];
+        ensure!(ends == expected, "{member}: {}", said.stdout);
+    }
+    for live in [
+        pair.here("configmap", "web").await?,
+        pair.there("configmap", "web").await?,
+    ] {
+        let live = live.context("no ConfigMap")?;
+        ensure!(live["data"]["key"] == "1", "{live}");
+    }
+    Ok(())
+}
+
+/// What a set names no more is uninstalled on each cluster, and nothing else is.
+#[tokio::test]
+async fn each_cluster_loses_what_its_set_has_no_more() -> Result<()> {
+    let fleet = Fleet::new("fleetprune").await?;
+    let pair = &fleet.pair;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    let entry = |name: &str| {
+        let other = config_map(name, "1");
+        json!({"version": "1.0.0", "defaultNamespace": pair.target(), "source": {"inline": {"manifest": other}}})
+    };
+    for name in ["more", "own"] {
+        let file = pair.stage.catalogue(name, &entry(name))?;
+        let add = format!("catalogue add {}", file.display());
+        pair.stage.run(&add).await?.done()?;
+    }
+    let write = |names: &[&str]| {
+        let set = names.iter().map(|name| {
+            let one = json!({
+                "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+                "metadata": {"name": name}, "spec": {"addonRef": {"name": name}},
+            });
+            format!("---\n{one}\n")
+        });
+        pair.stage.write("set.yaml", &set.collect::<String>())
+    };
+    let path = write(&["web", "more"])?;
+    let apply = format!("apply -f {} --set-name base --prune -y", path.display());
+    fleet.run(&apply).await?.done()?;
+    fleet.run("install own -y").await?.done()?;
+    write(&["web"])?;
+    let said = fleet.run(&apply).await?.done()?;
+    fleet.ended(&said, &[("a", "done"), ("b", "done")])?;
+    for (name, stays) in [("web", true), ("more", false), ("own", true)] {
+        let found = [
+            pair.here("configmap", name).await?.is_some(),
+            pair.there("configmap", name).await?.is_some(),
+        ];
+        ensure!(found == [stays; 2], "{name}: {found:?}");
+    }
     Ok(())
 }
 

@@ -107,6 +107,7 @@ async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Pack
         offline,
         reach: Reach::Cluster,
         credentials: None,
+        kustomize: None,
     };
     let parent = Parent {
         source: &Source::default(),

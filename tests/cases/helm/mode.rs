@@ -82,6 +82,18 @@ async fn the_program_leaves_a_release_to_helm() -> Result<()> {
     ensure!(status["phase"] == "Failed", "{status}");
     ensure!(status["installed"]["version"] == "1.1.0", "{status}");
 
+    // It goes back as helm's next revision of what ran before.
+    let said = stage
+        .run(&format!("upgrade {name} --atomic {flags}"))
+        .await?;
+    let said = said.ended(1)?.stderr;
+    let back = format!("{name} went back to 1.1.0");
+    ensure!(said.contains(&back), "{said}");
+    let object = stage.must("configmap", &map).await?;
+    ensure!(object["data"]["size"] == "5", "{object}");
+    let status = stage.record(name).await?["status"].clone();
+    ensure!(status["phase"] == "Ready", "{status}");
+
     // Neither takes over what the other one made.
     catalogue(&stage, "objects")?;
     let line = format!("upgrade {name}@1.1.0 {flags}");

@@ -119,7 +119,7 @@ fn valued(word: &str) -> String {
 /// Why the plugin does not understand a command line. `is_span`: pages name commands without what they take.
 fn misunderstood(line: &[String], is_span: bool) -> Option<String> {
     let args = std::iter::once("kubectl-addons").chain(line.iter().skip(2).map(String::as_str));
-    let error = kubectl_addons::cli::parse(args.map(Into::into).collect()).err()?;
+    let error = kubectl_addons::cli::parse(&args.map(Into::into).collect::<Vec<_>>()).err()?;
     let kind = format!("{:?}", error.kind());
     let is_verb = |word: &String| word.chars().all(|c| c.is_ascii_lowercase());
     let is_named = is_span && line.iter().all(is_verb) && ONLY_NAMED.contains(&kind.as_str());

@@ -65,6 +65,7 @@ impl Client {
                 Reach::Cluster
             },
             credentials: self.credentials.as_ref(),
+            kustomize: None,
         };
         git::fetch(&source, &access).await
     }

@@ -70,6 +70,7 @@ impl Reader {
                 Reach::Cluster
             },
             credentials: self.credentials.as_ref(),
+            kustomize: None,
         }
     }
 

@@ -59,6 +59,7 @@ impl Reader {
                 Reach::Cluster
             },
             credentials: self.credentials.as_ref(),
+            kustomize: None,
         };
         Ok(url::fetch(location, &access).await?)
     }

@@ -101,6 +101,21 @@ const KOPS: Module = Module {
     ldflags: "-s -w",
     minutes: 3,
 };
+const KREW: Module = Module {
+    folder: "krew",
+    programs: &[
+        Program {
+            name: "kubectl-krew",
+            package: "sigs.k8s.io/krew/cmd/krew",
+        },
+        Program {
+            name: "validate-krew-manifest",
+            package: "sigs.k8s.io/krew/cmd/validate-krew-manifest",
+        },
+    ],
+    ldflags: "-s -w",
+    minutes: 1,
+};
 const KWOK: &str = "kwok";
 /// The stages beside kwok, in the cache and in `KUBEBUILDER_ASSETS`.
 const STAGES: &str = "kwok-stages.yaml";
@@ -222,6 +237,22 @@ pub fn channels() -> Result<PathBuf> {
         Some(path) => Ok(path),
         None => Ok(KOPS.provide(&["channels"])?.join("channels")),
     }
+}
+
+/// A folder with krew, as the plugin of kubectl that it is, and with the program that checks manifests for its index; `None`
+/// where it would have to be built and there is no Go.
+///
+/// # Errors
+/// Where Go fails.
+pub fn krew() -> Result<Option<PathBuf>> {
+    let names = ["kubectl-krew", "validate-krew-manifest"];
+    if let [Some(krew), Some(_)] = names.map(asset) {
+        return Ok(krew.parent().map(Path::to_owned));
+    }
+    if which("go").is_none() && !KREW.missing(&names)?.is_empty() {
+        return Ok(None);
+    }
+    KREW.provide(&names).map(Some)
 }
 
 /// A program in `KUBEBUILDER_ASSETS`.

@@ -202,7 +202,22 @@ impl Registry {
         self.push_manifest(repository, tag, &index).await
     }
 
-    /// Pushes a manifest; its digest.
+    /// The bytes of a manifest; `None` where there is none of that name.
+    ///
+    /// # Errors
+    /// Of the registry.
+    pub async fn manifest(&self, repository: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        let url = format!("{}/v2/{repository}/manifests/{name}", self.url());
+        let accept =
+            "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json";
+        let answer = self.client.get(url).header("Accept", accept).send().await?;
+        match answer.status().as_u16() {
+            404 => Ok(None),
+            _ => Ok(Some(answer.error_for_status()?.bytes().await?.to_vec())),
+        }
+    }
+
+    /// Pushes a manifest under a tag or its digest; the digest.
     ///
     /// # Errors
     /// Of the registry.

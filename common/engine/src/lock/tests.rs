@@ -309,3 +309,28 @@ fn a_holder_stops_before_another_clock_says_that_it_is_silent() {
     let found = availability(Some(&status), stops + error, false);
     assert!(matches!(found, Availability::Held { .. }), "{found:?}");
 }
+
+/// The server of a large installation is busy with its objects: those that follow wait until the renewal is answered.
+#[tokio::test]
+async fn a_late_renewal_holds_back_what_would_delay_it_further() {
+    let written = json!({"metadata": {"resourceVersion": "2"}});
+    let late = Some((200, &[(fake::LATE, "2500")][..], written.clone()));
+    let version = answer(200, json!({"gitVersion": "v1.36.3"}));
+    let (cluster, asked) = fake::cluster(vec![late, version]);
+    let mut lock = lock();
+    let journal = Journal::default();
+    let renewing = lock.renew(&cluster, &journal);
+    let working = async {
+        sleep(BUSY + FIRST_PAUSE).await;
+        let begun = Instant::now();
+        cluster.kubernetes_version().await.unwrap();
+        begun.elapsed()
+    };
+    let (renewed, waited) = tokio::join!(renewing, working);
+    renewed.expect("renewed");
+    assert_eq!(asked.lines().len(), 2, "{:?}", asked.lines());
+    assert!(
+        waited > Duration::from_secs(1),
+        "it waited {waited:?} alone"
+    );
+}

@@ -9,6 +9,13 @@ use super::target::Target;
 use crate::error::OperationError;
 
 impl Context {
+    /// The same, where kustomizations are not built: what records name is then not run on this machine.
+    #[must_use]
+    pub fn without_kustomize(mut self) -> Self {
+        self.settings.kustomize = false;
+        self
+    }
+
     /// The same connection and settings, and nothing read yet: what changed meanwhile is seen.
     #[must_use]
     pub fn fresh(&self) -> Self {

@@ -11,6 +11,11 @@ use common::render::images::images;
 const NAME: &str = "app.kubernetes.io/name";
 const VERSION: &str = "app.kubernetes.io/version";
 
+/// No manifest says it, and a wrong range is worse than none.
+const RANGE: &str = "      # The versions of Kubernetes that it fits; without a range, all of them:
+      # constraints: {k8sVersion: \">=1.30.0\"}
+";
+
 /// One version of an add-on, as it will be written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scaffold {
@@ -117,9 +122,22 @@ fn entry(text: &mut String, scaffold: &Scaffold) {
             "      source:\n        url:\n          manifest: {manifest}\n"
         ));
     }
+    if let Some(helm) = &version.source.helm {
+        let (url, chart) = (quoted(&helm.url), quoted(&helm.chart));
+        text.push_str(&format!(
+            "      source:\n        helm:\n          url: {url}\n          chart: {chart}\n"
+        ));
+        if let Some(version) = &helm.version {
+            text.push_str(&format!("          version: {}\n", quoted(version)));
+        }
+        if helm.plain_http {
+            text.push_str("          plainHTTP: true\n");
+        }
+    }
     if let Some(hash) = &version.manifest_hash {
         text.push_str(&format!("      manifestHash: {}\n", quoted(hash)));
     }
+    text.push_str(RANGE);
     if !scaffold.images.is_empty() {
         text.push_str("      # images:\n");
         for image in &scaffold.images {
@@ -231,5 +249,11 @@ metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
             json!("a b: c.yaml")
         );
         assert_eq!(written[1]["version"], json!("1.10"));
+        let completed = text.replace("# constraints", "constraints");
+        let document = documents(completed.as_bytes(), &Default::default()).next();
+        let read = document::read(&document.unwrap().unwrap().value);
+        assert_eq!(read.problems, [], "{completed}");
+        let constraints = &read.object.spec.addons[0].versions[0].constraints;
+        assert_eq!(constraints.k8s_version.as_deref(), Some(">=1.30.0"));
     }
 }

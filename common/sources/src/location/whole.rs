@@ -8,11 +8,10 @@ use common::render::package::Package;
 
 use super::{CatalogueError, Located, located};
 use crate::archive::{self, ArchiveError};
+use crate::kustomize;
 use crate::url::{self, UrlError};
 use crate::{Access, Fetched};
 
-/// What kustomize finds by its name.
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// Endings of manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
@@ -30,7 +29,8 @@ pub enum WholeError {
     Chart(ChartError),
     /// Resources of kustomize.
     #[error(
-        "it is a kustomization, which is not built here: write what `kubectl kustomize` prints into a file, and name that"
+        "it is a kustomization, which only a command in a terminal builds, of a folder of its machine: write what \
+         `kubectl kustomize` prints into a file, and name that"
     )]
     Kustomization,
     /// Nothing of that.
@@ -52,7 +52,7 @@ pub(super) async fn of(
         location: location.to_owned(),
         source,
     };
-    let package = match url::folder(location, access) {
+    let package = match url::local(location, access).await {
         Ok(Some(folder)) => folder.package,
         Ok(None) if archive::is_archive(location) => {
             let fetched = url::fetch(location, access).await?;
@@ -92,7 +92,7 @@ fn addon(package: Package, location: &str) -> Result<Addon, WholeError> {
             ..Template::default()
         };
         chart.name
-    } else if KUSTOMIZATIONS.iter().any(has) {
+    } else if kustomize::NAMES.iter().any(has) {
         return Err(WholeError::Kustomization);
     } else {
         let is_manifest = |path: &str| MANIFESTS.iter().any(|ending| path.ends_with(ending));

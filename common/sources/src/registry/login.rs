@@ -45,6 +45,7 @@ pub struct Login<'a> {
     host: String,
     repository: String,
     plain: bool,
+    pushes: bool,
     credentials: Option<&'a Credentials>,
     /// `None` before this machine's `docker login` was read.
     identity: Option<Identity>,
@@ -80,10 +81,16 @@ impl<'a> Login<'a> {
             host,
             repository: reference.repository().to_owned(),
             plain,
+            pushes: false,
             credentials: access.credentials,
             identity,
             helper: None,
         })
+    }
+
+    /// Asks for tokens to push with, from now on.
+    pub fn pushes(&mut self) {
+        self.pushes = true;
     }
 
     /// The header for the first request: a password from the Secret, which saves a request if the registry accepts it directly.
@@ -130,6 +137,10 @@ impl<'a> Login<'a> {
                 format!("requests without credentials, and docker login has none ({helper})"),
                 format!("docker login {}, or {secret}", self.host),
             ),
+            (None, ..) if self.pushes => (
+                "requests without credentials".to_owned(),
+                format!("docker login {}", self.host),
+            ),
             (None, ..) => ("requests without credentials".to_owned(), secret.to_owned()),
         }
     }
@@ -162,7 +173,7 @@ impl<'a> Login<'a> {
         self.helper = helper;
     }
 
-    /// A token to pull with.
+    /// A token to pull with, and to push where that was asked for.
     async fn token(
         &self,
         http: &Http,
@@ -206,7 +217,8 @@ impl<'a> Login<'a> {
         mut url: Url,
         service: &str,
     ) -> Result<Received, HttpError> {
-        let scope = format!("repository:{}:pull", self.repository);
+        let actions = if self.pushes { "pull,push" } else { "pull" };
+        let scope = format!("repository:{}:{actions}", self.repository);
         let request = if let Some(Identity::Refresh(token)) = &self.identity {
             let form = url::form_urlencoded::Serializer::new(String::new())
                 .append_pair("grant_type", "refresh_token")

@@ -1,14 +1,12 @@
 //! What refers to a manifest: signatures and whatever else is attached to it, by the referrers API or, in registries without it, by the
 //! tag `sha256-HEX` (OCI distribution 1.1).
 
-use oci_client::manifest::OCI_IMAGE_INDEX_MEDIA_TYPE;
+use common::airgap::manifest::INDEX;
+use common::airgap::referrers::tag;
 use serde::Deserialize;
 
 use super::manifest::{Manifest, ManifestError};
-use super::{Registry, RegistryError, answers};
-
-/// Pages of the list; what comes behind them is not seen.
-const MAX_PAGES: usize = 8;
+use super::{MAX_PAGES, Registry, RegistryError, answers};
 
 /// A manifest that refers to another one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -33,19 +31,45 @@ impl Registry<'_> {
     /// # Errors
     /// [`RegistryError`].
     pub async fn referrers(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
-        let error = match self.listed(digest).await {
-            Err(error @ (RegistryError::NotFound { .. } | RegistryError::Status { .. })) => error,
-            listed => return listed,
-        };
-        let tag = digest.replace(':', "-");
-        let location = self.location(&tag);
-        let path = format!("manifests/{tag}");
-        let read = self.read(&path, OCI_IMAGE_INDEX_MEDIA_TYPE, &location);
-        match (read.await, error) {
-            (Ok((_, bytes)), _) => list(&bytes, location),
-            // Without the tag there is nothing; but a registry that fails did not say so.
-            (Err(RegistryError::NotFound { .. }), RegistryError::NotFound { .. }) => Ok(Vec::new()),
-            (Err(RegistryError::NotFound { .. }), error) | (Err(error), _) => Err(error),
+        if self.has_referrers {
+            match self.of_api(digest).await {
+                Err(error) if lacks_api(&error) => self.has_referrers = false,
+                found => return found,
+            }
+        }
+        let tag = tag(digest);
+        match self.original_of(&tag).await? {
+            Some((_, bytes)) => list(&bytes, self.location(&tag)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether the registry lists referrers by itself; where it does not, the list under the tag counts.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn lists_referrers(&mut self, digest: &str) -> Result<bool, RegistryError> {
+        if self.has_referrers {
+            match self.of_api(digest).await {
+                Err(error) if lacks_api(&error) => self.has_referrers = false,
+                found => return found.map(|_| true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The bytes of a manifest and their digest; `None` where there is none of that name.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn original_of(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<(String, Vec<u8>)>, RegistryError> {
+        match self.original(name).await {
+            Ok(found) => Ok(Some(found)),
+            Err(RegistryError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -63,13 +87,12 @@ impl Registry<'_> {
         }
     }
 
-    async fn listed(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
+    async fn of_api(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
         let location = self.location(digest);
         let mut all = Vec::new();
         let mut path = format!("referrers/{digest}");
         for _ in 0..MAX_PAGES {
-            let read = self.read(&path, OCI_IMAGE_INDEX_MEDIA_TYPE, &location);
-            let (headers, bytes) = read.await?;
+            let (headers, bytes) = self.read(&path, INDEX, &location).await?;
             all.extend(list(&bytes, location.clone())?);
             match answers::next_page(&headers) {
                 Some(query) => path = format!("referrers/{digest}?{query}"),
@@ -77,6 +100,17 @@ impl Registry<'_> {
             }
         }
         Ok(all)
+    }
+}
+
+/// Registries answer with various statuses for a path that they do not know.
+fn lacks_api(error: &RegistryError) -> bool {
+    match error {
+        RegistryError::NotFound { .. } => true,
+        RegistryError::Status { status, .. } => {
+            status.starts_with('4') || status.starts_with("501")
+        }
+        _ => false,
     }
 }
 

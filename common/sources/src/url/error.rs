@@ -3,13 +3,15 @@
 use crate::credentials::CredentialsError;
 use crate::folder::FolderError;
 use crate::http::HttpError;
+use crate::image::ImageError;
+use crate::kustomize::KustomizeError;
 
 /// Why a fetch failed. Every message names the location, without secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum UrlError {
     /// A scheme that cannot be read.
     #[error(
-        "{location}: {scheme}:// is not supported; use a file, file://, http://, https://, s3://, gs:// or az://"
+        "{location}: {scheme}:// is not supported; use a file, file://, http://, https://, oci://, s3://, gs:// or az://"
     )]
     Scheme {
         /// As given.
@@ -52,9 +54,15 @@ pub enum UrlError {
         #[source]
         source: std::io::Error,
     },
+    /// The artifact of a registry cannot be read.
+    #[error(transparent)]
+    Image(Box<ImageError>),
     /// The folder cannot be read.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The kustomization cannot be built.
+    #[error(transparent)]
+    Kustomize(#[from] KustomizeError),
     /// The server answered with an error.
     #[error("{location}: the server answers {status}")]
     Status {

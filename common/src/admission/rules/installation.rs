@@ -99,7 +99,7 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
 }
 
 /// Schemes of an index.
-const INDEXES: [&str; 7] = ["https", "http", "s3", "gs", "az", "azure", "file"];
+const INDEXES: [&str; 8] = ["https", "http", "oci", "s3", "gs", "az", "azure", "file"];
 
 /// The index has a scheme that is read, and no credentials: whoever may read the record would read them (semantics 16).
 #[must_use]

@@ -101,6 +101,25 @@ fn the_manager_of_the_spec_says_which_mark_counts() {
 }
 
 #[test]
+fn a_record_of_a_list_keeps_who_has_set_its_spec() {
+    let spec = json!({"f:spec": {"f:addonRef": {"f:name": {}}}});
+    let label = json!({"f:metadata": {"f:labels": {}}});
+    let kept = |manager: &str, subresource: &str, fields: &Value| {
+        let mut record = record(manager, subresource, fields.clone());
+        let before = Owner::of(&record);
+        keep_writers(record.metadata.managed_fields.as_mut().unwrap());
+        assert_eq!(Owner::of(&record), before, "{manager}");
+        let managers = record.metadata.managed_fields.unwrap();
+        let with_fields = |one: &ManagedFieldsEntry| one.fields_v1.is_some();
+        managers.first().map(with_fields)
+    };
+    assert_eq!(kept("argocd-controller", "", &spec), Some(true));
+    assert_eq!(kept("kubectl-addons", "", &spec), Some(false));
+    assert_eq!(kept("kubectl-addons", "status", &spec), None);
+    assert_eq!(kept("argocd-controller", "", &label), None);
+}
+
+#[test]
 fn what_git_sets_is_told_from_what_it_leaves_to_others() {
     let fields = json!({"f:spec": {
         "f:addonRef": {"f:name": {}, "f:version": {}},

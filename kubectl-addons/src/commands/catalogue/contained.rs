@@ -91,6 +91,7 @@ mod tests {
             offline: false,
             reach: Reach::Own,
             credentials: None,
+            kustomize: None,
         };
         let refused = contain(&mut object, &access).await.err();
         refused.map_or_else(String::new, |error| error.to_string())

@@ -1,6 +1,6 @@
 //! `catalogue create NAME --from LOCATION…`: the first text of a catalogue.
 
-use addons_operation::scaffold;
+use addons_operation::scaffold::{self, Wanted};
 use anyhow::Result;
 use common::api::names;
 
@@ -25,9 +25,18 @@ pub async fn run(session: &Session, args: &CatalogueCreate) -> Result<Exit> {
     if args.version.is_some() && args.from.len() > 1 {
         return Err(Usage("--version goes with one --from only".to_owned()).into());
     }
+    if args.chart.is_some() && args.from.len() > 1 {
+        return Err(Usage("--chart goes with one --from only".to_owned()).into());
+    }
     let mut versions = Vec::with_capacity(args.from.len());
     for from in &args.from {
-        versions.push(scaffold::entry(session.ctx(), from, args.version.as_deref()).await?);
+        let wanted = Wanted {
+            from,
+            chart: args.chart.as_deref(),
+            version: args.version.as_deref(),
+            plain_http: args.plain_http,
+        };
+        versions.push(scaffold::entry(session.ctx(), &wanted).await?);
     }
     output::bytes(scaffold::text(&args.name, &versions).as_bytes());
     Ok(Exit::Done)

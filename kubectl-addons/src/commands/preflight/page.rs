@@ -3,15 +3,20 @@
 use common::catalogue::select::ClusterFacts;
 use common::preflight::Verdict;
 
-use super::Row;
+use super::report::{Report, RiskRow, Row};
 use crate::output::html::{self, Page, Tone};
 use crate::output::plain;
 use crate::words::preflight as words;
 
 const HEADER: [&str; 5] = ["Verdict", "Name", "Version", "Why", "What to do"];
+const RISKS: [&str; 5] = ["Risk", "Object", "Owner", "Why", "What to do"];
+/// Titles of the second and the third part.
+const IN_THE_WAY: &str = "In the way of the upgrade";
+const ORDER: &str = "Order of the upgrades";
 
 /// One HTML page.
-pub(super) fn html(rows: &[Row], to: &ClusterFacts) -> String {
+pub(super) fn html(report: &Report, to: &ClusterFacts) -> String {
+    let rows = &report.items;
     let mut page = Page::new(&title(to));
     page.text(&summary(rows));
     let table = rows.iter().map(|row| html::Row {
@@ -23,23 +28,68 @@ pub(super) fn html(rows: &[Row], to: &ClusterFacts) -> String {
         cells: cells(row).into(),
     });
     page.table(&HEADER, &table.collect::<Vec<_>>());
+    if !report.risks.is_empty() {
+        page.section(IN_THE_WAY);
+        let table = report.risks.iter().map(|row| html::Row {
+            tone: if row.blocks { Tone::Bad } else { Tone::New },
+            cells: risk_cells(row).into(),
+        });
+        page.table(&RISKS, &table.collect::<Vec<_>>());
+    }
+    let lines = report.lines();
+    if !lines.is_empty() {
+        page.section(ORDER);
+        lines.iter().for_each(|line| page.text(line));
+    }
     page.finish()
 }
 
-/// A table in Markdown, as GitHub and GitLab read it.
-pub(super) fn markdown(rows: &[Row], to: &ClusterFacts) -> String {
+/// Tables in Markdown, as GitHub and GitLab read them.
+pub(super) fn markdown(report: &Report, to: &ClusterFacts) -> String {
+    let rows = &report.items;
     let mut text = format!("## {}\n\n{}\n", title(to), summary(rows));
-    if rows.is_empty() {
-        return text;
+    if !rows.is_empty() {
+        text.push_str(&table(&HEADER, rows.iter().map(cells)));
     }
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    text.push('\n');
-    text.push_str(&line(&HEADER.map(str::to_owned)));
-    text.push_str(&line(&HEADER.map(|_| "---".to_owned())));
-    for row in rows {
-        text.push_str(&line(&cells(row).map(|cell| escaped(&cell))));
+    if !report.risks.is_empty() {
+        text.push_str(&format!("\n### {IN_THE_WAY}\n"));
+        text.push_str(&table(&RISKS, report.risks.iter().map(risk_cells)));
+    }
+    let lines = report.lines();
+    if !lines.is_empty() {
+        text.push_str(&format!("\n### {ORDER}\n\n"));
+        for line in &lines {
+            // The numbers are part of the lines: each is an item of its own.
+            text.push_str(&format!("- {}\n", escaped(line)));
+        }
     }
     text
+}
+
+fn table(header: &[&str; 5], rows: impl Iterator<Item = [String; 5]>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = format!("\n{}", line(&header.map(str::to_owned)));
+    text.push_str(&line(&header.map(|_| "---".to_owned())));
+    for cells in rows {
+        text.push_str(&line(&cells.map(|cell| escaped(&cell))));
+    }
+    text
+}
+
+fn risk_cells(row: &RiskRow) -> [String; 5] {
+    let object = words::risk::object(&row.risk);
+    let object = match &row.cluster {
+        Some(cluster) => format!("{cluster}: {object}"),
+        None => object,
+    };
+    let owner = row.risk.owner().map(|owner| owner.name.clone());
+    [
+        words::risk::severity(row.blocks).to_owned(),
+        object,
+        owner.unwrap_or_default(),
+        row.why.clone(),
+        row.commands.join("; then "),
+    ]
 }
 
 fn title(to: &ClusterFacts) -> String {
@@ -95,7 +145,9 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use addons_versions::kubernetes;
+    use common::api::names::InstallationName;
 
+    use super::super::report::Blocked;
     use super::*;
 
     fn row(verdict: Verdict, reasons: &[&str], fix: Option<&str>) -> Row {
@@ -127,7 +179,18 @@ mod tests {
         elsewhere.cluster = Some("east".to_owned());
         let reasons = ["k8sVersion <1.37.0 does not match 1.37.0", "a|b\n`c`"];
         let fix = Some("before the cluster's upgrade: kubectl addons upgrade web@1.1.0");
-        let rows = [elsewhere, row(Verdict::DoesNotFit, &reasons, fix)];
+        let items = vec![elsewhere, row(Verdict::DoesNotFit, &reasons, fix)];
+        let report = Report {
+            items,
+            blocked: vec![Blocked {
+                cluster: None,
+                installation: InstallationName {
+                    namespace: "kubectl-addons".to_owned(),
+                    name: "web".to_owned(),
+                },
+            }],
+            ..Report::default()
+        };
         let expected = "## Preflight for Kubernetes 1.37.0
 
 2 installations: 1 fits, 1 does not fit
@@ -136,16 +199,23 @@ mod tests {
 | --- | --- | --- | --- | --- |
 | fits | east: web | 1.0.0 |  |  |
 | does not fit | web | 1.0.0 | k8sVersion \\<1.37.0 does not match 1.37.0; a\\|b \\`c\\` | before the cluster's upgrade: kubectl addons upgrade web@1.1.0 |
+
+### Order of the upgrades
+
+- blocked: web (namespace kubectl-addons): no version of it fits
 ";
-        assert_eq!(markdown(&rows, &to()), expected);
+        assert_eq!(markdown(&report, &to()), expected);
         let nothing = "## Preflight for Kubernetes 1.37.0\n\nNothing is installed.\n";
-        assert_eq!(markdown(&[], &to()), nothing);
+        assert_eq!(markdown(&Report::default(), &to()), nothing);
     }
 
     #[test]
     fn a_page_says_the_same() {
-        let rows = [row(Verdict::Unknown, &["<b>"], Some("after it"))];
-        let page = html(&rows, &to());
+        let report = Report {
+            items: vec![row(Verdict::Unknown, &["<b>"], Some("after it"))],
+            ..Report::default()
+        };
+        let page = html(&report, &to());
         for part in [
             "<h1>Preflight for Kubernetes 1.37.0</h1>",
             "<p>1 installation: 1 unknown</p>",

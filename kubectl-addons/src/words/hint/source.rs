@@ -41,11 +41,15 @@ pub(super) fn of_url(error: &UrlError) -> Vec<String> {
     match error {
         UrlError::Offline { .. } => online(),
         UrlError::Secret { source, .. } => of_credentials(source),
+        UrlError::Image(error) => match &**error {
+            ImageError::Registry(error) => of_registry(error),
+            _ => Vec::new(),
+        },
         _ => Vec::new(),
     }
 }
 
-fn of_registry(error: &RegistryError) -> Vec<String> {
+pub(super) fn of_registry(error: &RegistryError) -> Vec<String> {
     match error {
         RegistryError::Offline { .. } => online(),
         RegistryError::Unauthorized { accept, .. } => fix(accept),

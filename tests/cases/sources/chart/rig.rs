@@ -73,6 +73,7 @@ impl Rig {
             offline: self.offline,
             reach: Reach::Own,
             credentials,
+            kustomize: None,
         };
         fetch(&source, &access).await
     }

@@ -173,7 +173,8 @@ async fn handle(
             let mut headers = request.headers().clone();
             headers.remove(CONNECTION);
             let asking = client.request(request.method().clone(), upstream + &now.path);
-            let come = asking.headers(headers).send().await?;
+            let body = request.into_body().collect().await?.to_bytes();
+            let come = asking.headers(headers).body(body).send().await?;
             let mut answer = answer.status(come.status());
             for (name, value) in come.headers() {
                 if name != CONNECTION && name != TRANSFER_ENCODING {

@@ -1,0 +1,149 @@
+//! Reads what may be in the way of an upgrade of the cluster: webhooks and what answers them, aggregated APIs, and definitions
+//! without their schemas. What the caller may not read is named, and hides nothing else.
+
+use std::collections::BTreeMap;
+
+use futures::future::try_join_all;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use common::preflight::webhooks::{Backend, Backends, SYSTEM, called};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::inspect;
+use super::listing;
+use super::live;
+use super::served;
+use super::snapshot::{namespace_collection, read_one};
+
+/// API and plural of both kinds of webhook configurations.
+const WEBHOOKS: [(&str, &str); 2] = [
+    (
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+    ),
+    (
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+    ),
+];
+
+/// What was read.
+#[derive(Clone, Debug, Default)]
+pub struct Obstacles {
+    /// Webhook configurations.
+    pub webhooks: Vec<Value>,
+    /// The labels of kube-system.
+    pub system: BTreeMap<String, String>,
+    /// What answers the webhooks that matter.
+    pub backends: Backends,
+    /// APIServices.
+    pub api_services: Vec<Value>,
+    /// Definitions, without the schemas of their versions.
+    pub definitions: Vec<Value>,
+    /// Kinds that could not be read, and why.
+    pub unread: BTreeMap<String, String>,
+}
+
+/// Reads them: a LIST of each kind, and a GET and a LIST for each Service of a webhook that matters.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn obstacles(cluster: &Cluster) -> Result<Obstacles, EngineError> {
+    let mut found = Obstacles::default();
+    for (kind, plural) in WEBHOOKS {
+        let api = "admissionregistration.k8s.io/v1";
+        let collection = Collection::known(api, kind, plural, None);
+        let mut listed = found.list(cluster, &collection).await?;
+        for object in &mut listed {
+            // Items of a list carry no kind.
+            object["kind"] = kind.into();
+        }
+        found.webhooks.append(&mut listed);
+    }
+    let namespace = read_one(cluster, &namespace_collection(), SYSTEM).await;
+    if let Some(Some(metadata)) = found.readable("Namespace", namespace)? {
+        found.system = metadata.labels;
+    }
+    let asked = called(&found.webhooks, &found.system);
+    let backends = asked.iter().map(async |(namespace, name)| {
+        let service = format!("{namespace}/{name}");
+        Ok::<_, EngineError>((service, backend(cluster, namespace, name).await))
+    });
+    for (service, backend) in try_join_all(backends).await? {
+        let backend = found.readable("Service", backend)?;
+        let backend = backend.unwrap_or(Backend::Unknown);
+        found.backends.insert(service, backend);
+    }
+    let (api, kind) = ("apiregistration.k8s.io/v1", "APIService");
+    let api_services = Collection::known(api, kind, "apiservices", None);
+    found.api_services = found.list(cluster, &api_services).await?;
+    found.definitions = found.list(cluster, &served::collection()).await?;
+    Ok(found)
+}
+
+impl Obstacles {
+    async fn list(
+        &mut self,
+        cluster: &Cluster,
+        collection: &Collection,
+    ) -> Result<Vec<Value>, EngineError> {
+        let listed = listing::all::<Listed>(cluster, collection, None).await;
+        let listed = self.readable(&collection.gvk.kind, listed)?;
+        let objects = listed.into_iter().flatten();
+        Ok(objects.map(|Listed(object)| object).collect())
+    }
+
+    /// What was read; where the server does not give it, that is kept.
+    fn readable<T>(
+        &mut self,
+        kind: &str,
+        read: Result<T, EngineError>,
+    ) -> Result<Option<T>, EngineError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) if error.is_of_reading() => {
+                self.unread.insert(kind.to_owned(), error.words());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What answers a Service.
+async fn backend(cluster: &Cluster, namespace: &str, name: &str) -> Result<Backend, EngineError> {
+    let services = Collection::known("v1", "Service", "services", Some(namespace));
+    let Some(service) = live::read(cluster, &services, name).await? else {
+        return Ok(Backend::Missing);
+    };
+    if service["spec"]["type"] == "ExternalName" {
+        return Ok(Backend::Unknown);
+    }
+    let ready = inspect::ready(cluster, namespace, name).await?;
+    Ok(Backend::Ready(ready))
+}
+
+/// An object without what is not judged, which is most of a definition: it is left out before the next object is read.
+struct Listed(Value);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = Value::deserialize(deserializer)?;
+        let mut remove = |parent: &str, field: &str| {
+            let parent = object.pointer_mut(parent).and_then(Value::as_object_mut);
+            parent.map(|parent| parent.remove(field));
+        };
+        remove("/metadata", "managedFields");
+        let versions = object.pointer_mut("/spec/versions");
+        let versions = versions.and_then(Value::as_array_mut);
+        for version in versions.into_iter().flatten() {
+            if let Some(version) = version.as_object_mut() {
+                version.remove("schema");
+            }
+        }
+        Ok(Self(object))
+    }
+}

@@ -1,0 +1,110 @@
+//! Add-ons for a site without internet: what they need goes into one archive, and from there into the registry of the site.
+
+mod contents;
+mod copy;
+pub mod export;
+pub mod import;
+
+use addons_sources::layout::LayoutError;
+use addons_sources::registry::RegistryError;
+use addons_sources::registry::push::PushError;
+use common::airgap::manifest::ManifestError;
+use common::airgap::site::SameName;
+use common::render::image::ImageError;
+use common::render::package::PackageError;
+
+use crate::error::OperationError;
+
+/// What happens meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Something is copied to the archive or to the registry.
+    Copying {
+        /// Its name.
+        name: String,
+    },
+    /// That was done.
+    Copied {
+        /// Its name.
+        name: String,
+        /// Blobs that were sent or fetched.
+        blobs: usize,
+        /// Their bytes.
+        bytes: u64,
+        /// Blobs that were there already.
+        there: usize,
+    },
+    /// The archive is verified before anything is pushed.
+    Verifying,
+    /// Something that the user should know.
+    Warning(String),
+}
+
+/// Receives what happens.
+pub type Report<'a> = &'a (dyn Fn(Progress) + Sync);
+
+/// Why an archive was not made, or not brought to a registry.
+#[derive(Debug, thiserror::Error)]
+pub enum AirgapError {
+    /// An add-on cannot be read or rendered.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+    /// A registry cannot be read.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// A registry does not take something.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// The archive cannot be written or read.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A name that cannot be pulled.
+    #[error("{needed_by}")]
+    Image {
+        /// What needs it.
+        needed_by: String,
+        /// Why.
+        #[source]
+        source: ImageError,
+    },
+    /// A manifest that cannot be copied.
+    #[error("{name}")]
+    Manifest {
+        /// Of the manifest.
+        name: String,
+        /// Why.
+        #[source]
+        source: ManifestError,
+    },
+    /// A manifest with another size than what names it says.
+    #[error("{name} has {found} bytes, and what names it says {wanted}: the registry is damaged")]
+    Size {
+        /// Of the manifest.
+        name: String,
+        /// What it has.
+        found: usize,
+        /// What it is to have.
+        wanted: u64,
+    },
+    /// More manifests than an image can have.
+    #[error("{name}: more than {} manifests belong to it", copy::MAX_MANIFESTS)]
+    TooMany {
+        /// The image.
+        name: String,
+    },
+    /// The files of an add-on cannot be an artifact.
+    #[error("{addon}")]
+    Package {
+        /// The add-on.
+        addon: String,
+        /// Why.
+        #[source]
+        source: PackageError,
+    },
+    /// The catalogue cannot be written as YAML.
+    #[error("the catalogue of the site: {0}")]
+    Catalogue(String),
+    /// Two images would have one name at the site.
+    #[error(transparent)]
+    SameName(#[from] SameName),
+}

@@ -1,0 +1,189 @@
+//! What one add-on needs at a site: its source, and the images of its objects.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use addons_sources::Reach;
+use addons_sources::credentials::Credentials;
+use common::airgap::site;
+use common::api::catalogue::{Method, Source, SourceKind};
+use common::catalogue::Entry;
+use common::manifest::Manifest;
+use common::manifest::key::ObjectKey;
+use common::render::image::{Image, is_of_this_machine};
+use common::render::images::{images, mentions};
+use common::render::package::{File, Package};
+use common::render::registry::Registry;
+
+use super::AirgapError;
+use crate::context::Context;
+use crate::error::within;
+use crate::fetch::{self, Located};
+use crate::inputs::{Data, Inputs};
+use crate::render::{objects, uninstalled};
+
+/// An image or artifact to copy.
+pub(super) struct Wanted {
+    /// Its name in catalogues and objects.
+    pub image: Image,
+    /// Where it is read.
+    pub from: Image,
+    /// Whether that registry speaks HTTP without TLS.
+    pub plain_http: bool,
+    /// For that registry.
+    pub credentials: Option<Arc<Credentials>>,
+    /// How far its name may reach.
+    pub reach: Reach,
+}
+
+/// Where the site has the source of an add-on.
+pub(super) enum AtSite {
+    /// In a registry, or in the catalogue, as here.
+    Kept(Box<Source>),
+    /// In an artifact that is made of these files.
+    Files {
+        /// The files.
+        files: Package,
+        /// The one file, where these are not a folder.
+        file: Option<String>,
+    },
+}
+
+/// What an add-on needs.
+pub(super) struct Contents {
+    /// What is copied from registries.
+    pub wanted: Vec<Wanted>,
+    /// Its source at the site.
+    pub at_site: AtSite,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Reads and renders an add-on: its hash is judged by the bytes of its source, before anything is made of them.
+pub(super) async fn of(
+    ctx: &Context,
+    entry: &Entry,
+    kubernetes: Option<&str>,
+) -> Result<Contents, AirgapError> {
+    let resolved = uninstalled(ctx, entry);
+    let place = || resolved.place();
+    let registry = within(resolved.registry(), place)?;
+    let verified = fetch::package(ctx, &resolved).await?;
+    let files = &verified.fetched.package;
+    let version = verified.fetched.resolved.as_deref().unwrap_or_default();
+    let version = version.split('@').next().unwrap_or_default();
+    let needed_by = |source| AirgapError::Image {
+        needed_by: resolved.place(),
+        source,
+    };
+    let original = &entry.version.source;
+    let is_kept = is_kept(entry, files);
+    let mut wanted = Vec::new();
+    if is_kept && let Some(image) = site::in_registry(original, version).map_err(needed_by)? {
+        let Located {
+            source,
+            credentials,
+            reach,
+            ..
+        } = Located::new(ctx, &resolved).await?;
+        let from = site::in_registry(&source, version).map_err(needed_by)?;
+        wanted.push(Wanted {
+            from: from.unwrap_or_else(|| image.clone()),
+            image,
+            plain_http: is_plain(&source),
+            credentials,
+            reach,
+        });
+    }
+    let is_chart = matches!(original.kind(), Ok(SourceKind::Helm(_)));
+    let at_site = if is_kept {
+        AtSite::Kept(Box::new(site::kept(original, is_chart.then_some(version))))
+    } else {
+        AtSite::Files {
+            file: files.as_file().map(|file| file.path.clone()),
+            files: as_folder(&entry.addon, files)?,
+        }
+    };
+    // The site rewrites the names that the objects have without a private registry.
+    let without = Entry {
+        registry: None,
+        ..entry.clone()
+    };
+    let plain = uninstalled(ctx, &without);
+    let inputs = match kubernetes {
+        Some(version) => Inputs::given(&plain, Data::of_version(version)),
+        None => Inputs::read(ctx, &plain).await?,
+    };
+    let rendered = objects(ctx, &plain, inputs, verified).await?;
+    let mut found = BTreeSet::new();
+    let mut warnings = Vec::new();
+    for manifest in &rendered.manifests {
+        found.extend(images(&manifest.object));
+        warnings.extend(doubts(&entry.addon, manifest));
+    }
+    for image in found {
+        wanted.push(of_object(&image, registry.as_ref()).map_err(needed_by)?);
+    }
+    Ok(Contents {
+        wanted,
+        at_site,
+        warnings,
+    })
+}
+
+/// An image that container runtimes pull, and whoever exports reads with their own `docker login`.
+pub(super) fn of_object(
+    name: &str,
+    registry: Option<&Registry>,
+) -> Result<Wanted, common::render::image::ImageError> {
+    let image = site::pulled(name)?;
+    let from = match registry {
+        Some(registry) => site::at(&image, registry)?,
+        None => image.clone(),
+    };
+    Ok(Wanted {
+        plain_http: is_of_this_machine(&from.host),
+        image,
+        from,
+        credentials: None,
+        reach: Reach::Own,
+    })
+}
+
+/// Whether the site has the source under the name that it has here. A chart in the folder of an image may be made of other charts,
+/// which are fetched with it and are not in the image.
+fn is_kept(entry: &Entry, files: &Package) -> bool {
+    let is_chart = entry.version.template.method == Method::Helm;
+    match entry.version.source.kind() {
+        Ok(SourceKind::Docker(_)) => !is_chart || files.as_file().is_some(),
+        Ok(SourceKind::Helm(helm)) => helm.url.starts_with("oci://"),
+        Ok(SourceKind::Inline(_)) => true,
+        Ok(SourceKind::Git(_) | SourceKind::Url(_)) | Err(_) => false,
+    }
+}
+
+fn is_plain(source: &Source) -> bool {
+    let docker = source.docker.as_ref().map(|docker| docker.plain_http);
+    let helm = source.helm.as_ref().map(|helm| helm.plain_http);
+    docker.or(helm).unwrap_or_default()
+}
+
+fn as_folder(addon: &str, files: &Package) -> Result<Package, AirgapError> {
+    let files: Vec<File> = files.files().to_vec();
+    Package::folder(files).map_err(|source| AirgapError::Package {
+        addon: addon.to_owned(),
+        source,
+    })
+}
+
+/// Texts that may be images: they are not rewritten at the site either.
+fn doubts(addon: &str, manifest: &Manifest) -> Vec<String> {
+    let object = ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
+    let doubts = mentions(&manifest.object).into_iter().map(|mention| {
+        format!(
+            "{addon}: {object}: {} names {}, which may be an image: add it with --image, and set its name at the site in the values",
+            mention.place, mention.image
+        )
+    });
+    doubts.collect()
+}

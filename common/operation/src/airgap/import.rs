@@ -1,0 +1,172 @@
+//! An archive into the registry of a site.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use addons_sources::Access;
+use addons_sources::layout::{Archive, Stored};
+use addons_sources::location;
+use addons_sources::registry::push::Pushed;
+use addons_sources::registry::{Registry as Remote, reference};
+use common::airgap::manifest::{Descriptor, INDEX, Manifest};
+use common::airgap::{referrers, site};
+use common::render::image::{Image, is_of_this_machine};
+use common::render::package::Package;
+use common::render::registry::Registry;
+
+use super::{AirgapError, Progress, Report};
+use crate::context::Context;
+
+/// What was brought to a registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Images and artifacts.
+    pub images: usize,
+    /// Blobs that were sent.
+    pub sent: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Blobs that the registry had.
+    pub there: usize,
+    /// Where the catalogue is: `HOST/PATH:TAG`.
+    pub catalogue: Option<String>,
+    /// The add-ons that it lists.
+    pub addons: Vec<String>,
+}
+
+/// Verifies an archive and pushes what the registry lacks.
+///
+/// # Errors
+/// [`AirgapError`]. Where the archive is at fault, nothing was pushed.
+pub async fn import(
+    ctx: &Context,
+    path: &Path,
+    registry: &Registry,
+    report: Report<'_>,
+) -> Result<Imported, AirgapError> {
+    report(Progress::Verifying);
+    let archive = Archive::open(path)?;
+    let targets = site::targets(archive.named(), registry)?;
+    let mut import = Import {
+        archive: &archive,
+        access: ctx.access(),
+        at: BTreeMap::new(),
+        done: Imported::default(),
+    };
+    for target in &targets {
+        let name = target.image.to_string();
+        report(Progress::Copying { name: name.clone() });
+        let before = import.done.clone();
+        import.push(&target.image, &target.named.descriptor).await?;
+        import.done.images += 1;
+        if site::is_catalogue(&target.named.image) {
+            import.done.catalogue = Some(name.clone());
+            let addons = addons(&archive, &target.named.descriptor)?;
+            import.done.addons.extend(addons);
+        }
+        report(Progress::Copied {
+            name,
+            blobs: import.done.sent - before.sent,
+            bytes: import.done.bytes - before.bytes,
+            there: import.done.there - before.there,
+        });
+    }
+    Ok(import.done)
+}
+
+struct Import<'a> {
+    archive: &'a Archive,
+    access: Access<'a>,
+    /// A repository that has a blob.
+    at: BTreeMap<String, String>,
+    done: Imported,
+}
+
+impl Import<'_> {
+    async fn push(&mut self, image: &Image, root: &Descriptor) -> Result<(), AirgapError> {
+        let reference = reference(&image.to_string())?;
+        let plain = is_of_this_machine(&image.host);
+        let mut remote = Remote::open(&reference, plain, &self.access)?;
+        remote.pushing();
+        for stored in self.archive.tree(root)? {
+            let digest = &stored.descriptor.digest;
+            let is_root = *digest == root.digest;
+            let tag = image.tag.as_deref().filter(|_| is_root);
+            let name = tag.unwrap_or(digest);
+            self.blobs(&mut remote, image, &stored).await?;
+            if remote.digest_of(name).await?.as_ref() != Some(digest) {
+                let media_type = &stored.manifest.media_type;
+                let bytes = &stored.bytes;
+                remote.push_manifest(name, media_type, bytes).await?;
+            }
+            refer(&mut remote, &stored).await?;
+        }
+        Ok(())
+    }
+
+    async fn blobs(
+        &mut self,
+        remote: &mut Remote<'_>,
+        image: &Image,
+        stored: &Stored,
+    ) -> Result<(), AirgapError> {
+        for blob in &stored.manifest.blobs {
+            let beside = self.at.get(&blob.digest).map(String::as_str);
+            let beside = beside.filter(|beside| *beside != image.repository);
+            let bytes = self.archive.blob(&blob.digest)?;
+            let pushed = remote.push_blob(&blob.digest, blob.size, beside, bytes);
+            if pushed.await? == Pushed::Sent {
+                self.done.sent += 1;
+                self.done.bytes += blob.size;
+            } else {
+                self.done.there += 1;
+            }
+            let repository = image.repository.clone();
+            self.at.insert(blob.digest.clone(), repository);
+        }
+        Ok(())
+    }
+}
+
+/// Adds a referrer to the list under the tag of its subject, where the registry keeps no such list itself.
+async fn refer(remote: &mut Remote<'_>, stored: &Stored) -> Result<(), AirgapError> {
+    let Some(subject) = &stored.manifest.subject else {
+        return Ok(());
+    };
+    if remote.lists_referrers(subject).await? {
+        return Ok(());
+    }
+    let tag = referrers::tag(subject);
+    let list = remote.original_of(&tag).await?;
+    let list = list.as_ref().map(|(_, bytes)| bytes.as_slice());
+    let longer = referrers::with(list, &stored.descriptor, &stored.manifest);
+    let longer = longer.map_err(|source| AirgapError::Manifest {
+        name: tag.clone(),
+        source,
+    })?;
+    if let Some(bytes) = longer {
+        remote.push_manifest(&tag, INDEX, &bytes).await?;
+    }
+    Ok(())
+}
+
+/// The names of the add-ons that the catalogue of an archive lists.
+fn addons(archive: &Archive, catalogue: &Descriptor) -> Result<Vec<String>, AirgapError> {
+    let wrong = |why: String| AirgapError::Catalogue(why);
+    let bytes = archive.small(catalogue)?;
+    let manifest = Manifest::read(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let Some(layer) = manifest.blobs.last() else {
+        return Err(wrong("it has no layer".to_owned()));
+    };
+    let bytes = archive.small(layer)?;
+    let package = Package::file("catalogue.tgz", bytes);
+    let files = addons_sources::archive::files(package);
+    let files = files.map_err(|error| wrong(error.to_string()))?;
+    let Some(file) = files.get(site::CATALOGUE_FILE) else {
+        return Err(wrong(format!("it has no {}", site::CATALOGUE_FILE)));
+    };
+    let read = location::of_bytes(&file.bytes, site::CATALOGUE_FILE);
+    let read = read.map_err(|error| wrong(error.to_string()))?;
+    let addons = read.iter().flat_map(|one| &one.object.spec.addons);
+    Ok(addons.map(|addon| addon.name.clone()).collect())
+}

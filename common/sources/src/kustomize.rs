@@ -1,0 +1,313 @@
+//! Kustomizations: the real kubectl or kustomize makes manifests of a folder of this machine, in an environment of its own, bounded in
+//! time and output. No restriction of theirs is lifted: no plugins run, and files outside of the folder are not read.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use common::render::package::{File, Package, PackageError};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::scratch::Scratch;
+
+/// What kustomize finds by its name.
+pub(crate) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+/// The programs that build one, and their arguments before the folder; the first one that is there.
+const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
+/// What goes through to them: how the network is reached. Credentials of this machine do not.
+const PASSED: [&str; 9] = [
+    "PATH",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+/// How long a build may take, remote bases included.
+const BOUND: Duration = Duration::from_secs(60);
+/// Bytes that are read of the manifests, and of the words about a failure.
+const OUTPUT: usize = 16 << 20;
+const WORDS: usize = 4 << 10;
+
+/// Why a kustomization cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum KustomizeError {
+    /// No program for it.
+    #[error(
+        "{folder} is a kustomization, and neither kubectl nor kustomize is on PATH to build it"
+    )]
+    Missing {
+        /// The folder.
+        folder: String,
+    },
+    /// It cannot be started or read from.
+    #[error("{command} cannot be run")]
+    Start {
+        /// What was run.
+        command: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Its bound.
+    #[error("{command} took longer than {} s and was stopped", BOUND.as_secs())]
+    TimedOut {
+        /// What was run.
+        command: String,
+    },
+    /// More than is read.
+    #[error("{command} prints more than {} MiB and was stopped", OUTPUT >> 20)]
+    TooMuch {
+        /// What was run.
+        command: String,
+    },
+    /// It failed.
+    #[error("{command}: {message}")]
+    Failed {
+        /// What was run.
+        command: String,
+        /// Its own words.
+        message: String,
+    },
+    /// What it printed.
+    #[error("{command} prints what cannot be a manifest")]
+    Package {
+        /// What was run.
+        command: String,
+        /// Why.
+        #[source]
+        source: PackageError,
+    },
+}
+
+/// Whether a folder is a kustomization.
+#[must_use]
+pub fn is_kustomization(folder: &Path) -> bool {
+    NAMES.iter().any(|name| folder.join(name).is_file())
+}
+
+/// The manifests of a kustomization, as a folder of one file. `path`: the value of PATH.
+///
+/// # Errors
+/// [`KustomizeError`].
+pub async fn build(folder: &Path, path: &OsStr) -> Result<Package, KustomizeError> {
+    let named = folder.display().to_string();
+    let Some((program, verb)) = find(path) else {
+        return Err(KustomizeError::Missing { folder: named });
+    };
+    let name = program.file_stem().unwrap_or_default().to_string_lossy();
+    // As it can be run.
+    let shown = format!("{name} {verb} {named}");
+    let wrong = |source| KustomizeError::Start {
+        command: shown.clone(),
+        source,
+    };
+    let home = Scratch::new("kubectl-addons-kustomize-").map_err(wrong)?;
+    let folder = std::path::absolute(folder).map_err(wrong)?;
+    let mut child = command(&program, verb, &folder, home.path(), path)
+        .spawn()
+        .map_err(wrong)?;
+    let (mut stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let output = async {
+        let output = read(&mut stdout, OUTPUT).await.map_err(wrong)?;
+        if output.len() > OUTPUT {
+            let command = shown.clone();
+            return Err(KustomizeError::TooMuch { command });
+        }
+        Ok(output)
+    };
+    let said = async { words(stderr).await.map_err(wrong) };
+    let done = async {
+        let (output, said) = tokio::try_join!(output, said)?;
+        Ok((child.wait().await.map_err(wrong)?, output, said))
+    };
+    let ended = timeout(BOUND, done).await;
+    let ended = ended.unwrap_or_else(|_| {
+        let command = shown.clone();
+        Err(KustomizeError::TimedOut { command })
+    });
+    match ended {
+        Ok((status, output, said)) => manifests(shown, status, output, &said),
+        Err(error) => {
+            stop(&mut child).await;
+            Err(error)
+        }
+    }
+}
+
+fn manifests(
+    command: String,
+    status: ExitStatus,
+    output: Vec<u8>,
+    said: &[u8],
+) -> Result<Package, KustomizeError> {
+    if !status.success() {
+        let mut message = message(&String::from_utf8_lossy(said));
+        if message.is_empty() {
+            message = format!("it ended with {status} and said nothing");
+        }
+        return Err(KustomizeError::Failed { command, message });
+    }
+    let file = File {
+        path: "manifest.yaml".to_owned(),
+        bytes: output,
+    };
+    Package::folder(vec![file]).map_err(|source| KustomizeError::Package { command, source })
+}
+
+/// The first program of a PATH that builds kustomizations.
+fn find(path: &OsStr) -> Option<(PathBuf, &'static str)> {
+    PROGRAMS.into_iter().find_map(|(name, verb)| {
+        let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        let mut folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+        let program = folders.find_map(|folder| {
+            let program = folder.join(&name);
+            program.is_file().then_some(program)
+        })?;
+        Some((program, verb))
+    })
+}
+
+fn command(program: &Path, verb: &str, folder: &Path, home: &Path, path: &OsStr) -> Command {
+    let mut command = Command::new(program);
+    command
+        .arg(verb)
+        .arg("--")
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .current_dir(home)
+        .env_clear();
+    #[cfg(unix)]
+    command.process_group(0);
+    for name in PASSED {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    for name in ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+        command.env(name, home);
+    }
+    command.env("PATH", path);
+    // Git asks for no password where a base is remote.
+    command.env("GIT_TERMINAL_PROMPT", "0");
+    command
+}
+
+/// What a pipe holds, one byte more than the limit at most.
+async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, limit: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        let mut limited = pipe.take(limit as u64 + 1);
+        limited.read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
+}
+
+/// The beginning of what a pipe holds; the rest is read, for a full pipe would hold the program for ever.
+async fn words(mut pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let bytes = read(&mut pipe, WORDS).await?;
+    if let Some(pipe) = &mut pipe {
+        tokio::io::copy(pipe, &mut tokio::io::sink()).await?;
+    }
+    Ok(bytes)
+}
+
+/// Ends the process group, git included: without unsafe code that is for a shell to do.
+async fn stop(child: &mut Child) {
+    if let Some(id) = child.id() {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", r#"kill -s KILL -- "-$1""#, "sh"])
+            .arg(id.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let _ = command.status().await;
+    }
+    let _ = child.kill().await;
+}
+
+/// What the program says of its failure, on few lines.
+fn message(words: &str) -> String {
+    let lines = words.lines().map(|line| {
+        let line = line.trim_end();
+        // kubectl logs the end of a program that failed.
+        if let Some((_, error)) = line.split_once("\"command failed\" err=\"") {
+            return error.trim_end_matches('"');
+        }
+        line.strip_prefix("error: ")
+            .or_else(|| line.strip_prefix("Error: "))
+            .unwrap_or(line)
+    });
+    let mut text = lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n");
+    text.retain(|c| c == '\n' || !c.is_control());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_kubectl() {
+        let words = "error: accumulating resources: \u{1b}[31mno a.yaml\n\n";
+        assert_eq!(message(words), "accumulating resources: [31mno a.yaml");
+        let logged =
+            "E1124 20:05:48.893021   13481 run.go:72] \"command failed\" err=\"no a.yaml\"\n";
+        assert_eq!(message(logged), "no a.yaml");
+        assert_eq!(message(""), "");
+    }
+
+    /// Scripts in the place of kubectl.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn what_a_program_prints_is_bounded_and_its_environment_is_its_own() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("kubectl");
+        let folders = [folder.path(), Path::new("/usr/bin"), Path::new("/bin")];
+        let path = std::env::join_paths(folders).unwrap();
+        for (script, expected) in [
+            ("yes a: b", "prints more than 16 MiB and was stopped"),
+            (
+                "head -c 300000 /dev/zero >&2; exit 1",
+                "it ended with exit status: 1 and said nothing",
+            ),
+            ("echo error: no base >&2; exit 1", "/srv: no base"),
+            ("echo $1 $2 $3 >&2; exit 1", ": kustomize -- /srv"),
+            ("echo $HOME >&2; exit 1", "kubectl-addons-kustomize-"),
+            ("echo ${CARGO_MANIFEST_DIR-none} >&2; exit 1", ": none"),
+        ] {
+            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let mode = std::fs::Permissions::from_mode(0o700);
+            std::fs::set_permissions(&program, mode).unwrap();
+            let ended = build(Path::new("/srv"), &path).await;
+            let said = ended.unwrap_err().to_string();
+            assert!(said.contains(expected), "{script}: {said}");
+        }
+        std::fs::write(&program, "#!/bin/sh\necho 'a: b'\n").unwrap();
+        let built = build(Path::new("/srv"), &path).await.unwrap();
+        assert_eq!(built.get("manifest.yaml").unwrap().bytes, b"a: b\n");
+    }
+
+    #[tokio::test]
+    async fn without_a_program_it_is_refused() {
+        let folder = Path::new("/srv/web");
+        let error = build(folder, OsStr::new("/none")).await.unwrap_err();
+        let text =
+            "/srv/web is a kustomization, and neither kubectl nor kustomize is on PATH to build it";
+        assert_eq!(error.to_string(), text);
+    }
+}

@@ -1,0 +1,149 @@
+use std::fs;
+
+use common::airgap::layout::write;
+use common::airgap::manifest::IMAGE;
+use common::manifest::digest::sha256;
+use common::render::image::Image;
+use serde_json::json;
+
+use super::*;
+
+type Entry = (String, EntryType, Vec<u8>);
+
+fn regular(name: &str, bytes: &[u8]) -> Entry {
+    (name.to_owned(), EntryType::Regular, bytes.to_vec())
+}
+
+fn blob(bytes: &[u8]) -> Entry {
+    regular(&format!("{BLOBS}/{}", sha256(bytes)), bytes)
+}
+
+fn descriptor(media_type: &str, bytes: &[u8]) -> Descriptor {
+    Descriptor {
+        media_type: media_type.to_owned(),
+        digest: format!("sha256:{}", sha256(bytes)),
+        size: bytes.len() as u64,
+    }
+}
+
+fn manifest() -> Vec<u8> {
+    let layer = descriptor("application/vnd.oci.image.layer.v1.tar", b"layer");
+    let config = descriptor("application/vnd.oci.image.config.v1+json", b"{}");
+    let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
+    manifest.to_string().into_bytes()
+}
+
+/// The files of an archive with one image of one layer.
+fn image() -> Vec<Entry> {
+    let named = Named {
+        image: Image::parse("quay.io/a/b:1").unwrap(),
+        descriptor: descriptor(IMAGE, &manifest()),
+    };
+    vec![
+        regular(LAYOUT_FILE, b"{}"),
+        regular(INDEX_FILE, &write(&[named])),
+        blob(&manifest()),
+        blob(b"{}"),
+        blob(b"layer"),
+    ]
+}
+
+/// The archive, and the folder that it is in.
+fn open(entries: &[Entry]) -> Result<(Archive, tempfile::TempDir), String> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, kind, bytes) in entries {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_entry_type(*kind);
+        // `set_path` refuses the names that are tried here.
+        header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        builder.append(&header, bytes.as_slice()).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("site.tar");
+    fs::write(&path, builder.into_inner().unwrap()).unwrap();
+    let archive = Archive::open(&path).map_err(|error| error.to_string())?;
+    Ok((archive, folder))
+}
+
+#[test]
+fn a_whole_archive_is_read() {
+    let (archive, _folder) = open(&image()).unwrap();
+    let [named] = archive.named() else {
+        panic!("{archive:?}");
+    };
+    assert_eq!(named.image.to_string(), "quay.io/a/b:1");
+    assert_eq!(archive.blobs.len(), 3);
+}
+
+#[test]
+fn hostile_archives_are_refused() {
+    let other = |at: usize, entry: Entry| {
+        let mut entries = image();
+        entries[at] = entry;
+        entries
+    };
+    let more = |entry: Entry| [image(), vec![entry]].concat();
+    let layer = format!("{BLOBS}/{}", sha256(b"layer"));
+    let mut without = image();
+    without.pop();
+    for (entries, words) in [
+        (other(4, regular(&layer, b"rayel")), "has digest sha256:"),
+        (without, "is missing or has another size"),
+        (other(2, blob(b"x")), "is missing or has another size"),
+        (
+            more(regular("../x", b"")),
+            "is not part of an OCI image layout",
+        ),
+        (
+            more(regular("/etc/x", b"")),
+            "is not part of an OCI image layout",
+        ),
+        (
+            more(regular("blobs/sha256/../../x", b"")),
+            "is not part of an",
+        ),
+        (
+            more(("blobs/x".to_owned(), EntryType::Symlink, Vec::new())),
+            "is not a regular",
+        ),
+        (
+            more((layer, EntryType::Link, Vec::new())),
+            "is not a regular",
+        ),
+        (more(blob(b"layer")), "occurs twice"),
+        (other(1, blob(b"x")), "\"index.json\" is missing"),
+        (vec![], "\"index.json\" is missing"),
+    ] {
+        let error = open(&entries).unwrap_err();
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn manifests_come_after_what_they_need() {
+    let child = descriptor(IMAGE, &manifest());
+    let inner = json!({"schemaVersion": 2, "manifests": [child]}).to_string();
+    let inner_descriptor = descriptor("x", inner.as_bytes());
+    let outer = json!({"schemaVersion": 2, "manifests": [inner_descriptor, child]}).to_string();
+    let named = Named {
+        image: Image::parse("quay.io/a/b:1").unwrap(),
+        descriptor: descriptor("x", outer.as_bytes()),
+    };
+    let mut entries = image();
+    entries[1] = regular(INDEX_FILE, &write(std::slice::from_ref(&named)));
+    entries.extend([blob(inner.as_bytes()), blob(outer.as_bytes())]);
+    let (archive, _folder) = open(&entries).unwrap();
+    let tree = archive.tree(&named.descriptor).unwrap();
+    let order: Vec<&str> = tree
+        .iter()
+        .map(|it| it.descriptor.digest.as_str())
+        .collect();
+    let expected = [
+        &child.digest,
+        &inner_descriptor.digest,
+        &named.descriptor.digest,
+    ];
+    assert_eq!(order, expected);
+}

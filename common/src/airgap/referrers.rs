@@ -1,0 +1,104 @@
+//! Referrers: signatures, attestations and the like, which name their subject.
+//!
+//! A registry without the referrers API keeps a list of them under the tag `sha256-HEX` of the subject (OCI distribution 1.1,
+//! "Referrers Tag Schema"). Cosign before that had tags of its own for each kind.
+
+use serde_json::{Value, json};
+
+use super::manifest::{Descriptor, INDEX, Manifest, ManifestError};
+
+/// Endings of cosign's tags.
+const COSIGN: [&str; 3] = ["sig", "att", "sbom"];
+
+/// The tag of the list of referrers: `sha256-HEX`.
+#[must_use]
+pub fn tag(digest: &str) -> String {
+    digest.replace(':', "-")
+}
+
+/// Cosign's tags for a digest: `sha256-HEX.sig` and so on.
+pub fn cosign_tags(digest: &str) -> impl Iterator<Item = String> {
+    let tag = tag(digest);
+    COSIGN.into_iter().map(move |kind| format!("{tag}.{kind}"))
+}
+
+/// The digests that a list of referrers names.
+///
+/// # Errors
+/// [`ManifestError`]: it is not an index.
+pub fn listed(bytes: &[u8]) -> Result<Vec<String>, ManifestError> {
+    let index = Manifest::read(bytes)?;
+    let manifests = index.manifests.into_iter();
+    Ok(manifests.map(|referrer| referrer.digest).collect())
+}
+
+/// The list with one more referrer; `None` where it names that one already.
+///
+/// # Errors
+/// [`ManifestError`]: what is under the tag is not an index.
+pub fn with(
+    list: Option<&[u8]>,
+    referrer: &Descriptor,
+    manifest: &Manifest,
+) -> Result<Option<Vec<u8>>, ManifestError> {
+    let mut index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": []});
+    if let Some(bytes) = list {
+        if listed(bytes)?.contains(&referrer.digest) {
+            return Ok(None);
+        }
+        index = serde_json::from_slice(bytes).map_err(ManifestError::Malformed)?;
+    }
+    let mut entry = json!({
+        "mediaType": referrer.media_type, "digest": referrer.digest, "size": referrer.size,
+    });
+    if let Some(fields) = entry.as_object_mut() {
+        let kind = manifest.artifact_type.clone().map(Value::from);
+        let more = [
+            ("artifactType", kind),
+            ("annotations", manifest.annotations.clone()),
+        ];
+        let more = more
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        fields.extend(more);
+    }
+    if let Some(manifests) = index.get_mut("manifests").and_then(Value::as_array_mut) {
+        manifests.push(entry);
+    }
+    Ok(Some(index.to_string().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manifest::IMAGE;
+    use super::*;
+
+    #[test]
+    fn a_referrer_is_listed_once_beside_the_others() {
+        let digest = |digit: &str| format!("sha256:{}", digit.repeat(64));
+        let referrer = |digit: &str| Descriptor {
+            media_type: IMAGE.to_owned(),
+            digest: digest(digit),
+            size: 3,
+        };
+        let config = json!({"mediaType": "a/b", "digest": digest("c"), "size": 1});
+        let written = json!({"config": config, "annotations": {"k": "v"}}).to_string();
+        let manifest = Manifest::read(written.as_bytes()).unwrap();
+        let one = with(None, &referrer("a"), &manifest).unwrap().unwrap();
+        let two = with(Some(&one), &referrer("b"), &manifest)
+            .unwrap()
+            .unwrap();
+        assert_eq!(listed(&two).unwrap(), [digest("a"), digest("b")]);
+        assert_eq!(with(Some(&two), &referrer("a"), &manifest).unwrap(), None);
+        let read: Value = serde_json::from_slice(&two).unwrap();
+        assert_eq!(read["manifests"][1]["artifactType"], "a/b");
+        assert_eq!(read["manifests"][1]["annotations"]["k"], "v");
+        assert!(with(Some(b"{}"), &referrer("a"), &manifest).is_err());
+    }
+
+    #[test]
+    fn tags() {
+        let tags: Vec<String> = cosign_tags("sha256:ab").collect();
+        assert_eq!(tags, ["sha256-ab.sig", "sha256-ab.att", "sha256-ab.sbom"]);
+    }
+}

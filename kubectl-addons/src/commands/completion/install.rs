@@ -1,0 +1,206 @@
+//! `completion --install`: writes `kubectl_complete-addons`, which kubectl asks for what completes `kubectl addons`.
+//!
+//! A script and not a link: it calls the `kubectl-addons` of the PATH, so it stays right when a package manager replaces that one,
+//! as krew does, which links one program of a plugin only.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::completion::{KUBECTL, PROGRAM, VARIABLE};
+use crate::exit::Exit;
+use crate::output;
+
+/// The plugin, as kubectl looks for it.
+const PLUGIN: &str = "kubectl-addons";
+/// By this line a script is known as ours.
+const MARK: &str = "# Written by `kubectl addons completion --install`: kubectl asks it what completes `kubectl addons`.";
+
+/// Why the program was not written.
+#[derive(Debug, thiserror::Error)]
+enum InstallError {
+    #[error(
+        "{PLUGIN}: is in no folder of the PATH\n  fix:    kubectl addons completion --install --to DIR"
+    )]
+    NoFolder,
+    #[error(
+        "{}: is not a file of this command, and is left as it is\n  fix:    remove it, or name another folder: \
+         kubectl addons completion --install --to DIR",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    #[error(
+        "{}: cannot be written: {error}\n  fix:    name a folder that you may write: kubectl addons completion --install --to DIR",
+        path.display()
+    )]
+    Unwritable { path: PathBuf, error: io::Error },
+}
+
+/// Writes the program into a folder, or beside the plugin.
+///
+/// # Errors
+/// No folder, one that cannot be written, or a file in it that is not ours.
+pub fn run(to: Option<&Path>) -> Result<Exit> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folder = to.map(Path::to_owned).or_else(|| beside(&path));
+    let folder = folder.ok_or(InstallError::NoFolder)?;
+    let program = folder.join(PROGRAM);
+    let is_new = write(&program)?;
+    output::note(&format!(
+        "{} {}",
+        program.display(),
+        if is_new { "written" } else { "unchanged" }
+    ));
+    if !is_on_path(&folder, &path) {
+        output::warn(&format!(
+            "{} is not on the PATH: kubectl does not find {PROGRAM} there",
+            folder.display()
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// The first folder of the PATH that has the plugin: the link to it, for what a link leads to is replaced by upgrades.
+fn beside(path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path).find(|folder| folder.join(PLUGIN).is_file())
+}
+
+fn is_on_path(folder: &Path, path: &OsStr) -> bool {
+    let wanted = fs::canonicalize(folder).ok();
+    let mut folders = std::env::split_paths(path);
+    folders.any(|folder| fs::canonicalize(folder).ok() == wanted)
+}
+
+fn script() -> String {
+    format!("#!/bin/sh\n{MARK}\n{VARIABLE}={KUBECTL} exec {PLUGIN} \"$@\"\n")
+}
+
+/// Writes the script; `false` where it is there already.
+fn write(program: &Path) -> Result<bool, InstallError> {
+    let unwritable = |error| InstallError::Unwritable {
+        path: program.to_owned(),
+        error,
+    };
+    let script = script();
+    match found(program).map_err(unwritable)? {
+        Found::Nothing => {}
+        Found::Ours(text) if text == script && may_run(program).map_err(unwritable)? => {
+            return Ok(false);
+        }
+        // A link to the plugin does the same. It is replaced, for a write would go through it.
+        Found::Ours(_) | Found::Link => fs::remove_file(program).map_err(unwritable)?,
+        Found::Foreign => return Err(InstallError::Foreign(program.to_owned())),
+    }
+    create(program, script.as_bytes()).map_err(unwritable)?;
+    Ok(true)
+}
+
+/// What is at the place of the program.
+enum Found {
+    Nothing,
+    /// A script of this command, maybe of another version.
+    Ours(String),
+    /// A link to the plugin.
+    Link,
+    Foreign,
+}
+
+fn found(program: &Path) -> io::Result<Found> {
+    let kind = match fs::symlink_metadata(program) {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    if kind.is_symlink() {
+        let target = fs::read_link(program)?;
+        let is_plugin = target.file_name() == Some(OsStr::new(PLUGIN));
+        return Ok(if is_plugin {
+            Found::Link
+        } else {
+            Found::Foreign
+        });
+    }
+    if !kind.is_file() {
+        return Ok(Found::Foreign);
+    }
+    let text = String::from_utf8_lossy(&fs::read(program)?).into_owned();
+    let is_ours = text.lines().nth(1) == Some(MARK);
+    Ok(if is_ours {
+        Found::Ours(text)
+    } else {
+        Found::Foreign
+    })
+}
+
+/// A new file that may be executed; what appeared there meanwhile stays.
+fn create(program: &Path, script: &[u8]) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o755);
+    io::Write::write_all(&mut options.open(program)?, script)
+}
+
+#[cfg(unix)]
+fn may_run(program: &Path) -> io::Result<bool> {
+    let permissions = fs::metadata(program)?.permissions();
+    Ok(std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o111 != 0)
+}
+
+/// A script of `sh` is of no use there, but must compile.
+#[cfg(not(unix))]
+fn may_run(_program: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("{PROGRAM}-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn what_is_ours_is_written_and_nothing_else() {
+        let folder = folder("written");
+        let program = folder.join(PROGRAM);
+        assert!(write(&program).unwrap());
+        let mode = fs::metadata(&program).unwrap().permissions().mode();
+        assert_eq!(mode & 0o111, 0o111);
+        assert!(!write(&program).unwrap());
+
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(write(&program).unwrap(), "it could not be executed");
+        fs::write(&program, format!("#!/bin/sh\n{MARK}\nolder\n")).unwrap();
+        assert!(write(&program).unwrap(), "it was of another version");
+
+        fs::remove_file(&program).unwrap();
+        fs::write(folder.join(PLUGIN), "the plugin").unwrap();
+        symlink(PLUGIN, &program).unwrap();
+        assert!(write(&program).unwrap(), "a link to the plugin is ours");
+        assert_eq!(fs::read(folder.join(PLUGIN)).unwrap(), b"the plugin");
+        assert_eq!(fs::read_to_string(&program).unwrap(), script());
+
+        fs::write(&program, "#!/bin/sh\nexec mine\n").unwrap();
+        let error = write(&program).unwrap_err();
+        assert!(matches!(error, InstallError::Foreign(_)), "{error}");
+        assert_eq!(fs::read(&program).unwrap(), b"#!/bin/sh\nexec mine\n");
+        fs::remove_file(&program).unwrap();
+        symlink("/bin/true", &program).unwrap();
+        let error = write(&program).unwrap_err();
+        assert!(matches!(error, InstallError::Foreign(_)), "{error}");
+
+        let error = write(&folder.join("missing").join(PROGRAM)).unwrap_err();
+        assert!(matches!(error, InstallError::Unwritable { .. }), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

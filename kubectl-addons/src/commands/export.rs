@@ -1,0 +1,44 @@
+//! `export NAME[@VERSION]… -o FILE`: everything that add-ons need, in one archive for a site without internet.
+
+use anyhow::{Context as _, Result};
+use common::catalogue::Entry;
+
+use super::images::{fitting, named};
+use crate::choices;
+use crate::cli::airgap::Export;
+use crate::exit::Exit;
+use crate::output;
+use crate::session::Session;
+use crate::words::airgap;
+use addons_operation::airgap::export::{Request, export};
+
+/// Writes an archive.
+///
+/// # Errors
+/// No such add-on, nothing that fits; a source, an image or a file that cannot be read or written.
+pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::offer(&args.source))
+        .await?;
+    super::warn_of_unread(&catalogue);
+    let facts = super::facts(session, &catalogue, &args.fit).await?;
+    let entries: Vec<Entry> = if args.all {
+        fitting(session, &catalogue, &facts, false)
+    } else {
+        named(session, &catalogue, &facts, &args.addons)?
+    };
+    let indexes: Vec<String> = args.source.channel.iter().cloned().collect();
+    let request = Request {
+        entries: &entries,
+        kubernetes: args.fit.k8s.as_deref(),
+        images: &args.images,
+        indexes: &indexes,
+    };
+    let report = |progress| output::note(&airgap::progress(&progress));
+    let archive = args.archive.as_path();
+    let exported = export(session.ctx(), &request, archive, &report).await;
+    let exported = exported.with_context(|| archive.display().to_string())?;
+    output::note(&airgap::exported(archive, &exported));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,24 @@
+//! `import FILE --registry HOST[/PATH]`: an archive into the registry of a site.
+
+use anyhow::Result;
+
+use crate::cli::airgap::Import;
+use crate::exit::Exit;
+use crate::output;
+use crate::session::Session;
+use crate::words::airgap;
+use addons_operation::airgap::import::import;
+
+/// Pushes what the registry lacks, and prints the command that installs from there.
+///
+/// # Errors
+/// An archive that cannot be trusted; a registry that does not take it.
+pub async fn run(session: &Session, args: &Import) -> Result<Exit> {
+    let report = |progress| output::note(&airgap::progress(&progress));
+    let imported = import(session.ctx(), &args.archive, &args.registry, &report).await?;
+    output::note(&airgap::imported(&args.registry, &imported));
+    if let Some(command) = airgap::command(&args.registry, &imported) {
+        output::data(&format!("{command}\n"));
+    }
+    Ok(Exit::Done)
+}

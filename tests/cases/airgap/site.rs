@@ -1,0 +1,32 @@
+//! The site: a registry behind a front that counts, and a user whose cache is empty.
+
+use addons_tests::servers::registry::front::Front;
+use addons_tests::servers::registry::{Door, Registry};
+use addons_tests::stage::Stage;
+use anyhow::Result;
+
+/// The registry of the site.
+pub struct Site {
+    pub registry: Registry,
+    pub front: Front,
+}
+
+impl Site {
+    pub async fn start() -> Result<Self> {
+        let registry = Registry::start(Door::Open).await?;
+        let front = Front::start(Some(&registry), |_| None).await?;
+        Ok(Self { registry, front })
+    }
+
+    /// What `--registry` names.
+    pub fn path(&self) -> String {
+        format!("{}/addons", self.front.host)
+    }
+}
+
+/// The command that `import` printed, for a user who has fetched nothing before.
+pub fn offline(stage: &Stage, install: &str) -> String {
+    let command = install.strip_prefix("kubectl addons ").unwrap_or(install);
+    let cache = stage.plugin.home().join("another-cache");
+    format!("{command} --yes --cache-dir {}", cache.display())
+}

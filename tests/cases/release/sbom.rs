@@ -1,0 +1,58 @@
+//! The lists of what the programs are made of, against Cargo.lock.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use addons_tests::release::{PROGRAMS, TARGETS, checksums, sbom};
+use anyhow::{Context as _, Result, ensure};
+
+use super::ROOT;
+
+/// Linked into both programs.
+const IN: [&str; 4] = ["aws-lc-sys", "kube-client", "serde_json", "tokio"];
+/// What only tests, builds or other systems need.
+const OUT: [&str; 5] = ["addons-tests", "bolero", "cc", "s3s", "windows-sys"];
+
+#[test]
+fn the_packages_are_those_of_the_lock_file() -> Result<()> {
+    let lock = fs::read_to_string(Path::new(ROOT).join("Cargo.lock"))?;
+    let locked = checksums(&lock);
+    ensure!(
+        locked.len() > 300,
+        "only {} packages in Cargo.lock",
+        locked.len()
+    );
+    for (member, _) in PROGRAMS {
+        for (_, target) in TARGETS {
+            let list = sbom(member, target)?;
+            ensure!(list["metadata"]["component"]["name"] == member, "{member}");
+            let components = list["components"].as_array().context("no components")?;
+            let mut names = BTreeSet::new();
+            for component in components {
+                let name = component["name"].as_str().context("no name")?;
+                let version = component["version"].as_str().context("no version")?;
+                let key = (name.to_owned(), version.to_owned());
+                let checksum = locked.get(&key).with_context(|| format!("{key:?}"))?;
+                let listed = component["hashes"][0]["content"].as_str();
+                ensure!(
+                    listed == checksum.as_deref(),
+                    "{name} {version}: {listed:?}"
+                );
+                ensure!(component["licenses"].is_array(), "{name}: no licence");
+                names.insert(name);
+            }
+            for name in IN {
+                ensure!(names.contains(name), "{member}: {name} is not listed");
+            }
+            for name in OUT {
+                ensure!(!names.contains(name), "{member}: {name} is listed");
+            }
+            ensure!(
+                names.contains("clap_complete") == (member == "kubectl-addons"),
+                "{member}: the list is that of another program"
+            );
+        }
+    }
+    Ok(())
+}
