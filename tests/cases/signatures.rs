@@ -259,11 +259,8 @@ async fn a_rollback_is_judged_by_the_policy_of_today() -> Result<()> {
     rig.stage.run("upgrade web@2.0.0 --yes").await?.done()?;
     rig.add(&json!({"key": rig.cosign.public()}), &["1.0.0", "2.0.0"])
         .await?;
-    rig.refused(
-        &"rollback web --yes".to_owned(),
-        &[&format!("@{one} is not signed")],
-    )
-    .await?;
+    rig.refused("rollback web --yes", &[&format!("@{one} is not signed")])
+        .await?;
     ensure!(rig.value().await? == "two");
     Ok(())
 }

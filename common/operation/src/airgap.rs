@@ -48,7 +48,7 @@ pub type Report<'a> = &'a (dyn Fn(Progress) + Sync);
 pub enum AirgapError {
     /// An add-on cannot be read or rendered.
     #[error(transparent)]
-    Operation(#[from] OperationError),
+    Operation(Box<OperationError>),
     /// A registry cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -107,4 +107,10 @@ pub enum AirgapError {
     /// Two images would have one name at the site.
     #[error(transparent)]
     SameName(#[from] SameName),
+}
+
+impl From<OperationError> for AirgapError {
+    fn from(error: OperationError) -> Self {
+        Self::Operation(Box::new(error))
+    }
 }

@@ -88,6 +88,7 @@ fn written_catalogue(
         .problems
         .extend(rules::catalogue::unverifiable_hashes(new));
     verdict.problems.extend(rules::catalogue::one_source(new));
+    verdict.problem(rules::catalogue::one_signer(new));
     verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     verdict
         .problems

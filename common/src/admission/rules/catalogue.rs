@@ -268,6 +268,16 @@ pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem>
     lost
 }
 
+/// A policy of signatures names one signer.
+#[must_use]
+pub fn one_signer(catalogue: &AddonCatalogue) -> Option<Problem> {
+    let policy = catalogue.spec.signature.as_ref()?;
+    (policy.key.is_some() == policy.keyless.is_some()).then(|| {
+        let message = "exactly one of key and keyless is needed";
+        Problem::invalid("source", "spec.signature", message)
+    })
+}
+
 /// Every version has exactly one source.
 #[must_use]
 pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
