@@ -4,6 +4,7 @@ pub mod airgap;
 pub mod channel;
 pub mod core;
 pub mod create;
+mod duration;
 pub mod fleet;
 pub mod format;
 mod help;
@@ -32,6 +33,8 @@ use clap_complete::engine::ArgValueCandidates;
 use addons_versions::tolerant;
 
 use crate::completion;
+use duration::bound;
+pub use duration::duration;
 pub use format::{Format, Listing, Output, Paged, Reported};
 pub use late::Late;
 
@@ -308,58 +311,11 @@ pub enum Rules {
     Channels,
 }
 
-/// A duration, or kubectl's `0`.
-fn bound(text: &str) -> Result<Duration, String> {
-    if matches!(text, "0" | "0s") {
-        Ok(Duration::ZERO)
-    } else {
-        duration(text)
-    }
-}
-
 /// A version, read tolerantly; it stays as it was typed.
 pub fn version(text: &str) -> Result<String, String> {
     match tolerant::parse(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-/// `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a valid duration; write it as 90s, 5m or 1h30m");
-    if let Ok(seconds) = text.parse::<u32>()
-        && seconds > 0
-    {
-        return Ok(Duration::from_secs(seconds.into()));
-    }
-    let mut total = Duration::ZERO;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
-        let (number, tail) = rest.split_at(digits);
-        let number: u32 = number.parse().map_err(|_| wrong())?;
-        let letters = tail
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(letters);
-        let unit = match unit {
-            "ms" => Duration::from_millis(1),
-            "s" => Duration::from_secs(1),
-            "m" => Duration::from_secs(60),
-            "h" => Duration::from_secs(3600),
-            _ => return Err(wrong()),
-        };
-        total = unit
-            .checked_mul(number)
-            .and_then(|part| total.checked_add(part))
-            .ok_or_else(wrong)?;
-        rest = tail;
-    }
-    if total.is_zero() {
-        Err(wrong())
-    } else {
-        Ok(total)
     }
 }
 
@@ -370,34 +326,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn durations() {
-        let seconds = |text| duration(text).map(|duration| duration.as_secs_f64());
-        for (text, expected) in [
-            ("90s", 90.0),
-            ("90", 90.0),
-            ("5m", 300.0),
-            ("1h30m", 5400.0),
-            ("500ms", 0.5),
-            ("1m0s", 60.0),
-        ] {
-            assert_eq!(seconds(text), Ok(expected), "{text}");
-        }
-        for text in [
-            "",
-            "0",
-            "0s",
-            "m",
-            "5d",
-            "-5s",
-            "5 m",
-            "1.5h",
-            "99999999999h",
-        ] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-        assert_eq!(bound("0"), Ok(Duration::ZERO));
     }
 }

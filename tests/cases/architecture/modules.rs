@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("nearest", &[]),
     ("api", &[]),
     ("manifest", &["api"]),
@@ -15,6 +15,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("directory", &["api", "manifest"]),
     ("values", &["api", "catalogue", "manifest", "nearest"]),
     ("render", &["api", "manifest", "values"]),
+    ("airgap", &["api", "catalogue", "render"]),
     (
         "plan",
         &["api", "catalogue", "manifest", "nearest", "values"],

@@ -21,13 +21,14 @@ const OUTPUT: &str = "text";
 /// What ends a command in a line of code.
 const ENDS: [&str; 8] = ["|", "||", "&&", ";", ">", ">>", "<", "#"];
 /// Values that stand for those of a flag or argument with a syntax of its own. Other words in capitals are fine as they are.
-const PLACEHOLDERS: [(&str, &str); 6] = [
+const PLACEHOLDERS: [(&str, &str); 7] = [
     ("DURATION", "5m"),
     ("VERSION", "1.36.3"),
     ("N%", "60%"),
     ("POLICY", "take"),
     ("METHOD", "helm"),
     ("SHELL", "bash"),
+    ("HOST[/PATH]", "mirror.example.org/addons"),
 ];
 /// Errors of clap about a command that is only named, without what it takes.
 const ONLY_NAMED: [&str; 2] = [
