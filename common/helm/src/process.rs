@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use addons_sources::environment::PASSED;
 use common::values::mask::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
@@ -14,18 +15,6 @@ use tokio::time::{sleep, timeout};
 use super::HelmError;
 use super::workspace::Workspace;
 
-/// What goes through to helm: how the network is reached. Credentials of this machine do not.
-const PASSED: [&str; 9] = [
-    "PATH",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-];
 /// What is kept of its words.
 const MAX_WORDS: usize = 64 << 10;
 /// What is shown of them.

@@ -11,24 +11,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::environment::PASSED;
 use crate::scratch::Scratch;
 
 /// What kustomize finds by its name.
 pub(crate) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// The programs that build one, and their arguments before the folder; the first one that is there.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
-/// What goes through to them: how the network is reached. Credentials of this machine do not.
-const PASSED: [&str; 9] = [
-    "PATH",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-];
 /// How long a build may take, remote bases included.
 const BOUND: Duration = Duration::from_secs(60);
 /// Bytes that are read of the manifests, and of the words about a failure.

@@ -9,6 +9,7 @@ pub mod chart;
 pub mod credentials;
 pub mod dependency;
 pub mod directory;
+pub mod environment;
 pub mod folder;
 pub mod git;
 mod host;
