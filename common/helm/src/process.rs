@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use addons_sources::environment::PASSED;
+use addons_sources::child::{self, signal};
 use common::values::mask::Mask;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -128,8 +128,8 @@ pub(super) async fn run(
     let work = async {
         let (_, output, words) = tokio::join!(
             feed,
-            read(stdout, call.output, true),
-            read(stderr, MAX_WORDS, false)
+            child::all(stdout, call.output),
+            child::beginning(stderr, MAX_WORDS)
         );
         let Some(output) = output.map_err(wrong)? else {
             return Err(HelmError::TooMuch {
@@ -137,7 +137,7 @@ pub(super) async fn run(
                 limit: call.output,
             });
         };
-        Ok((output, words.map_err(wrong)?.unwrap_or_default()))
+        Ok((output, words.map_err(wrong)?))
     };
     let done = async {
         let read = work.await?;
@@ -194,12 +194,8 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
             }
         }
     } else {
-        command.env_clear().current_dir(workspace.path());
-        for name in PASSED {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
+        command.current_dir(workspace.path());
+        child::isolate(&mut command);
     }
     for (variable, folder) in workspace.variables() {
         // The programs of a kubeconfig look for their settings at home.
@@ -210,32 +206,6 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
     command.env("NO_COLOR", "1");
     command.envs(call.env.iter().map(|(name, value)| (name, value)));
     command
-}
-
-/// All that a pipe holds. Over `limit`: `None` where `strict`, else what came first.
-async fn read(
-    pipe: Option<impl AsyncRead + Unpin>,
-    limit: usize,
-    strict: bool,
-) -> std::io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    let Some(mut pipe) = pipe else {
-        return Ok(Some(bytes));
-    };
-    (&mut pipe)
-        .take(limit as u64 + 1)
-        .read_to_end(&mut bytes)
-        .await?;
-    if bytes.len() <= limit {
-        return Ok(Some(bytes));
-    }
-    if strict {
-        return Ok(None);
-    }
-    bytes.truncate(limit);
-    // A full pipe would hold it for ever.
-    tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
-    Ok(Some(bytes))
 }
 
 /// Ctrl-C, where it is waited for: from then on it does not end this program by itself.
@@ -254,21 +224,7 @@ async fn stop(child: &mut Child, asks: bool) {
             () = sleep(GRACE) => {}
         }
     }
-    signal(child, "KILL").await;
-    let _ = child.kill().await;
-}
-
-/// Sends a signal to the whole group: without unsafe code that is for a shell to do.
-async fn signal(child: &Child, name: &str) {
-    let Some(id) = child.id() else { return };
-    let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", r#"kill -s "$1" -- "-$2""#, "sh", name])
-        .arg(id.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let _ = command.status().await;
+    child::kill(child).await;
 }
 
 /// What helm says of its failure, on one line or few: from `Error:` on, for warnings before it repeat values.

@@ -303,12 +303,17 @@ fn hash_with(
     if hash(resolved, folder).is_err() {
         return Err(error.into());
     }
-    let charts = pinned.iter();
-    let charts = charts.map(|chart| format!("{} {}", chart.name, chart.version));
     Err(OperationError::PartialHash {
-        charts: charts.collect::<Vec<_>>().join(", "),
+        charts: named(pinned),
         whole: complete.digest(),
     })
+}
+
+/// `NAME VERSION, …` of the charts that a chart is made of.
+pub(crate) fn named(charts: &[Pinned]) -> String {
+    let charts = charts.iter();
+    let charts = charts.map(|chart| format!("{} {}", chart.name, chart.version));
+    charts.collect::<Vec<_>>().join(", ")
 }
 
 /// Of a file its bytes, of a folder its listing.

@@ -135,10 +135,8 @@ pub(crate) fn judge_parts(
     if !is_required || pinned(entry).is_some() {
         return Ok(());
     }
-    let charts = parts.iter();
-    let charts = charts.map(|chart| format!("{} {}", chart.name, chart.version));
     let why = Why::Parts {
-        charts: charts.collect::<Vec<_>>().join(", "),
+        charts: fetch::named(parts),
         whole: complete.digest(),
     };
     Err(unvouched(entry, why))

@@ -7,11 +7,10 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use common::render::package::{File, Package, PackageError};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::environment::PASSED;
+use crate::child;
 use crate::scratch::Scratch;
 
 /// What kustomize finds by its name.
@@ -102,16 +101,14 @@ pub async fn build(folder: &Path, path: &OsStr) -> Result<Package, KustomizeErro
     let mut child = command(&program, verb, &folder, home.path(), path)
         .spawn()
         .map_err(wrong)?;
-    let (mut stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let output = async {
-        let output = read(&mut stdout, OUTPUT).await.map_err(wrong)?;
-        if output.len() > OUTPUT {
-            let command = shown.clone();
-            return Err(KustomizeError::TooMuch { command });
-        }
-        Ok(output)
+        let output = child::all(stdout, OUTPUT).await.map_err(wrong)?;
+        output.ok_or_else(|| KustomizeError::TooMuch {
+            command: shown.clone(),
+        })
     };
-    let said = async { words(stderr).await.map_err(wrong) };
+    let said = async { child::beginning(stderr, WORDS).await.map_err(wrong) };
     let done = async {
         let (output, said) = tokio::try_join!(output, said)?;
         Ok((child.wait().await.map_err(wrong)?, output, said))
@@ -124,7 +121,7 @@ pub async fn build(folder: &Path, path: &OsStr) -> Result<Package, KustomizeErro
     match ended {
         Ok((status, output, said)) => manifests(shown, status, output, &said),
         Err(error) => {
-            stop(&mut child).await;
+            child::kill(&mut child).await;
             Err(error)
         }
     }
@@ -173,15 +170,10 @@ fn command(program: &Path, verb: &str, folder: &Path, home: &Path, path: &OsStr)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
-        .current_dir(home)
-        .env_clear();
+        .current_dir(home);
     #[cfg(unix)]
     command.process_group(0);
-    for name in PASSED {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
+    child::isolate(&mut command);
     for name in ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
         command.env(name, home);
     }
@@ -189,40 +181,6 @@ fn command(program: &Path, verb: &str, folder: &Path, home: &Path, path: &OsStr)
     // Git asks for no password where a base is remote.
     command.env("GIT_TERMINAL_PROMPT", "0");
     command
-}
-
-/// What a pipe holds, one byte more than the limit at most.
-async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, limit: usize) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        let mut limited = pipe.take(limit as u64 + 1);
-        limited.read_to_end(&mut bytes).await?;
-    }
-    Ok(bytes)
-}
-
-/// The beginning of what a pipe holds; the rest is read, for a full pipe would hold the program for ever.
-async fn words(mut pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
-    let bytes = read(&mut pipe, WORDS).await?;
-    if let Some(pipe) = &mut pipe {
-        tokio::io::copy(pipe, &mut tokio::io::sink()).await?;
-    }
-    Ok(bytes)
-}
-
-/// Ends the process group, git included: without unsafe code that is for a shell to do.
-async fn stop(child: &mut Child) {
-    if let Some(id) = child.id() {
-        let mut command = Command::new("/bin/sh");
-        command
-            .args(["-c", r#"kill -s KILL -- "-$1""#, "sh"])
-            .arg(id.to_string())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let _ = command.status().await;
-    }
-    let _ = child.kill().await;
 }
 
 /// What the program says of its failure, on few lines.

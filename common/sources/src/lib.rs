@@ -6,10 +6,10 @@
 pub mod archive;
 pub mod cache;
 pub mod chart;
+pub mod child;
 pub mod credentials;
 pub mod dependency;
 pub mod directory;
-pub mod environment;
 pub mod folder;
 pub mod git;
 mod host;

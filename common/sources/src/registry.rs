@@ -42,7 +42,7 @@ use reference::{sha256, shown};
 
 /// Bytes of a blob that is kept in the cache, so that a second folder of the same image is not fetched again.
 const MAX_KEPT: u64 = 32 << 20;
-/// Pages of tags, each of [`PAGE`] tags or of the registry's own limit.
+/// Pages of referrers, and of tags, each of [`PAGE`] tags or of the registry's own limit.
 const MAX_PAGES: usize = 50;
 /// Tags asked for at once.
 const PAGE: &str = "1000";

@@ -8,6 +8,7 @@ mod evidence;
 mod flaw;
 mod signer;
 
+use common::airgap::referrers;
 use common::api::catalogue::{Source, SourceKind};
 use common::api::installation::Signature;
 use oci_client::Reference;
@@ -240,7 +241,7 @@ impl Search<'_> {
         if !self.signer.is_key() {
             return Ok(None);
         }
-        let tag = format!("{}.sig", digest.replace(':', "-"));
+        let tag = format!("{}.sig", referrers::tag(digest));
         self.of_manifest(registry, &tag, digest).await
     }
 

@@ -100,7 +100,7 @@ impl Upstream {
         line.replace("catalogue.json", &format!("{}/catalogue.json", self.home))
     }
 
-    /// Nobody answers any more; what a site has to have.
+    /// Stops it; returns what a site has to have.
     pub fn stop(self) -> Vec<(String, String, Vec<u8>)> {
         self.wanted
     }
