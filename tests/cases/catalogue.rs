@@ -15,7 +15,7 @@ struct User {
 
 impl User {
     async fn new() -> Result<Self> {
-        let plugin = Plugin::admin(ControlPlane::shared().await?)?;
+        let plugin = Plugin::admin(&*ControlPlane::shared().await?)?;
         Ok(Self {
             plugin,
             system: unique("system"),

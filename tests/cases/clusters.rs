@@ -5,13 +5,15 @@ mod fleet;
 mod looped;
 mod sites;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::objects;
+use addons_tests::own::Own;
 use addons_tests::plugin::Output;
 use addons_tests::proxy::{Action, Fault, Proxy};
-use addons_tests::stage::{Own, Stage, config_map, deployment};
+use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use base64::Engine as _;
@@ -19,15 +21,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// The other cluster, which knows nothing of our definitions.
-static OTHER: Own = Own::const_new();
-
-async fn other() -> Result<&'static ControlPlane> {
-    let start = async || {
-        let started = ControlPlane::start(Options::default()).await;
-        started.map_err(|error| format!("{error:#}"))
-    };
-    let other = OTHER.get_or_init(start).await;
-    other.as_ref().map_err(|error| anyhow!("{error}"))
+async fn other() -> Result<Arc<ControlPlane>> {
+    static OTHER: Own = Own::new();
+    OTHER
+        .get(async || ControlPlane::start(Options::default()).await)
+        .await
 }
 
 /// A Secret with one key.
@@ -41,7 +39,7 @@ fn secret(namespace: &str, name: &str, kind: &str, key: &str, text: &str) -> Val
 /// A user, and the other cluster.
 struct Pair {
     stage: Stage,
-    other: &'static ControlPlane,
+    other: Arc<ControlPlane>,
     /// The namespace here that is to stand for the other cluster.
     team: String,
 }
@@ -111,15 +109,15 @@ impl Pair {
 
     /// An object of the target namespace.
     async fn there(&self, kind: &str, name: &str) -> Result<Option<Value>> {
-        read(self.other, kind, &self.target(), name).await
+        read(&self.other, kind, &self.target(), name).await
     }
 
     async fn here(&self, kind: &str, name: &str) -> Result<Option<Value>> {
-        read(self.stage.cluster, kind, &self.target(), name).await
+        read(&self.stage.cluster, kind, &self.target(), name).await
     }
 
     async fn record(&self) -> Result<Value> {
-        let found = read(self.stage.cluster, "addoninstallation", &self.team, "web").await?;
+        let found = read(&self.stage.cluster, "addoninstallation", &self.team, "web").await?;
         found.context("no record")
     }
 }
@@ -148,7 +146,7 @@ async fn an_installation_lives_in_the_cluster_of_its_namespace() -> Result<()> {
     ensure!(map["data"]["key"] == "1");
     let record = pair.record().await?;
     let uid = |namespace: &Value| namespace["metadata"]["uid"].clone();
-    let there = read(pair.other, "namespace", "", "kube-system").await?;
+    let there = read(&pair.other, "namespace", "", "kube-system").await?;
     let expected = json!({
         "kubeSystemUid": there.as_ref().map(uid), "kubeconfigSecret": "other",
     });
@@ -156,7 +154,7 @@ async fn an_installation_lives_in_the_cluster_of_its_namespace() -> Result<()> {
     ensure!(record["status"]["phase"] == "Ready", "{record}");
     // Records are here alone.
     let definitions = "addoninstallations.kubectl-addons.dev";
-    ensure!(read(pair.other, "crd", "", definitions).await?.is_none());
+    ensure!(read(&pair.other, "crd", "", definitions).await?.is_none());
     // Nothing is due, and what was edited there is seen and repaired there.
     let again = pair.run("upgrade web -y").await?.done()?;
     ensure!(again.stderr.contains("nothing to do"), "{again:?}");
@@ -188,7 +186,7 @@ async fn an_installation_lives_in_the_cluster_of_its_namespace() -> Result<()> {
 
     pair.run("uninstall web -y").await?.done()?;
     ensure!(pair.there("configmap", "web").await?.is_none());
-    let namespace = read(pair.other, "namespace", "", &pair.target()).await?;
+    let namespace = read(&pair.other, "namespace", "", &pair.target()).await?;
     let is_going = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
     ensure!(namespace.as_ref().is_none_or(is_going), "{namespace:?}");
     ensure!(pair.here("configmap", "web").await?.is_some());
@@ -314,7 +312,7 @@ async fn a_record_is_not_followed_into_another_cluster() -> Result<()> {
 async fn a_command_outlives_its_credentials() -> Result<()> {
     let pair = Pair::new("renewed").await?;
     pair.offer("1.0.0", &config_map("web", "1")).await?;
-    let proxy = Proxy::start(pair.other)?;
+    let proxy = Proxy::start(&pair.other)?;
     let label = json!({"kubectl-addons.dev/kubeconfig-secret": "other"});
     let stand = async |client: &str| {
         let kubeconfig = proxy.client(client, pair.other.admin())?;

@@ -31,7 +31,7 @@ const RULES: &str = r#"
 
 /// A user of a cluster of one's own, whose catalogue has five add-ons with a ConfigMap each.
 async fn stage() -> Result<Stage> {
-    let cluster = Box::leak(Box::new(definitions::cluster().await?));
+    let cluster = definitions::cluster().await?;
     let stage = Stage::on(cluster, "core-set").await?;
     let version = |name: &str, version: &str| {
         json!({"version": version, "defaultNamespace": stage.namespace,
@@ -107,7 +107,7 @@ fn is_guarded(record: &Value) -> bool {
 async fn core_addons_follow_rules_and_list_until_their_cluster_is_deleted() -> Result<()> {
     let stage = stage().await?;
     let system = format!("--system-namespace={}", stage.namespace);
-    let webhook = Webhook::start(stage.cluster, &[&system]).await?;
+    let webhook = Webhook::start(&stage.cluster, &[&system]).await?;
     rules_pick_by_facts(&stage).await?;
     what_is_not_known_changes_nothing(&stage).await?;
     clusters::several_are_changed_in_waves_and_released_by_a_person(&stage).await?;
@@ -115,7 +115,7 @@ async fn core_addons_follow_rules_and_list_until_their_cluster_is_deleted() -> R
     rolled_back::a_core_addon_comes_from_its_catalogue_only(&stage).await?;
     the_loop_follows_lists_and_restores(&stage).await?;
     what_is_listed_is_held(&stage).await?;
-    webhook.stop(stage.cluster).await?;
+    webhook.stop(&stage.cluster).await?;
     a_marked_cluster_is_let_go(&stage).await
 }
 

@@ -12,7 +12,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/crds");
 /// A user of a cluster that has the committed definitions.
 async fn user() -> Result<(Plugin, String)> {
     let cluster = ControlPlane::shared().await?;
-    let user = Plugin::admin(cluster)?;
+    let user = Plugin::admin(&cluster)?;
     let apply = [
         "apply",
         "--server-side",

@@ -7,17 +7,16 @@ mod pushed;
 mod referred;
 mod synced;
 
+use std::sync::Arc;
+
 use addons_tests::control_plane::{ControlPlane, Options};
-use addons_tests::stage::Own;
-use anyhow::{Result, anyhow};
+use addons_tests::own::Own;
+use anyhow::Result;
 
 /// A cluster of its own, which knows nothing of our definitions at first.
-async fn other() -> Result<&'static ControlPlane> {
-    static OTHER: Own = Own::const_new();
-    let start = async || {
-        let started = ControlPlane::start(Options::default()).await;
-        started.map_err(|error| format!("{error:#}"))
-    };
-    let other = OTHER.get_or_init(start).await;
-    other.as_ref().map_err(|error| anyhow!("{error}"))
+async fn other() -> Result<Arc<ControlPlane>> {
+    static OTHER: Own = Own::new();
+    OTHER
+        .get(async || ControlPlane::start(Options::default()).await)
+        .await
 }

@@ -41,14 +41,14 @@ const WAYS: [Way; 4] = [
 
 /// A user of a cluster that no other test uses, with the catalogue.
 async fn stage(what: &str) -> Result<Stage> {
-    let cluster = Box::leak(Box::new(definitions::cluster().await?));
+    let cluster = definitions::cluster().await?;
     Stage::on(cluster, what).await
 }
 
 /// The webhook, for the catalogues and installations of the stage.
 async fn webhook(stage: &Stage) -> Result<Webhook> {
     let system = format!("--system-namespace={}", stage.namespace);
-    Webhook::start(stage.cluster, &[&system]).await
+    Webhook::start(&stage.cluster, &[&system]).await
 }
 
 /// What Git holds of it is applied, again and again.

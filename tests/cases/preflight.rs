@@ -125,8 +125,8 @@ async fn installed() -> Result<Stage> {
     let options = Options {
         apiserver_flags: vec![SERVED.to_owned()],
     };
-    let cluster = Box::leak(Box::new(ControlPlane::start(options).await?));
-    definitions::install(cluster).await?;
+    let cluster = ControlPlane::start(options).await?;
+    definitions::install(&cluster).await?;
     let stage = Stage::on(cluster, "preflight").await?;
     let addons = ROWS.iter().map(|row| row.addon(&stage.namespace));
     let catalogue = json!({

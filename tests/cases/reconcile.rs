@@ -14,19 +14,20 @@ mod watch;
 use std::time::Duration;
 
 use addons_tests::control_plane::definitions;
-use addons_tests::stage::{Own, Stage};
+use addons_tests::own::Own;
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use tokio::time::sleep;
 
 /// A user of a cluster that only these tests use: a loop works on all installations of its cluster.
 async fn stage(what: &str) -> Result<Stage> {
-    static CLUSTER: Own = Own::const_new();
+    static CLUSTER: Own = Own::new();
     Stage::of_module(&CLUSTER, what).await
 }
 
 /// A user of a cluster that no other test uses: its namespaces stand for the cluster, whoever reconciles it.
 async fn alone(what: &str) -> Result<Stage> {
-    Stage::on(Box::leak(Box::new(definitions::cluster().await?)), what).await
+    Stage::on(definitions::cluster().await?, what).await
 }
 
 /// What a loop does in a while in which nothing is to be done: it looks, and writes nothing but its Lease.

@@ -1,6 +1,7 @@
 //! Two releases beside each other (semantics 13): neither damages what the other one recorded.
 
-use addons_tests::stage::{Own, Stage, config_map};
+use addons_tests::own::Own;
+use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -65,7 +66,7 @@ async fn what_a_newer_release_recorded_is_written_by_no_verb() -> Result<()> {
 
 #[tokio::test]
 async fn fields_of_a_newer_release_outlast_every_write() -> Result<()> {
-    static CLUSTER: Own = Own::const_new();
+    static CLUSTER: Own = Own::new();
     let stage = Stage::of_module(&CLUSTER, "releases-fields").await?;
     let definition = "addoninstallations.kubectl-addons.dev";
     let path = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/later";

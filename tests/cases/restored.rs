@@ -1,12 +1,13 @@
 //! Records that come from a backup while the cluster has moved on (semantics 13): no verb follows them, and `adopt` records again what
 //! is there.
 
-use addons_tests::stage::{OF_SERVER, Own, Stage, config_map, deployment, recorded};
+use addons_tests::own::Own;
+use addons_tests::stage::{OF_SERVER, Stage, config_map, deployment, recorded};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 /// A reconciler without a name works on all that namespaces stand for: records of other tests are none of its business.
-static CLUSTER: Own = Own::const_new();
+static CLUSTER: Own = Own::new();
 
 /// Long before anything that a test writes.
 const YESTERDAY: &str = "2020-01-02T03:04:05Z";

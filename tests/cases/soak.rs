@@ -12,8 +12,9 @@ mod world;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use addons_tests::own::Own;
 use addons_tests::running::Running;
-use addons_tests::stage::{Own, Stage};
+use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use addons_tests::until::within;
 use anyhow::{Context as _, Result};
@@ -121,6 +122,6 @@ fn duration() -> Result<Duration> {
 
 /// A user of a cluster that only these tests use: what a loop does there has no other cause.
 async fn stage(what: &str) -> Result<Stage> {
-    static CLUSTER: Own = Own::const_new();
+    static CLUSTER: Own = Own::new();
     Stage::of_module(&CLUSTER, what).await
 }

@@ -7,32 +7,27 @@ mod kyverno_like;
 mod play;
 mod seen;
 
+use std::sync::Arc;
+
 use addons_tests::control_plane::{ControlPlane, Options};
-use anyhow::{Result, anyhow};
-use tokio::sync::OnceCell;
+use addons_tests::own::Own;
+use anyhow::Result;
 
 /// A cluster for the chains of this module: their cluster-scoped objects bear the names of real projects, as those of other
 /// tests do on the shared one.
-async fn cluster() -> Result<&'static ControlPlane> {
-    static CLUSTER: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
-    start(&CLUSTER).await
+async fn cluster() -> Result<Arc<ControlPlane>> {
+    static CLUSTER: Own = Own::new();
+    CLUSTER.get(start).await
 }
 
 /// Another one: the tree of the addon-manager holds calico and metrics-server, too.
-async fn cluster_of_the_tree() -> Result<&'static ControlPlane> {
-    static CLUSTER: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
-    start(&CLUSTER).await
+async fn cluster_of_the_tree() -> Result<Arc<ControlPlane>> {
+    static CLUSTER: Own = Own::new();
+    CLUSTER.get(start).await
 }
 
-async fn start(
-    cell: &'static OnceCell<Result<ControlPlane, String>>,
-) -> Result<&'static ControlPlane> {
-    let started = cell.get_or_init(|| async {
-        ControlPlane::start(Options::default())
-            .await
-            .map_err(|error| format!("{error:#}"))
-    });
-    started.await.as_ref().map_err(|error| anyhow!("{error}"))
+async fn start() -> Result<ControlPlane> {
+    ControlPlane::start(Options::default()).await
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ pub mod generated;
 pub mod guard;
 pub mod kubelet;
 pub mod objects;
+pub mod own;
 pub mod plugin;
 pub mod proxy;
 #[cfg(feature = "cases")]

@@ -47,7 +47,7 @@ impl Running {
     /// # Errors
     /// As [`Plugin::new`].
     pub fn home(stage: &Stage, kubeconfig: &Path) -> Result<Plugin> {
-        let plugin = Plugin::new(stage.cluster, kubeconfig)?;
+        let plugin = Plugin::new(&stage.cluster, kubeconfig)?;
         Ok(plugin.system_namespace(&stage.namespace))
     }
 

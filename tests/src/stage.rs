@@ -2,25 +2,23 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::control_plane::audit::{Mark, Requests};
 use crate::control_plane::{ControlPlane, definitions};
 use crate::objects;
+use crate::own::Own;
 use crate::plugin::{Output, Plugin};
 use crate::until::until;
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use kube::Client;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tokio::sync::OnceCell;
-
-/// A cluster that the first test of a module starts.
-pub type Own = OnceCell<Result<ControlPlane, String>>;
 
 /// A user with a namespace of their own.
 pub struct Stage {
-    /// The shared cluster.
-    pub cluster: &'static ControlPlane,
+    /// The shared cluster, or one that ends with the last user of it.
+    pub cluster: Arc<ControlPlane>,
     /// The user's programs.
     pub plugin: Plugin,
     /// The namespace, whose name is also the prefix of everything cluster-scoped.
@@ -36,29 +34,23 @@ impl Stage {
     }
 
     /// A new user of a cluster of the test's own.
-    pub async fn on(cluster: &'static ControlPlane, what: &str) -> Result<Self> {
+    pub async fn on(cluster: impl Into<Arc<ControlPlane>>, what: &str) -> Result<Self> {
+        let cluster = cluster.into();
         let namespace = cluster.namespace(what).await?;
         // An administrator of their own: requests are counted by user, while other tests run.
         let user = cluster.user(&namespace, &["system:masters"])?;
-        let plugin = Plugin::new(cluster, &user.kubeconfig)?.system_namespace(&namespace);
+        let plugin = Plugin::new(&cluster, &user.kubeconfig)?.system_namespace(&namespace);
         Ok(Self {
+            client: cluster.client().await?,
             cluster,
             plugin,
             namespace,
-            client: cluster.client().await?,
         })
     }
 
     /// A new user of a cluster with our definitions that only the tests of one module use.
     pub async fn of_module(cluster: &'static Own, what: &str) -> Result<Self> {
-        let start = async || {
-            definitions::cluster()
-                .await
-                .map_err(|error| format!("{error:#}"))
-        };
-        let started = cluster.get_or_init(start).await;
-        let cluster = started.as_ref().map_err(|error| anyhow!("{error}"))?;
-        Self::on(cluster, what).await
+        Self::on(cluster.get(definitions::cluster).await?, what).await
     }
 
     /// Waits until a condition of a record is true, and returns it.

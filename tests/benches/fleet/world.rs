@@ -43,7 +43,7 @@ impl World {
         definitions::install(&home).await?;
         let client = home.client().await?;
         // The watchdog of the harness ends it with this process.
-        let stage = Stage::on(Box::leak(Box::new(home)), "fleet").await?;
+        let stage = Stage::on(home, "fleet").await?;
         let mut servers = Vec::new();
         for _ in 0..SERVERS {
             servers.push(ControlPlane::start(Options::default()).await?);

@@ -47,7 +47,7 @@ impl World {
         say("starting the API server …");
         let cluster = ControlPlane::start(Options::default()).await?;
         // The watchdog of the harness ends it with this process.
-        let stage = Stage::on(Box::leak(Box::new(cluster)), "list").await?;
+        let stage = Stage::on(cluster, "list").await?;
         stage.run("init").await?.done()?;
         Ok(Self { stage })
     }

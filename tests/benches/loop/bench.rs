@@ -108,7 +108,7 @@ async fn stage() -> Result<Stage> {
     let cluster = ControlPlane::start(Options::default()).await?;
     definitions::install(&cluster).await?;
     // The watchdog of the harness ends it with this process.
-    Stage::on(Box::leak(Box::new(cluster)), "bench").await
+    Stage::on(cluster, "bench").await
 }
 
 async fn measure(

@@ -26,8 +26,7 @@ spec:
 #[tokio::test]
 async fn an_authority_is_made_where_it_is_missing() -> Result<()> {
     // kube-system and the definitions of cert-manager are of this test alone.
-    let cluster: &'static ControlPlane =
-        Box::leak(Box::new(ControlPlane::start(Options::default()).await?));
+    let cluster = ControlPlane::start(Options::default()).await?;
     let stage = Stage::on(cluster, "kops-pki").await?;
     stage.apply(ISSUERS).await?;
     let wait = [

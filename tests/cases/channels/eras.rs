@@ -98,8 +98,7 @@ async fn a_cluster_of_an_older_kops_is_upgraded_in_place() -> Result<()> {
         return Ok(());
     };
     // kube-system is of this test alone.
-    let cluster: &'static ControlPlane =
-        Box::leak(Box::new(ControlPlane::start(Options::default()).await?));
+    let cluster = ControlPlane::start(Options::default()).await?;
     let stage = Stage::on(cluster, "kops-eras").await?;
     nodes(&stage.plugin).await?;
     let (from, to) = (

@@ -12,10 +12,10 @@ use super::{Entry, index, record};
 #[tokio::test]
 async fn an_entry_follows_the_version_of_the_cluster_both_ways() -> Result<()> {
     let stage = Stage::new("kube-dns").await?;
-    let proxy = Proxy::start(stage.cluster)?;
+    let proxy = Proxy::start(&stage.cluster)?;
     let user = stage.cluster.user(&stage.namespace, &["system:masters"])?;
     let kubeconfig = proxy.client("kops", &user)?;
-    let plugin = Plugin::new(stage.cluster, &kubeconfig)?.system_namespace(&stage.namespace);
+    let plugin = Plugin::new(&stage.cluster, &kubeconfig)?.system_namespace(&stage.namespace);
     let (old, new) = (config_map("kube-dns", "old"), config_map("kube-dns", "new"));
     let entry = |fields, manifest| Entry {
         name: "kube-dns.addons.k8s.io",

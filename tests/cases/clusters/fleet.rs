@@ -7,7 +7,7 @@ use std::path::Path;
 use addons_tests::until::until;
 
 /// A cluster without a loop, which would work on the records as well, and without users who name no namespace.
-static HOME: Own = Own::const_new();
+static HOME: Own = Own::new();
 
 /// Namespaces that stand for clusters, with a label that selects them.
 struct Fleet {
@@ -201,8 +201,8 @@ async fn a_canary_that_breaks_while_it_soaks_stops_the_others() -> Result<()> {
     let canary = fleet.name("a");
     let breaking = async {
         until("the canary is ready", async || {
-            let cluster = pair.stage.cluster;
-            let record = read(cluster, "addoninstallation", &canary, "web").await?;
+            let home = &pair.stage.cluster;
+            let record = read(home, "addoninstallation", &canary, "web").await?;
             let status = record.unwrap_or_default()["status"].take();
             let is_ready = status["phase"] == "Ready";
             Ok(is_ready.then_some(()).ok_or_else(|| status.to_string()))

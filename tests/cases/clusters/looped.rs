@@ -22,7 +22,7 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     fleet.stage.run("init").await?.done()?;
     fleet.offer("1.0.0", "1").await?;
     one_pass(&fleet).await?;
-    let proxy = Proxy::start(fleet.other)?;
+    let proxy = Proxy::start(&fleet.other)?;
     let admin = fleet.other.admin();
     let old = proxy.client("old", admin)?;
     let slow = proxy.client("slow", admin)?;

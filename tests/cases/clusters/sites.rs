@@ -1,11 +1,13 @@
 //! A cluster of records on which only one loop works, and namespaces in it that stand for another cluster.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::objects;
+use addons_tests::own::Own;
 use addons_tests::plugin::Output;
-use addons_tests::stage::{Own, Stage, config_map};
+use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -13,12 +15,12 @@ use serde_json::{Value, json};
 use super::{other, secret};
 
 /// The cluster of the records.
-static HOME: Own = Own::const_new();
+static HOME: Own = Own::new();
 
 /// Records of add-on `web`, each in a namespace of its own, with objects in a namespace of the same name there.
 pub(super) struct Fleet {
     pub(super) stage: Stage,
-    pub(super) other: &'static ControlPlane,
+    pub(super) other: Arc<ControlPlane>,
 }
 
 impl Fleet {

@@ -256,7 +256,7 @@ async fn the_trees_of_the_addon_manager() -> Result<()> {
         tally.left_out("corpus/addon-manager is not beside the checkout");
         return Ok(());
     };
-    let cluster = Box::leak(Box::new(ControlPlane::start(Options::default()).await?));
+    let cluster = ControlPlane::start(Options::default()).await?;
     let stage = Stage::on(cluster, "trees").await?;
     let directory = Directory {
         path: stage.plugin.home().join("addons"),

@@ -34,7 +34,7 @@ async fn the_static_pod_and_its_user() -> Result<()> {
         .collect();
     let path = directory.path.display().to_string();
     let user = stage.cluster.user("system:addon-manager", &[])?;
-    let plugin = Plugin::new(stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace);
+    let plugin = Plugin::new(&stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace);
     directory.write("a.yaml", &directory.reconciled("a", "1"))?;
     // All of its arguments but those that name its own files, or make it go on.
     let kept = args.iter().filter(|arg| {

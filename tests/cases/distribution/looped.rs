@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// A cluster with a catalogue that is behind a URL, and another cluster that it is brought to.
 struct Hub {
     stage: Stage,
-    there: &'static ControlPlane,
+    there: Arc<ControlPlane>,
     proxy: Proxy,
     text: Arc<Mutex<String>>,
     server: Server,
@@ -40,7 +40,7 @@ impl Hub {
         })?;
         Ok(Self {
             stage,
-            proxy: Proxy::start(there.cluster)?,
+            proxy: Proxy::start(&there.cluster)?,
             there: there.cluster,
             text,
             server,
@@ -152,19 +152,19 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
         let words = format!("{}{words}", hub.namespace(site));
         process.says(&words).await?;
     }
-    hub.merged(hub.there, &["1.0.0"]).await?;
+    hub.merged(&hub.there, &["1.0.0"]).await?;
 
     hub.offer(&["1.0.0", "1.1.0"]);
-    hub.merged(hub.there, &["1.0.0", "1.1.0"]).await?;
+    hub.merged(&hub.there, &["1.0.0", "1.1.0"]).await?;
     hub.stand("here", None).await?;
-    let here = hub.merged(hub.stage.cluster, &["1.0.0", "1.1.0"]).await?;
+    let here = hub.merged(&hub.stage.cluster, &["1.0.0", "1.1.0"]).await?;
     ensure!(here["metadata"]["labels"]["kubectl-addons.dev/derived-from"].is_string());
     stored(&hub).await?;
     is_idle(&hub).await?;
 
     hub.offer(&["1.1.0"]);
     hub.stage.condition("web", "Unlisted").await?;
-    hub.merged(hub.there, &["1.1.0"]).await?;
+    hub.merged(&hub.there, &["1.1.0"]).await?;
     let map = hub.stage.must("configmap", "web").await?;
     ensure!(map["data"]["key"] == "1.0.0", "{map}");
     let unlisted = "Unlisted: catalogue platform has no web 1.0.0 any more";

@@ -1,6 +1,7 @@
 //! `catalogue push`: merged catalogues in other clusters.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::objects;
@@ -17,7 +18,7 @@ const RBAC: &str = include_str!("../../../deploy/components/distributor/rbac.yam
 /// A cluster with catalogues, and a kubeconfig with contexts of itself, of the other cluster, and of one that does not answer.
 pub(super) struct Pair {
     pub(super) stage: Stage,
-    pub(super) other: &'static ControlPlane,
+    pub(super) other: Arc<ControlPlane>,
     /// Of whoever brings catalogues there.
     distributor: PathBuf,
 }
@@ -37,7 +38,7 @@ impl Pair {
 
     /// What the administrator of the other cluster does: the definitions, the namespace, and the rights of the distributor.
     pub(super) async fn prepare_other(&self) -> Result<()> {
-        let admin = Plugin::admin(self.other)?;
+        let admin = Plugin::admin(&self.other)?;
         let namespace = &self.stage.namespace;
         let init = ["init", "--system-namespace", namespace];
         admin.run(&init).await?.done()?;
@@ -127,8 +128,8 @@ async fn all_targets_get_the_same_merged_catalogue() -> Result<()> {
     ] {
         ensure!(said.stderr.contains(words), "{}", said.stderr);
     }
-    let here = pair.merged(pair.stage.cluster).await?;
-    let there = pair.merged(pair.other).await?;
+    let here = pair.merged(&pair.stage.cluster).await?;
+    let there = pair.merged(&pair.other).await?;
     ensure!(here["spec"].to_string() == there["spec"].to_string());
     ensure!(here["metadata"]["labels"] == there["metadata"]["labels"]);
     let from =
@@ -143,8 +144,8 @@ async fn all_targets_get_the_same_merged_catalogue() -> Result<()> {
             "{rows}"
         );
     }
-    ensure!(pair.merged(pair.stage.cluster).await? == here);
-    ensure!(pair.merged(pair.other).await? == there);
+    ensure!(pair.merged(&pair.stage.cluster).await? == here);
+    ensure!(pair.merged(&pair.other).await? == there);
     // Beside its sources a copy offers nothing of its own.
     let found = pair.stage.run("search -o json").await?.done()?;
     let found: Value = serde_json::from_str(&found.stdout)?;
@@ -179,7 +180,7 @@ async fn by_namespace(pair: &Pair) -> Result<()> {
     let said = pair.push(&selector).await?.done()?;
     let expected = format!("{namespace}  catalogue merged-custom replaced: 2 add-ons, 2 versions");
     ensure!(said.stderr.contains(&expected), "{}", said.stderr);
-    let there = pair.merged(pair.other).await?;
+    let there = pair.merged(&pair.other).await?;
     ensure!(
         there["spec"]["addons"][1]["versions"][0]["source"]["inline"]["manifest"]
             == config_map("web", "2")
@@ -190,14 +191,14 @@ async fn by_namespace(pair: &Pair) -> Result<()> {
 
 /// What does not fit is said before anything is sent, and a catalogue of the name that is not a copy from here stays.
 async fn refused(pair: &Pair) -> Result<()> {
-    let there = pair.merged(pair.other).await?;
+    let there = pair.merged(&pair.other).await?;
     for name in ["large", "huge"] {
         pair.offer(name, &config_map(name, &"a".repeat(600_000)))
             .await?;
     }
     let words = "the largest entries are large 1.0.0 (0.6 MiB), huge 1.0.0 (0.6 MiB), api 1.0.0";
     none(pair, "--to-context other", words).await?;
-    ensure!(pair.merged(pair.other).await? == there);
+    ensure!(pair.merged(&pair.other).await? == there);
 
     pair.stage
         .run("catalogue remove large huge")
@@ -210,7 +211,7 @@ async fn refused(pair: &Pair) -> Result<()> {
         "kubectl-addons.dev/derived-from=elsewhere",
     ];
     let args = [&args[..], &["-n", &pair.stage.namespace]].concat();
-    Plugin::admin(pair.other)?.kubectl(&args).await?.done()?;
+    Plugin::admin(&pair.other)?.kubectl(&args).await?.done()?;
     let words =
         "catalogue merged-custom: it exists there and is a copy from another cluster (elsewhere)";
     none(pair, "--to-context other", words).await

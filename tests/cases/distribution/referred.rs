@@ -297,7 +297,7 @@ async fn another_cluster_gets_the_reference() -> Result<()> {
         &["merged-custom unchanged", "merged-ref-platform unchanged"],
     )?;
 
-    let there = Plugin::admin(pair.other)?.system_namespace(&pair.stage.namespace);
+    let there = Plugin::admin(&pair.other)?.system_namespace(&pair.stage.namespace);
     there.run(&["install", "web", "-y"]).await?.done()?;
     let copy = ["catalogue", "sync", "merged-ref-platform"];
     let refused = there.run(&copy).await?.ended(1)?;

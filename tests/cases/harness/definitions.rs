@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 #[tokio::test]
 async fn a_version_has_exactly_one_source() -> Result<()> {
     let cluster = ControlPlane::shared().await?;
-    definitions::install(cluster).await?;
+    definitions::install(&cluster).await?;
     let resource = ApiResource::erase::<AddonCatalogue>(&());
     // Untyped, for the types of this workspace are no judge of themselves.
     let catalogues: Api<DynamicObject> =

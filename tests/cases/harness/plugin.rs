@@ -9,7 +9,7 @@ async fn kubectl_runs_as_the_user_with_its_cost() -> Result<()> {
     let cluster = ControlPlane::shared().await?;
     let namespace = cluster.namespace("harness-plugin").await?;
     let user = cluster.user(&unique("runner"), &["system:masters"])?;
-    let plugin = Plugin::new(cluster, &user.kubeconfig)?;
+    let plugin = Plugin::new(&cluster, &user.kubeconfig)?;
 
     let mark = cluster.audit().mark()?;
     let map =
@@ -45,7 +45,9 @@ async fn kubectl_runs_as_the_user_with_its_cost() -> Result<()> {
 #[tokio::test]
 async fn kubectl_finds_the_plugin_on_the_path() -> Result<()> {
     let cluster = ControlPlane::shared().await?;
-    let listed = Plugin::admin(cluster)?.kubectl(&["plugin", "list"]).await?;
+    let listed = Plugin::admin(&cluster)?
+        .kubectl(&["plugin", "list"])
+        .await?;
     let ours = listed
         .stdout
         .lines()

@@ -1,5 +1,6 @@
 //! The proxy counts and breaks exactly what it is told to.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addons_tests::control_plane::cluster::client;
@@ -14,7 +15,7 @@ use super::config_map;
 
 /// A namespace, and the ConfigMaps in it through the proxy and directly.
 struct Setup {
-    cluster: &'static ControlPlane,
+    cluster: Arc<ControlPlane>,
     proxy: Proxy,
     through: Api<ConfigMap>,
     direct: Api<ConfigMap>,
@@ -24,7 +25,7 @@ impl Setup {
     async fn new() -> Result<Self> {
         let cluster = ControlPlane::shared().await?;
         let namespace = cluster.namespace("harness-proxy").await?;
-        let proxy = Proxy::start(cluster)?;
+        let proxy = Proxy::start(&cluster)?;
         let through = Api::namespaced(client(proxy.kubeconfig()).await?, &namespace);
         let direct = Api::namespaced(cluster.client().await?, &namespace);
         Ok(Self {

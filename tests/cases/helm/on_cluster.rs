@@ -5,7 +5,7 @@ mod hooks;
 mod mode;
 mod released;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use addons_helm::release::{Phase, Recovery, Release, Wanted};
@@ -26,7 +26,7 @@ const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release
 static NOTHING: LazyLock<Mask> = LazyLock::new(Mask::default);
 
 struct Stage {
-    cluster: &'static ControlPlane,
+    cluster: Arc<ControlPlane>,
     client: Client,
     config: Config,
     helm: Helm,

@@ -172,7 +172,7 @@ async fn missing_rights_name_verb_and_resource() -> Result<()> {
     stage.run("init").await?.done()?;
     let index = stage.index("index.yaml", &[("rights", "1.0.0", &config_map("a", "1"))])?;
     let nobody = stage.cluster.user("nobody", &[])?;
-    let plugin = Plugin::new(stage.cluster, &nobody.kubeconfig)?;
+    let plugin = Plugin::new(&stage.cluster, &nobody.kubeconfig)?;
     let output = plugin
         .run(&["install", "rights", "--channel", &index, "--yes"])
         .await?

@@ -117,7 +117,7 @@ impl Rig {
     pub async fn new() -> Result<Self> {
         let cluster = ControlPlane::shared().await?;
         let namespace = cluster.namespace("matrix").await?;
-        let plugin = Plugin::admin(cluster)?.system_namespace(&namespace);
+        let plugin = Plugin::admin(&cluster)?.system_namespace(&namespace);
         let repository = Repository::new()?;
         let account = Some((USER, PASSWORD));
         let options = git::Options {

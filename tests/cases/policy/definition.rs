@@ -13,8 +13,8 @@ use super::row::policy;
 async fn what_makes_no_sense_is_not_a_policy() -> Result<()> {
     let mut tally = Tally::new("policy::definition");
     let cluster = ControlPlane::shared().await?;
-    definitions::install(cluster).await?;
-    let admin = Plugin::admin(cluster)?;
+    definitions::install(&cluster).await?;
+    let admin = Plugin::admin(&cluster)?;
     let allowed =
         |field: &str, values: Value| json!({"action": "Enforce", "allowed": {field: values}});
     let hosts = |value: &str| allowed("sourceHosts", json!([value]));

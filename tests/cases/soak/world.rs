@@ -134,7 +134,7 @@ impl World {
         stage.apply(&foreign.to_string()).await?;
         let foreign = get(&client, &path(&foreign)).await?.context("foreign")?;
         Ok(Self {
-            proxy: Proxy::start(stage.cluster)?,
+            proxy: Proxy::start(&stage.cluster)?,
             addons: Addon::several(ADDONS),
             chance: Chance::new(),
             stage,

@@ -44,10 +44,10 @@ const MANY: u64 = 250;
 
 async fn world() -> Result<World> {
     let mut stage = Stage::new("canary").await?;
-    let proxy = Proxy::start(stage.cluster)?;
+    let proxy = Proxy::start(&stage.cluster)?;
     let user = stage.cluster.user(&stage.namespace, &["system:masters"])?;
     let kubeconfig = proxy.client("canary", &user)?;
-    stage.plugin = Plugin::new(stage.cluster, &kubeconfig)?.system_namespace(&stage.namespace);
+    stage.plugin = Plugin::new(&stage.cluster, &kubeconfig)?.system_namespace(&stage.namespace);
     let temporary = stage.plugin.home().join("tmp");
     std::fs::create_dir(&temporary)?;
     stage.plugin = stage

@@ -105,7 +105,7 @@ async fn bound(stage: &Stage, rights: &[Right]) -> Result<Plugin> {
         stage.apply(&object.to_string()).await?;
     }
     let user = stage.cluster.user(&name, &[])?;
-    Ok(Plugin::new(stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace))
+    Ok(Plugin::new(&stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace))
 }
 
 async fn run(user: &Plugin, line: &str) -> Result<Output> {

@@ -231,7 +231,7 @@ async fn without_secrets(stage: &Stage) -> Result<Plugin> {
         "subjects": [{"apiGroup": api, "kind": "User", "name": name}]});
     stage.apply(&role.to_string()).await?;
     stage.apply(&binding.to_string()).await?;
-    Ok(Plugin::new(stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace))
+    Ok(Plugin::new(&stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace))
 }
 
 /// trust 8: not found would mean a new password.

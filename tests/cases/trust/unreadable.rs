@@ -66,7 +66,7 @@ async fn without_lists_of_secrets(stage: &Stage) -> Result<Plugin> {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}],
     });
     stage.apply(&binding.to_string()).await?;
-    Ok(Plugin::new(stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace))
+    Ok(Plugin::new(&stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace))
 }
 
 /// trust 13.

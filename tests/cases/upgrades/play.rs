@@ -1,6 +1,7 @@
 //! Plays a chain step by step and compares what the API server saw and holds with what is expected.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::control_plane::audit::Mark;
@@ -42,7 +43,7 @@ struct Player {
 /// Plays the chain `tests/data/upgrades/ADDON.yaml`.
 pub async fn play(
     addon: &'static str,
-    cluster: impl AsyncFnOnce() -> Result<&'static ControlPlane>,
+    cluster: impl AsyncFnOnce() -> Result<Arc<ControlPlane>>,
 ) -> Result<()> {
     let mut tally = Tally::new(addon);
     let chain = Chain::read(addon)?;

@@ -32,10 +32,10 @@ impl Rig {
     /// A new user. In their namespace there is a ConfigMap `foreign` that belongs to nobody, as does a ClusterRole.
     pub async fn new(what: &str) -> Result<Self> {
         let stage = Stage::new(what).await?;
-        let proxy = Proxy::start(stage.cluster)?;
+        let proxy = Proxy::start(&stage.cluster)?;
         let user = stage.cluster.user(&stage.namespace, &["system:masters"])?;
         let kubeconfig = proxy.client(CLIENT, &user)?;
-        let through = Plugin::new(stage.cluster, &kubeconfig)?.system_namespace(&stage.namespace);
+        let through = Plugin::new(&stage.cluster, &kubeconfig)?.system_namespace(&stage.namespace);
         let rig = Self {
             stage,
             proxy,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -58,16 +58,15 @@ impl ControlPlane {
     ///
     /// # Errors
     /// Of [`ControlPlane::start`]; the same one for every test, for a second attempt would fail as slowly.
-    pub async fn shared() -> Result<&'static Self> {
-        static SHARED: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
+    pub async fn shared() -> Result<Arc<Self>> {
+        static SHARED: OnceCell<Result<Arc<ControlPlane>, String>> = OnceCell::const_new();
         SHARED
             .get_or_init(|| async {
-                Self::start(Options::default())
-                    .await
-                    .map_err(|error| format!("{error:#}"))
+                let started = Self::start(Options::default()).await;
+                started.map(Arc::new).map_err(|error| format!("{error:#}"))
             })
             .await
-            .as_ref()
+            .clone()
             .map_err(|error| anyhow!("{error}"))
     }
 

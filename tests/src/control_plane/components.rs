@@ -226,6 +226,8 @@ impl Layout<'_> {
         command
             // kwok reads ~/.kwok, and nothing here should depend on who runs it.
             .env("HOME", self.folder)
+            // Short lives and memory enough: collected less often, an API server takes a fifth less CPU to start.
+            .env("GOGC", "400")
             .current_dir(self.folder)
             .stdout(file.try_clone()?)
             .stderr(file);
