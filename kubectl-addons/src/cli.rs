@@ -26,7 +26,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::Styles;
-use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -61,13 +60,19 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         let mut command = called(command, args);
         Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
     };
-    // Only help has a use for what stands below it.
-    read(Cli::command()).or_else(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            read(command())
-        }
-        _ => Err(error),
-    })
+    // Help and mistakes are about all commands, which are described when it comes to that.
+    read(named(args)).or_else(|_| read(command()))
+}
+
+/// The command line with only those commands that a word of it names: clap copies every global flag into each command.
+fn named(args: &[OsString]) -> clap::Command {
+    let all = Command::augment_subcommands(clap::Command::new("all"));
+    let is_named = |command: &&clap::Command| {
+        let mut names = std::iter::once(command.get_name()).chain(command.get_all_aliases());
+        names.any(|name| args.iter().any(|arg| arg == name))
+    };
+    let named: Vec<_> = all.get_subcommands().filter(is_named).cloned().collect();
+    Global::augment_args(clap::Command::new("kubectl addons")).subcommands(named)
 }
 
 /// A command line under the name by which the program was called.
@@ -326,5 +331,38 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// What the short way reads is what the whole command line reads.
+    #[test]
+    fn commands_that_are_not_named_are_not_missed() {
+        for (_, line) in help::EXAMPLES {
+            // Without what the shell does before and after it.
+            let line = line.split_once("kubectl ").unwrap().1;
+            let line = line.split([')', '>', '|']).next().unwrap();
+            let args: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
+            let short = named(&args).try_get_matches_from(&args);
+            let whole = Cli::command().try_get_matches_from(&args);
+            let [short, whole] = [short, whole].map(|matches| {
+                Cli::from_arg_matches(&matches.unwrap_or_else(|error| panic!("{line}: {error}")))
+            });
+            assert_eq!(
+                format!("{:?}", short.unwrap()),
+                format!("{:?}", whole.unwrap())
+            );
+        }
+        let commands = |args: &[&str]| {
+            let args: Vec<_> = args.iter().map(Into::into).collect();
+            let command = named(&args);
+            command
+                .get_subcommands()
+                .map(|one| one.get_name().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(commands(&["addons", "-n", "web", "ls"]), ["list"]);
+        assert_eq!(
+            commands(&["addons", "install", "list"]),
+            ["install", "list"]
+        );
     }
 }

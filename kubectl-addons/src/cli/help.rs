@@ -10,7 +10,7 @@ const GLOBAL: &str =
 
 /// What a command does, and the command.
 #[rustfmt::skip]
-const EXAMPLES: &[(&str, &str)] = &[
+pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("Install the definitions and the system namespace", "kubectl addons init"),
     ("Show what installing or upgrading the webhook and the policies would change", "kubectl addons init --webhook --policies --dry-run"),
     ("Write a first catalogue of a manifest and a chart", "kubectl addons catalogue create platform --from web-1.0.0.yaml --from charts/db > catalogue.yaml"),
