@@ -24,7 +24,7 @@ pub fn offer(source: &Source) -> Offer {
 /// `--name` with several.
 pub fn installations(addons: &[String], new: &New, edits: &Edits) -> Result<Vec<NewInstallation>> {
     if new.named.name.is_some() && addons.len() != 1 {
-        return Err(Usage("--name goes with one add-on only".to_owned()).into());
+        return Err(Usage("--name can only be used with a single add-on".to_owned()).into());
     }
     let installation = |typed: &String| {
         let addon = Target::parse(typed);

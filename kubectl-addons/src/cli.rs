@@ -95,32 +95,32 @@ pub fn command() -> clap::Command {
 /// One verb.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Install the definitions of this tool into the cluster, or update them; move installations of older versions
+    /// Install or update the CustomResourceDefinitions of kubectl addons, and move installations of older versions
     Init(Late<reading::Init>),
-    /// Create, add, list, show, remove, synchronise, push, view and validate catalogues
+    /// Manage catalogues: create, add, list, show, remove, sync, push, view and validate them
     #[command(subcommand, alias = "catalog")]
     Catalogue(reading::Catalogue),
     /// List the add-ons that can be installed, and whether they fit
     Search(Late<reading::Search>),
     /// Show one add-on: its source, objects, images and form, and why other versions were passed over
     Show(Late<reading::Show>),
-    /// List all images of add-ons, each once
+    /// List the images of add-ons, without duplicates
     Images(Late<reading::Images>),
     /// Write everything that add-ons need into one archive, for a site without internet
     Export(Late<airgap::Export>),
-    /// Push what an archive holds to the registry of a site
+    /// Push the contents of an archive to the registry of a site
     Import(Late<airgap::Import>),
     /// Install add-ons
     Install(Late<operation::Install>),
-    /// Upgrade installations to the newest version that fits, or to the one that is named
+    /// Upgrade installations to the newest version that fits, or to a named one
     Upgrade(Late<operation::Upgrade>),
     /// List the revisions of an installation, and what each changed
     History(Late<history::History>),
-    /// Take an installation back to an earlier revision
+    /// Roll back an installation to an earlier revision
     Rollback(Late<history::Rollback>),
-    /// Do what every record asks for, once or from now on: install, upgrade, repair, resume, finish deletions
+    /// Reconcile installations with their records, once or continuously: install, upgrade, repair, resume, finish deletions
     Reconcile(Late<operation::Reconcile>),
-    /// Take over what other tools installed, without changing anything but the owner
+    /// Take over what other tools installed, changing only the owner
     Adopt(Late<operation::Adopt>),
     /// Uninstall add-ons
     #[command(alias = "delete")]
@@ -130,17 +130,17 @@ pub enum Command {
     List(Late<reading::List>),
     /// Show the objects of an installation, and why it is not ready
     Status(Late<reading::Status>),
-    /// Show the values of an installation, and which layer each comes from
+    /// Show the values of an installation, and the layer that each one comes from
     Values(Late<reading::Values>),
-    /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
+    /// Show what an upgrade would change; exit code 0: nothing, 1: something, 2 and above: an error
     Diff(Late<operation::Diff>),
-    /// Write what install and upgrade would do to a file, for review and for apply
+    /// Show what install and upgrade would do, or write it to a file for review and for apply
     Plan(Late<plan::Plan>),
-    /// Execute a plan file, unless something changed since it was made
+    /// Carry out a plan file, unless something has changed since it was written
     Apply(Late<plan::Apply>),
-    /// Print the manifests of an add-on or of a folder, rendered
+    /// Print the rendered manifests of an add-on or a folder
     Render(Late<render::Render>),
-    /// Tell whether add-ons, images and charts are signed, and by whom
+    /// Verify whether add-ons, images and charts are signed, and by whom
     Verify(Late<verify::Verify>),
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
@@ -148,19 +148,19 @@ pub enum Command {
     /// List and explain the core add-ons of clusters, release them, and restore their records
     #[command(subcommand)]
     Core(core::Core),
-    /// Make a directory of manifests the truth, as the addon-manager does: install, repair, upgrade, prune and uninstall
+    /// Keep the cluster in sync with a directory of manifests, as the addon-manager does
     Sync(Late<sync::Sync>),
-    /// Tell what a future version of Kubernetes would do to what is installed: what fits, and which APIs it removes
+    /// Check whether installed add-ons fit a newer version of Kubernetes, and which APIs it removes
     Preflight(Late<reading::Preflight>),
-    /// Tell what is wrong with the admission, the definitions, the records and the rights, and the command that mends it
+    /// Check the webhook, policies, CRDs, records and permissions, and show the command that fixes each problem
     Doctor(Late<reading::Doctor>),
     /// Print the JSON schema of catalogues or sets, for editors
     Schema(Late<schema::Schema>),
     /// Print the versions of this client and of the server
     Version(Late<reading::Version>),
-    /// Let kubectl complete the commands of this plugin, or print the script that completes kubectl-addons in a shell
+    /// Set up completion for kubectl addons, or print a shell completion script for kubectl-addons
     Completion(Late<reading::Completion>),
-    /// List the options that every command takes
+    /// List the global options, which every command takes
     Options,
 }
 
@@ -230,7 +230,7 @@ pub struct Global {
     /// User of the kubeconfig
     #[arg(long, global = true)]
     pub user: Option<String>,
-    /// Namespace of the installations; default: the system namespace, and those with the label of this cluster
+    /// Namespace of the installations; default: the system namespace, and those labelled to stand for this cluster
     #[arg(short = 'n', long, global = true)]
     pub namespace: Option<String>,
     /// User to impersonate
@@ -263,10 +263,10 @@ pub struct Global {
     /// Name that the certificate of the API server must carry
     #[arg(long, global = true, value_name = "NAME")]
     pub tls_server_name: Option<String>,
-    /// Bound of one request, e.g. 30s
+    /// Timeout of a single request, e.g. 30s
     #[arg(long, global = true, value_name = "DURATION", value_parser = bound)]
     pub request_timeout: Option<Duration>,
-    /// Folder for what is kept between runs
+    /// Cache folder
     #[arg(
         long,
         global = true,
@@ -274,26 +274,26 @@ pub struct Global {
         env = "KUBECTL_ADDONS_CACHE_DIR"
     )]
     pub cache_dir: Option<std::path::PathBuf>,
-    /// Read sources from the cache only; the API server is still asked
+    /// Read sources only from the cache; the API server is still contacted
     #[arg(long, global = true)]
     pub offline: bool,
-    /// Requests in flight at most
+    /// Maximum number of requests in flight
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
     /// Namespace of catalogues and of this cluster's installations
     #[arg(long, global = true, value_name = "NAMESPACE", default_value = common::api::names::SYSTEM_NAMESPACE)]
     pub system_namespace: String,
-    /// Which rules choose between versions
+    /// Rules by which a version is chosen
     #[arg(long, global = true, value_enum, default_value_t)]
     pub rules: Rules,
-    /// The helm that renders charts; default: the one on PATH
+    /// The helm program that renders charts; default: helm on the PATH
     #[arg(long, global = true, value_name = "FILE", env = "KUBECTL_ADDONS_HELM")]
     pub helm_bin: Option<std::path::PathBuf>,
-    /// Make errors of warnings about missing template values and repeated YAML keys
+    /// Treat warnings about missing template values and duplicate YAML keys as errors
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Verbosity as of kubectl: from 1 on every object of several add-ons is listed on a terminal, from 6 on every request is logged
-    /// on stderr
+    /// Verbosity, as with kubectl; from 1: on a terminal, list every object even for several add-ons; from 6: log every request to
+    /// stderr
     #[arg(
         short = 'v',
         long = "v",
@@ -307,12 +307,12 @@ pub struct Global {
 /// `--rules`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Rules {
-    /// documented where the chosen entry has a version, else channels
+    /// documented if the chosen entry has a version, otherwise channels
     #[default]
     Auto,
     /// highest semver, then id, then hash; never a downgrade
     Documented,
-    /// kops 1.22 and later: id, hash, generation; versions are not read
+    /// as kops 1.22 and later: id, hash, generation; versions are ignored
     Channels,
 }
 

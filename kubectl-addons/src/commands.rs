@@ -93,9 +93,9 @@ async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<Cl
     let facts = session.fit_for(catalogue, k8s, kkp).await;
     match fit.k8s {
         Some(_) => facts,
-        None => {
-            facts.context("cannot tell what fits; without a cluster, name a version with --k8s")
-        }
+        None => facts.context(
+            "cannot determine which versions fit; without a cluster, pass a version with --k8s",
+        ),
     }
 }
 

@@ -290,7 +290,9 @@ pub fn emit(event: &Event<'_>) {
 pub fn check(format: Format) -> Result<(), Usage> {
     match format {
         Format::Table => Ok(()),
-        _ if is_on() => Err(Usage("--events does not go with --output".to_owned())),
+        _ if is_on() => Err(Usage(
+            "--events cannot be combined with --output".to_owned(),
+        )),
         _ => Ok(()),
     }
 }

@@ -185,9 +185,13 @@ pub fn check_one(command: &Command) -> Result<(), Usage> {
 fn check(global: &Global, has_contexts: bool, has_selector: bool) -> Result<(), Usage> {
     let several = match (has_contexts, has_selector) {
         (false, false) => return Ok(()),
-        (true, true) => return Err(Usage("--clusters goes with one context only".to_owned())),
-        (true, false) => "several contexts do",
-        (false, true) => "--clusters does",
+        (true, true) => {
+            return Err(Usage(
+                "--clusters can only be used with a single context".to_owned(),
+            ));
+        }
+        (true, false) => "several contexts",
+        (false, true) => "--clusters",
     };
     let excluded = [
         (global.namespace.is_some(), "--namespace"),
@@ -198,7 +202,7 @@ fn check(global: &Global, has_contexts: bool, has_selector: bool) -> Result<(), 
         (has_contexts && global.token.is_some(), "--token"),
     ];
     match excluded.iter().find(|(is_set, _)| *is_set) {
-        Some((_, flag)) => Err(Usage(format!("{several} not go with {flag}"))),
+        Some((_, flag)) => Err(Usage(format!("{several} cannot be combined with {flag}"))),
         None => Ok(()),
     }
 }
@@ -279,20 +283,20 @@ mod tests {
         assert_eq!(said(&namespace, false, false), "");
         assert_eq!(
             said(&namespace, true, false),
-            "several contexts do not go with --namespace"
+            "several contexts cannot be combined with --namespace"
         );
         assert_eq!(
             said(&namespace, false, true),
-            "--clusters does not go with --namespace"
+            "--clusters cannot be combined with --namespace"
         );
         assert_eq!(
             said(&token, true, false),
-            "several contexts do not go with --token"
+            "several contexts cannot be combined with --token"
         );
         assert_eq!(said(&token, false, true), "");
         assert_eq!(
             said(&token, true, true),
-            "--clusters goes with one context only"
+            "--clusters can only be used with a single context"
         );
     }
 }

@@ -315,7 +315,7 @@ async fn a_marked_cluster_is_let_go(stage: &Stage) -> Result<()> {
         .ended(6)?;
     let said = core(stage, "core release --cluster-deleting", 0).await?;
     ensure!(
-        said.stderr.contains("2 records are held no longer"),
+        said.stderr.contains("finalizers removed from 2 records"),
         "{}",
         said.stderr
     );

@@ -313,7 +313,8 @@ async fn events_ask_nothing_and_are_the_only_output() -> Result<()> {
     let sync = format!("sync {folder} --all --yes --events");
     let said = stage.run(&format!("{sync} -o json")).await?.ended(2)?;
     ensure!(
-        said.stderr.contains("--events does not go with --output"),
+        said.stderr
+            .contains("--events cannot be combined with --output"),
         "{}",
         said.stderr
     );

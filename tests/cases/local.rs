@@ -46,7 +46,7 @@ async fn a_folder_is_installed_and_upgraded_by_its_path() -> Result<()> {
     ensure!(value(&stage, "a").await? == "2");
 
     for (line, words) in [
-        ("install ./web other", "goes without other names"),
+        ("install ./web other", "cannot be combined with other names"),
         ("install ./none", "none"),
     ] {
         let said = stage.run(line).await?;
@@ -361,7 +361,7 @@ async fn what_is_not_there(stage: &Stage, oci: &str, repository: &str) -> Result
         (format!("{repository} --chart none"), "none"),
         (
             "a.yaml --from b.yaml --chart shop".to_owned(),
-            "--chart goes with one --from",
+            "--chart can only be used with a single --from",
         ),
     ] {
         let create = format!("catalogue create c --from {from}");

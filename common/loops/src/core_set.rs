@@ -257,7 +257,7 @@ fn notes(followed: &Followed) -> Vec<Note> {
         let problem = match step {
             Step::Failed(error) => error.root().to_string(),
             Step::Taken => {
-                "it is listed as a core add-on, and the installation of this name is not one"
+                "it is listed as a core add-on, but the installation with this name is not one"
                     .to_owned()
             }
             _ => return None,

@@ -14,18 +14,18 @@ use crate::completion;
 /// Flags of `export`.
 #[derive(Args, Debug)]
 pub struct Export {
-    /// The add-ons; what they require is exported only if it is named, too
+    /// The add-ons; add-ons that they require are exported only if they are named as well
     #[arg(value_name = "NAME[@VERSION]", required_unless_present = "all", conflicts_with = "all", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
-    /// Export every add-on that fits, but core add-ons
+    /// Export every add-on that fits, except core add-ons
     #[arg(long)]
     pub all: bool,
-    /// Write this archive; an interrupted export to the same file continues
+    /// Archive to write; an interrupted export to the same file continues
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub archive: PathBuf,
     /// Export this image as well; may be repeated
     ///
-    /// For images that only arguments, variables or values name. Images of containers are found without it.
+    /// Needed for images that are named only in arguments, variables or values. Images of containers are found automatically.
     #[arg(long = "image", value_name = "IMAGE")]
     pub images: Vec<String>,
     #[command(flatten)]
@@ -37,10 +37,10 @@ pub struct Export {
 /// Flags of `import`.
 #[derive(Args, Debug)]
 pub struct Import {
-    /// The archive that `export` wrote
+    /// The archive, as written by `export`
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub archive: PathBuf,
-    /// Push to this registry, which `install --registry` then names
+    /// Registry to push to, which is then passed to `install --registry`
     #[arg(long, value_name = "HOST[/PATH]")]
     pub registry: Registry,
 }

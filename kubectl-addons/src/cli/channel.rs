@@ -24,13 +24,13 @@ pub struct Apply {
     /// kops indexes: files, file://, http(s)://, s3://, gs:// or azure URLs
     #[arg(value_name = "INDEX", required_unless_present = "files", value_hint = clap::ValueHint::FilePath)]
     pub indexes: Vec<String>,
-    /// Another index, in a file
+    /// Another index, from a file
     #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub files: Vec<String>,
-    /// Uninstall what was installed from these indexes and is in none of them any more
+    /// Uninstall add-ons that were installed from these indexes and are no longer in any of them
     #[arg(long)]
     pub prune_removed: bool,
-    /// Apply again and again, with this pause between two passes, until Ctrl-C
+    /// Apply repeatedly, with this pause between passes, until Ctrl-C
     #[arg(long, value_name = "DURATION", requires = "yes", value_parser = super::duration)]
     pub interval: Option<Duration>,
     #[command(flatten)]

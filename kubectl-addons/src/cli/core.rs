@@ -12,14 +12,14 @@ use crate::completion;
 /// Verbs on core add-ons.
 #[derive(Subcommand, Debug)]
 pub enum Core {
-    /// List the core add-ons of each cluster, what lists them, and whether they are installed
+    /// List the core add-ons of each cluster, why they are core, and whether they are installed
     #[command(alias = "ls")]
     List(Late<List>),
-    /// Show what each rule and the list of core add-ons say of one add-on
+    /// Show how each rule and the list of core add-ons decide about one add-on
     Explain(Late<Explain>),
-    /// Let core add-ons be uninstalled, or everything of a cluster that is being deleted; only members of the core group may
+    /// Allow core add-ons to be uninstalled, or release everything of a cluster that is being deleted (only for the core group)
     Release(Late<Release>),
-    /// Write the records of core add-ons that were deleted, with the objects that they had; only members of the core group may
+    /// Restore deleted records of core add-ons, together with their inventory (only for the core group)
     Restore(Late<Box<Restore>>),
 }
 
@@ -46,7 +46,7 @@ pub struct Release {
     /// Installations to release; nothing is uninstalled
     #[arg(value_name = "NAME", required_unless_present = "cluster_deleting", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
-    /// The cluster of the namespace is being deleted: mark the namespace, and let go of every record in it; the cluster is not asked
+    /// Release every record in the namespace, because its cluster is being deleted; the cluster is not contacted
     #[arg(long, conflicts_with = "names")]
     pub cluster_deleting: bool,
 }
@@ -54,7 +54,7 @@ pub struct Release {
 /// Flags of `core restore`.
 #[derive(Args, Debug)]
 pub struct Restore {
-    /// Add-ons whose objects exist; what is listed as a core add-on is restored as it is listed, anything else as install --core has it
+    /// Add-ons whose objects exist; listed core add-ons are restored as listed, others as with install --core
     #[arg(value_name = "NAME[@VERSION]", required = true, value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     #[command(flatten)]

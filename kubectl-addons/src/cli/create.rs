@@ -8,16 +8,16 @@ pub struct CatalogueCreate {
     /// Name of the catalogue
     #[arg(value_parser = super::name::catalogue)]
     pub name: String,
-    /// What it lists: a manifest, a folder or .tgz of manifests or templates, a chart; a path, a URL or oci://…/CHART:VERSION, and may be repeated
+    /// A manifest, a folder or .tgz of manifests or templates, or a chart to list: a path, a URL or oci://…/CHART:VERSION; may be repeated
     #[arg(long, required = true, value_name = "LOCATION", value_hint = clap::ValueHint::AnyPath)]
     pub from: Vec<String>,
-    /// A chart of the Helm repository that LOCATION is (one only)
+    /// Name of a chart, if LOCATION is a Helm repository (a single LOCATION only)
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
-    /// Version of what it lists (one only); default: that of the chart, of the label app.kubernetes.io/version, or of the file name; the newest in a registry or repository
+    /// Version to list (a single LOCATION only); default: from the chart, the label app.kubernetes.io/version or the file name; the newest one in a registry or repository
     #[arg(long, value_name = "VERSION", value_parser = super::version)]
     pub version: Option<String>,
-    /// The registry of an oci:// location speaks HTTP without TLS
+    /// Access the registry of an oci:// location over HTTP without TLS
     #[arg(long)]
     pub plain_http: bool,
 }

@@ -8,7 +8,7 @@ use common::fleet::{MaxUnavailable, Rollout};
 /// Which clusters, beside several contexts in `--context`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Clusters {
-    /// Work on every cluster that a namespace with matching labels stands for
+    /// Work on every cluster for which a namespace with matching labels stands
     #[arg(long, value_name = "SELECTOR")]
     pub clusters: Option<String>,
 }
@@ -16,10 +16,10 @@ pub struct Clusters {
 /// In which waves many clusters are changed.
 #[derive(Args, Clone, Debug)]
 pub struct Waves {
-    /// Several clusters: change so many first, and the others once these stayed ready for --soak
+    /// With several clusters: change this many first, and the others after these have stayed ready for --soak
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub canary: usize,
-    /// Several clusters: change so many at a time, each time waiting until they are ready; default: all of them
+    /// With several clusters: change this many at a time, and wait until they are ready; default: all of them
     #[arg(long, value_name = "N|P%")]
     pub max_unavailable: Option<MaxUnavailable>,
     /// How long the clusters of --canary have to stay ready

@@ -14,11 +14,11 @@ pub enum Format {
     Table,
     /// more columns
     Wide,
-    /// JSON, one object with `items` where there are several
+    /// JSON; several results are one object with `items`
     Json,
     /// the same as YAML
     Yaml,
-    /// kind/name, one a line
+    /// kind/name, one per line
     Name,
     /// What a template makes of the JSON. It lives as long as the program, of which it is one argument.
     Template(&'static Template),
@@ -28,12 +28,9 @@ pub enum Format {
 const FORMATS: [(&str, &str); 7] = [
     ("table", "columns"),
     ("wide", "more columns"),
-    (
-        "json",
-        "JSON, one object with `items` where there are several",
-    ),
+    ("json", "JSON; several results are one object with `items`"),
     ("yaml", "the same as YAML"),
-    ("name", "kind/name, one a line"),
+    ("name", "kind/name, one per line"),
     (
         JSON_PATH,
         "what a template of kubectl finds in the JSON, e.g. jsonpath={.items[*].name}",
@@ -70,7 +67,7 @@ pub struct Listing {
     /// Output format
     #[arg(short = 'o', long = "output", value_parser = FormatParser, default_value = "table")]
     pub format: Format,
-    /// Print tables without the names of their columns
+    /// Print tables without the header line
     #[arg(long)]
     pub no_headers: bool,
 }
@@ -81,7 +78,7 @@ pub struct Paged {
     /// Output format
     #[arg(short = 'o', long = "output", value_parser = PagedParser(&[HTML]), default_value = "table")]
     pub format: PagedFormat,
-    /// Print tables without the names of their columns
+    /// Print tables without the header line
     #[arg(long)]
     pub no_headers: bool,
 }
@@ -92,7 +89,7 @@ pub struct Reported {
     /// Output format
     #[arg(short = 'o', long = "output", value_parser = PagedParser(&[HTML, MARKDOWN]), default_value = "table")]
     pub format: PagedFormat,
-    /// Print tables without the names of their columns
+    /// Print tables without the header line
     #[arg(long)]
     pub no_headers: bool,
 }

@@ -24,7 +24,7 @@ pub struct Rollback {
     /// The installation
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
-    /// The revision, as history lists it; default: the last one before the newest that succeeded with another state
+    /// The revision, as listed by history; default: the last successful one before the newest that differs from it
     #[arg(value_name = "REVISION", value_parser = clap::value_parser!(i64).range(1..))]
     pub revision: Option<i64>,
     #[command(flatten)]

@@ -19,7 +19,7 @@ use crate::completion;
 /// Flags of `install`.
 #[derive(Args, Debug)]
 pub struct Install {
-    /// Add-ons to install; or the path of a folder or .tgz, of a chart or of manifests, which begins with . or /
+    /// Add-ons to install, or the path of a folder or .tgz with a chart or manifests, which begins with . or /
     #[arg(required = true, value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub struct Named {
     /// Name of the installation (one add-on only); default: the add-on's name
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Namespace for objects that name none; default: the version's own, else the add-on's name
+    /// Namespace for objects that do not name one; default: that of the version, otherwise the name of the add-on
     #[arg(long, value_name = "NAMESPACE")]
     pub target_namespace: Option<String>,
 }
@@ -54,7 +54,7 @@ pub struct Named {
 pub struct New {
     #[command(flatten)]
     pub named: Named,
-    /// Install as a core add-on, which cannot be deleted; only members of the core group may
+    /// Install as a core add-on, which cannot be deleted (only for members of the core group)
     #[arg(long)]
     pub core: bool,
 }
@@ -62,13 +62,13 @@ pub struct New {
 /// Flags of `upgrade`.
 #[derive(Args, Debug)]
 pub struct Upgrade {
-    /// Installations to upgrade; none = all
+    /// Installations to upgrade; default: all
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
     /// Upgrade every installation of this cluster
     #[arg(long, conflicts_with = "addons")]
     pub all: bool,
-    /// Where an upgrade fails or is not ready in time, go back to what was installed before
+    /// Roll back if the upgrade fails or is not ready in time
     #[arg(long)]
     pub atomic: bool,
     #[command(flatten)]
@@ -92,32 +92,32 @@ pub struct Upgrade {
 /// Flags of `reconcile`.
 #[derive(Args, Debug)]
 pub struct Reconcile {
-    /// Installations to reconcile, of which everything that was edited or deleted is restored; none = all, as recorded
+    /// Installations to reconcile, restoring everything that was edited or deleted; default: all, as their records say
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
     /// How long each installation may take, e.g. 90s, 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
     pub timeout: Duration,
-    /// Go on until interrupted, as long as no other process with this flag leads
+    /// Keep running until interrupted; of several such processes, only one leads
     #[arg(long, conflicts_with = "names")]
     pub watch: bool,
-    /// How often everything is looked at although nothing changed, and sources are asked
+    /// How often all installations and their sources are checked, even if nothing changed
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = crate::cli::duration, requires = "watch")]
     pub interval: Duration,
-    /// ServiceAccount of the system namespace with whose rights installations there are reconciled that name none; default: those of
-    /// whoever runs this
+    /// ServiceAccount of the system namespace that reconciles installations there which do not name one; default: the user of the
+    /// command
     #[arg(long, value_name = "NAME")]
     pub service_account: Option<String>,
-    /// Bring the catalogues, merged, to the clusters of the namespaces with these labels, as `catalogue push` does
+    /// Push the merged catalogues to the clusters of the namespaces with these labels, as `catalogue push` does
     #[arg(long, value_name = "SELECTOR", requires = "watch")]
     pub push_catalogues: Option<String>,
-    /// Store in the namespace of each cluster which versions fit it: ConfigMap compatible-addons
+    /// Store the versions that fit each cluster in its namespace, in the ConfigMap compatible-addons
     #[arg(long, requires = "watch")]
     pub store_compatible: bool,
-    /// Before a loop is removed for good: let the deletion of records no longer wait for it
+    /// Remove the finalizers from all records, before the reconciler is removed for good
     #[arg(long, conflicts_with_all = ["names", "watch"])]
     pub retire: bool,
-    /// Serve /readyz and /metrics there, e.g. 0.0.0.0:8080
+    /// Address on which to serve /readyz and /metrics, e.g. 0.0.0.0:8080
     #[arg(long, value_name = "ADDRESS", requires = "watch")]
     pub health_bind: Option<SocketAddr>,
 }
@@ -125,22 +125,22 @@ pub struct Reconcile {
 /// Flags of `adopt`.
 #[derive(Args, Debug)]
 pub struct Adopt {
-    /// Add-ons whose objects exist; none = list what other tools installed
+    /// Add-ons whose objects exist; without names, list what other tools installed
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     /// Output format of the list
     #[arg(short = 'o', long, value_parser = super::format::FormatParser, default_value = "table", conflicts_with = "addons")]
     pub output: Format,
-    /// Print the list without the names of its columns
+    /// Print the list without its header line
     #[arg(long, conflicts_with = "addons")]
     pub no_headers: bool,
-    /// Also take over objects that a live Argo CD or Flux object applies, and edit an installation that is applied from Git
+    /// Also take over objects that Argo CD or Flux applies, and edit an installation that is applied from Git
     #[arg(long)]
     pub force: bool,
-    /// Give these installations back: every object stays, and the records of the tool that they were taken over from return
+    /// Give these installations back: every object stays, and the records of the former tool are restored
     #[arg(long, requires = "addons", conflicts_with_all = ["name", "target_namespace", "core", "channel", "catalogue", "given"])]
     pub release: bool,
-    /// Record again, as installations of this cluster, those whose records came from another cluster
+    /// Record installations of this cluster again whose records came from another cluster
     #[arg(long, requires = "addons", conflicts_with_all = ["force", "release", "name", "target_namespace", "core", "channel", "catalogue", "given"])]
     pub new_cluster: bool,
     #[command(flatten)]
@@ -149,10 +149,10 @@ pub struct Adopt {
     pub source: Source,
     #[command(flatten)]
     pub values: Values,
-    /// Show what would be taken over, and what differs, and change nothing
+    /// Show what would be taken over and what differs, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Never install the definitions; fail where they are missing
+    /// Do not install the CustomResourceDefinitions of kubectl addons; fail if they are missing
     #[arg(long)]
     pub no_init: bool,
     #[command(flatten)]
@@ -162,7 +162,7 @@ pub struct Adopt {
 /// Flags of `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {
-    /// Installations or add-ons to compare with what is live; none = all installations
+    /// Installations or add-ons to compare with the live objects; default: all installations
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
     #[command(flatten)]
@@ -191,10 +191,10 @@ pub struct Uninstall {
     pub keep: bool,
     #[command(flatten)]
     pub delete: Delete,
-    /// Uninstall also what Argo CD or Flux applies from Git
+    /// Also uninstall installations that Argo CD or Flux applies from Git
     #[arg(long)]
     pub force: bool,
-    /// Show what would be deleted and change nothing: client plans only, server asks the API server about every object
+    /// Show what would be deleted and change nothing: client only plans, server checks every object with the API server
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
     pub dry_run: DryRun,
     #[command(flatten)]
@@ -210,7 +210,7 @@ pub struct Uninstall {
 /// What is changed beside newer versions.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Due {
-    /// Restore what was edited or deleted, even where no other version is due
+    /// Restore what was edited or deleted, even if no other version is due
     #[arg(long)]
     pub repair: bool,
     /// Accept a lower version
@@ -221,10 +221,10 @@ pub struct Due {
 /// Where entries come from, and which rules choose.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Source {
-    /// Take the add-ons from this kops index, catalogue or folder instead of the catalogues: a path, file://, http(s):// or oci:// URL
+    /// Use this kops index, catalogue or folder instead of the catalogues of the cluster: a path, or a file://, http(s):// or oci:// URL
     #[arg(long, value_name = "INDEX", value_hint = clap::ValueHint::FilePath)]
     pub channel: Option<String>,
-    /// Take the add-ons from this AddonCatalogue only
+    /// Use only this AddonCatalogue
     #[arg(long, value_name = "NAME", conflicts_with = "channel", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub catalogue: Option<String>,
 }
@@ -232,10 +232,10 @@ pub struct Source {
 /// What happens to fields that others changed, and to fields that never change.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Differences {
-    /// What happens to fields of our objects that others changed; kept in the installation (default: take)
+    /// What to do with fields that another manager changed; stored in the installation (default: take)
     #[arg(long, value_enum, value_name = "POLICY")]
     pub conflicts: Option<Conflicts>,
-    /// Recreate this object where a field of it cannot change; never volumes, CRDs or namespaces
+    /// Recreate this object if one of its fields cannot be changed; never volumes, CRDs or namespaces
     #[arg(long, value_name = "KIND/NAME")]
     pub recreate: Vec<String>,
 }
@@ -245,9 +245,9 @@ pub struct Differences {
 pub enum Conflicts {
     /// Take them back
     Take,
-    /// Fail, and name them
+    /// Fail, and list them
     Fail,
-    /// Leave them to whoever changed them
+    /// Leave them to the other manager
     Yield,
 }
 
@@ -264,12 +264,12 @@ impl From<Conflicts> for common::api::installation::Conflicts {
 /// How a change is made.
 #[derive(Args, Clone, Debug)]
 pub struct Change {
-    /// Show what would happen and change nothing: client plans only, server asks the API server about every object
+    /// Show what would happen and change nothing: client only plans, server checks every object with the API server
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
     pub dry_run: DryRun,
     #[command(flatten)]
     pub accept: Accept,
-    /// Never install the definitions; fail where they are missing
+    /// Do not install the CustomResourceDefinitions of kubectl addons; fail if they are missing
     #[arg(long)]
     pub no_init: bool,
     #[command(flatten)]
@@ -291,19 +291,19 @@ pub struct Accept {
     /// Maximum share of installed objects to prune; default: 50% of a set of ten objects or more
     #[arg(long, value_name = "N%", value_parser = percent, default_value_t, hide_default_value = true)]
     pub allow_prune: PruneLimit,
-    /// Accept CRDs that drop or tighten fields although live objects break
+    /// Accept CRDs that drop or tighten fields even if that breaks live objects
     #[arg(long)]
     pub allow_crd_breakage: bool,
-    /// Accept CRDs that drop a stored version: write every object again in one that stays
+    /// Accept CRDs that drop a stored version: rewrite every object in a version that remains
     #[arg(long)]
     pub migrate_stored_versions: bool,
-    /// Take over objects that exist and that no installation owns, without restarting a pod whose template stays the same
+    /// Take over existing objects that no installation owns, without restarting pods whose template is unchanged
     #[arg(long)]
     pub adopt: bool,
-    /// Adopt objects also where a live Argo CD or Flux object applies them
+    /// With --adopt, also take over objects that Argo CD or Flux applies
     #[arg(long, requires = "adopt")]
     pub force_adopt: bool,
-    /// Edit installations also where Argo CD or Flux applies them from Git
+    /// Also edit installations that Argo CD or Flux applies from Git
     #[arg(long)]
     pub force: bool,
 }
@@ -314,7 +314,7 @@ pub struct Delete {
     /// Also delete CustomResourceDefinitions, and with them every object of their kinds
     #[arg(long)]
     pub delete_crds: bool,
-    /// Also delete Namespace objects of the manifest, and with them everything in them
+    /// Also delete namespaces of the manifest, and with them everything in them
     #[arg(long)]
     pub delete_namespaces: bool,
     /// Also delete PersistentVolumeClaims and PersistentVolumes
@@ -360,7 +360,7 @@ pub struct Run {
     /// How long the command may take, e.g. 90s, 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
     pub timeout: Duration,
-    /// Fail at once where another client is changing the installation
+    /// Fail at once if another client is changing the installation
     #[arg(long)]
     pub no_wait_lock: bool,
     /// Take over from a client that is still changing the installation
@@ -371,7 +371,7 @@ pub struct Run {
 /// Whether programs are told what happens.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Events {
-    /// Print what happens as one JSON object a line on stdout
+    /// Print events to stdout, one JSON object per line
     #[arg(long, requires = "yes")]
     pub events: bool,
 }

@@ -16,21 +16,21 @@ use crate::completion;
 /// Flags of `plan`.
 #[derive(Args, Debug)]
 pub struct Plan {
-    /// Add-ons to install and installations to upgrade; none = upgrade all
+    /// Add-ons to install and installations to upgrade; default: upgrade all installations
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
-    /// Output: text, json or yaml print the plan, html a page of it, dot or mermaid draw its order; anything else is a file for `apply`
+    /// Output: text, json or yaml print the plan, html prints it as a page, dot or mermaid draw the order; anything else is the name of a plan file to write
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output, value_hint = clap::ValueHint::FilePath)]
     pub output: PlanOutput,
     /// Plan to uninstall these installations instead
     #[arg(long, conflicts_with_all = ["given", "name", "target_namespace", "core", "repair", "allow_downgrade", "channel", "catalogue"])]
     pub uninstall: bool,
-    /// With --uninstall: all of them, except core add-ons
+    /// With --uninstall: all installations, except core add-ons
     #[arg(long, requires = "uninstall", conflicts_with = "addons")]
     pub all: bool,
     #[command(flatten)]
     pub set: Set,
-    /// Exit as diff does: 0 = nothing to do, 1 = something, more = error
+    /// Exit like diff; 0: nothing to do, 1: something to do, 2 and above: an error
     #[arg(long)]
     pub exit_code: bool,
     #[command(flatten)]
@@ -54,11 +54,10 @@ pub struct Plan {
 /// Flags of `apply`.
 #[derive(Args, Debug)]
 pub struct Apply {
-    /// Plan file, as plan -o FILE writes it; - for stdin
+    /// Plan file, as written by plan -o FILE; - for stdin
     #[arg(value_name = "FILE", required_unless_present = "set", conflicts_with_all = ["set_name", "prune", "dry_run", "allow_prune", "allow_crd_breakage", "migrate_stored_versions", "adopt", "force_adopt", "force", "delete_crds", "delete_namespaces", "delete_volumes"])]
     pub file: Option<PathBuf>,
-    /// A set instead: a file, or - for stdin, with AddonInstallations, each of which is installed or gets the spec that is written
-    /// there
+    /// A set instead of a plan: a file with AddonInstallations, or - for stdin; each is installed, or its spec is changed to match
     #[arg(
         short = 'f',
         long = "filename",

@@ -17,15 +17,15 @@ use crate::completion;
 pub struct Init {
     /// Move this installation of an older version to the system namespace; may be repeated
     ///
-    /// Older versions kept installations of an index or a directory in kube-system and in the namespaces of entries. Without this flag,
-    /// they are shown, and a terminal is asked for each. Whoever may write installations in NAMESPACE may have written it, and once it
-    /// is moved, commands run what its origin holds with the rights of the caller.
+    /// Older versions kept installations from an index or a directory in kube-system and in the namespaces of entries. Without this flag,
+    /// they are shown, and on a terminal you are asked about each. Anyone who may write installations in NAMESPACE may have written it, and once it
+    /// is moved, commands install the content of its origin with your rights.
     #[arg(long = "move", value_name = "NAMESPACE/NAME", value_parser = pair)]
     pub moves: Vec<InstallationName>,
     /// Install the admission webhook as well, or upgrade it
     #[arg(long)]
     pub webhook: bool,
-    /// Image of the webhook; default: the one that is installed
+    /// Image of the webhook; default: the installed one
     #[arg(long, value_name = "IMAGE", requires = "webhook")]
     pub image: Option<String>,
     /// Install the admission policies as well, or upgrade them
@@ -54,9 +54,9 @@ fn pair(text: &str) -> Result<InstallationName, String> {
 /// Verbs on catalogues.
 #[derive(Subcommand, Debug)]
 pub enum Catalogue {
-    /// Print a first catalogue of charts, folders and manifests, without a cluster
+    /// Generate a catalogue from charts, folders and manifests, without a cluster
     Create(Late<super::create::CatalogueCreate>),
-    /// Add catalogues to the cluster, or replace them
+    /// Add or replace catalogues in the cluster
     Add(Late<CatalogueAdd>),
     /// List the catalogues of the cluster
     #[command(alias = "ls")]
@@ -65,11 +65,11 @@ pub enum Catalogue {
     Show(Late<CatalogueShow>),
     /// Remove catalogues from the cluster; installations stay
     Remove(Late<CatalogueRemove>),
-    /// Bring catalogues up to date from where they came
+    /// Update catalogues from the location that they came from
     Sync(Late<CatalogueSync>),
-    /// Bring the catalogues, merged, to other clusters
+    /// Merge the catalogues, and push them to other clusters
     Push(Late<CataloguePush>),
-    /// Show all entries of all catalogues
+    /// Show the entries of all catalogues, and duplicates among them
     View(Late<CatalogueView>),
     /// Check catalogues and indexes without a cluster
     Validate(Late<CatalogueValidate>),
@@ -84,10 +84,10 @@ pub struct CatalogueAdd {
     /// Name of the catalogue (one location with one catalogue only); default: the one in the file
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Store the digest of the file and the names of its add-ons; commands read the versions from there
+    /// Store only the digest of the file and the names of its add-ons; commands read the versions from the file
     #[arg(long)]
     pub by_reference: bool,
-    /// Never install the definitions; fail where they are missing
+    /// Do not install the CustomResourceDefinitions of kubectl addons; fail if they are missing
     #[arg(long)]
     pub no_init: bool,
 }
@@ -123,7 +123,7 @@ pub struct CatalogueRemove {
 /// Flags of `catalogue sync`.
 #[derive(Args, Debug)]
 pub struct CatalogueSync {
-    /// Names of the catalogues; default: all that say in spec.from where they come from
+    /// Names of the catalogues; default: all that have spec.from
     #[arg(value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -134,10 +134,10 @@ pub struct CatalogueSync {
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("targets").required(true).multiple(true))]
 pub struct CataloguePush {
-    /// Contexts of the kubeconfig whose clusters get the catalogues
+    /// Contexts of the kubeconfig to whose clusters the catalogues are pushed
     #[arg(long, value_name = "CONTEXT", value_delimiter = ',', group = "targets", add = ArgValueCandidates::new(completion::contexts))]
     pub to_context: Vec<String>,
-    /// Labels of the namespaces that stand for the clusters, as of kubectl -l
+    /// Label selector for the namespaces that stand for the clusters, as with kubectl -l
     #[arg(long, value_name = "SELECTOR", group = "targets")]
     pub clusters: Option<String>,
     #[command(flatten)]
@@ -160,7 +160,7 @@ pub struct CatalogueValidate {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
     #[arg(required = true, value_name = "LOCATION", value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<String>,
-    /// Read the sources on servers as well; without it, only what is in the catalogue and on this machine
+    /// Also read sources on servers, not only in the catalogue and on this machine
     #[arg(long)]
     pub fetch: bool,
     #[command(flatten)]
@@ -170,7 +170,7 @@ pub struct CatalogueValidate {
 /// The cluster that is asked about.
 #[derive(Args, Debug, Default)]
 pub struct Fit {
-    /// Kubernetes version to fit, instead of the cluster's
+    /// Kubernetes version to fit; default: that of the cluster
     #[arg(long, value_name = "VERSION", value_parser = super::version)]
     pub k8s: Option<String>,
     /// KKP version to fit
@@ -201,10 +201,10 @@ pub struct Show {
     /// The add-on
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addon: String,
-    /// Print the default values of the chart or the templates instead, as they are written
+    /// Print only the default values of the chart or the templates, verbatim
     #[arg(long, conflicts_with = "readme")]
     pub values: bool,
-    /// Print the README of the chart or package instead
+    /// Print only the README of the chart or package
     #[arg(long, conflicts_with = "format")]
     pub readme: bool,
     #[command(flatten)]
@@ -221,7 +221,7 @@ pub struct Images {
     /// The add-ons; default: all that fit
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
-    /// Without names: core add-ons as well
+    /// Without names: include core add-ons
     #[arg(long)]
     pub core: bool,
     #[command(flatten)]
@@ -241,7 +241,7 @@ pub struct List {
     /// Show only installations for which a newer version fits
     #[arg(long)]
     pub outdated: bool,
-    /// Show those of all namespaces of this cluster; so it is without --namespace
+    /// Show the installations of all namespaces of this cluster, which is the default without --namespace
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
     #[command(flatten)]
@@ -255,10 +255,10 @@ pub struct List {
 /// What could be installed, in the place of what is.
 #[derive(Args, Debug, Default)]
 pub struct Available {
-    /// Show what fits and could be installed instead, one version of each
+    /// Show the add-ons that fit and can be installed instead, one version of each
     #[arg(long, conflicts_with_all = ["outdated", "all_namespaces"])]
     pub available: bool,
-    /// The same for the cluster that this namespace stands for
+    /// Show the add-ons that fit the cluster that this namespace stands for
     #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["k8s", "namespace", "outdated", "all_namespaces"])]
     pub for_cluster: Option<String>,
     #[command(flatten)]
@@ -285,13 +285,13 @@ pub struct Status {
     /// Show all installations of this cluster
     #[arg(short = 'A', long, conflicts_with = "names")]
     pub all_namespaces: bool,
-    /// Show the installations with these labels, as of kubectl -l
+    /// Show the installations that match this label selector, as with kubectl -l
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "names")]
     pub selector: Option<String>,
-    /// Exit with 0 if everything is ready, with 1 if not, and with more after an error
+    /// Exit with 0 if everything is ready, with 1 if not, and with 2 or more after an error
     #[arg(long)]
     pub exit_code: bool,
-    /// Show it again whenever something changes, until Ctrl-C; elsewhere than on a terminal, print a line for each change
+    /// Show changes until Ctrl-C; if the output is not a terminal, print a line for each change
     #[arg(short = 'w', long)]
     pub watch: bool,
     #[command(flatten)]
@@ -313,7 +313,7 @@ pub struct Values {
     /// The installation
     #[arg(value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
-    /// Show of each value which layer it comes from, and which layers it overrides
+    /// Show the layer that each value comes from, and the layers that it overrides
     #[arg(long)]
     pub explain: bool,
     #[command(flatten)]
@@ -326,7 +326,7 @@ pub struct Preflight {
     /// The installations; default: all of this cluster
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
-    /// The version of Kubernetes to upgrade to, e.g. 1.37
+    /// Kubernetes version to upgrade to, e.g. 1.37
     #[arg(long, value_name = "VERSION")]
     pub to: String,
     #[command(flatten)]
@@ -345,7 +345,7 @@ pub struct Doctor {
 /// Flags of `version`.
 #[derive(Args, Debug)]
 pub struct Version {
-    /// Do not ask the server
+    /// Print only the client version, without contacting the server
     #[arg(long)]
     pub client: bool,
     #[command(flatten)]
@@ -358,10 +358,10 @@ pub struct Completion {
     /// The shell
     #[arg(value_enum, required_unless_present = "install")]
     pub shell: Option<Shell>,
-    /// Write kubectl_complete-addons, the program by which kubectl completes `kubectl addons`, beside the plugin
+    /// Install kubectl_complete-addons, with which kubectl completes `kubectl addons`, beside the plugin
     #[arg(long, conflicts_with = "shell")]
     pub install: bool,
-    /// Folder for --install, on the PATH; default: the one of the PATH that has kubectl-addons
+    /// Folder on the PATH for --install; default: the folder on the PATH that contains kubectl-addons
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, requires = "install")]
     pub to: Option<PathBuf>,
 }

@@ -15,22 +15,22 @@ use crate::completion;
 /// Flags of `render`.
 #[derive(Args, Debug)]
 pub struct Render {
-    /// Add-on of a catalogue, or with --channel of an index
+    /// Add-on from a catalogue, or with --channel, from an index
     #[arg(value_name = "NAME[@VERSION]", required_unless_present = "dir", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addon: Option<String>,
-    /// Folder of manifests, templates or a chart, instead of an add-on of a catalogue
+    /// Folder with manifests, templates or a chart, instead of an add-on from a catalogue
     #[arg(long, value_name = "DIR", conflicts_with_all = ["addon", "channel", "catalogue"], requires = "method")]
     pub dir: Option<PathBuf>,
-    /// How the folder becomes manifests
+    /// How the folder is rendered into manifests
     #[arg(long, value_enum, value_name = "METHOD", requires = "dir")]
     pub method: Option<Method>,
-    /// Template data, JSON or YAML, instead of the facts of the cluster; no cluster is asked
+    /// Template data in JSON or YAML, instead of facts from the cluster; no cluster is needed
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// Name of the installation; default: the add-on's name, or that of the folder
+    /// Name of the installation; default: the name of the add-on or folder
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Namespace for objects that name none; default: the version's own, else the add-on's name
+    /// Namespace for objects that do not name one; default: that of the version, otherwise the name of the add-on
     #[arg(long, value_name = "NAMESPACE")]
     pub target_namespace: Option<String>,
     #[command(flatten)]

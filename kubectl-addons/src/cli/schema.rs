@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 /// Flags of `schema`.
 #[derive(Args, Debug)]
 pub struct Schema {
-    /// The file that an editor is to check
+    /// The kind of file to check
     #[arg(value_enum)]
     pub file: File,
 }

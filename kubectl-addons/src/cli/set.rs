@@ -8,10 +8,10 @@ use clap::Args;
 /// The members of a set, and what becomes of those that its file does not have any more.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Members {
-    /// With a set: mark its installations as members of the set of this name, by the label kubectl-addons.dev/set
+    /// With a set: make its installations members of the set with this name (label kubectl-addons.dev/set)
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub set_name: Option<String>,
-    /// With a set: uninstall its members that the file does not have any more, except core add-ons
+    /// With a set: uninstall members that are no longer in the file, except core add-ons
     #[arg(long, requires = "set_name")]
     pub prune: bool,
 }
@@ -19,7 +19,7 @@ pub struct Members {
 /// A set in the place of names.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Set {
-    /// A set instead of names: a file, or - for stdin, with AddonInstallations; -f takes one as well
+    /// A set instead of names: a file with AddonInstallations, or - for stdin; -f accepts one as well
     #[arg(long, value_name = "SET", conflicts_with_all = ["addons", "given", "channel", "catalogue"], value_hint = clap::ValueHint::FilePath)]
     pub filename: Option<PathBuf>,
     #[command(flatten)]

@@ -19,31 +19,30 @@ pub struct Sync {
     /// Directory of manifests: each file and folder in it is one add-on
     #[arg(value_name = "DIR", default_value = DIRECTORY, value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
-    /// Read the directory again and again and watch the cluster, until the command is ended; what is gone is deleted an interval
-    /// later
+    /// Read the directory repeatedly and watch the cluster, until interrupted; what is gone from it is deleted an interval later
     #[arg(long, requires = "yes", conflicts_with_all = ["dry_run", "format"])]
     pub watch: bool,
     /// How often the directory is read with --watch, e.g. 30s, 5m
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = crate::cli::duration)]
     pub interval: Duration,
-    /// Also reconcile objects without a label of the addon-manager, instead of ignoring them
+    /// Also manage objects without a label of the addon-manager, instead of ignoring them
     #[arg(long)]
     pub all: bool,
-    /// Read names as BASENAME-VERSION, as the addon-manager of 2015 did: an older version that no installation owns is deleted once
+    /// Read names as BASENAME-VERSION, as the addon-manager did in 2015: an older version that no installation owns is deleted when
     /// the new one is ready
     #[arg(long)]
     pub legacy_names: bool,
-    /// Uninstall everything that came from the directory if no manifest is left in it
+    /// Uninstall everything that came from the directory if it no longer contains a manifest
     #[arg(long)]
     pub allow_empty: bool,
-    /// Uninstall what is gone from the directory even if that is more than half of its add-ons
+    /// Uninstall add-ons that are gone from the directory even if they are more than half of all
     #[arg(long)]
     pub allow_removals: bool,
-    /// Prune only these kinds, separated by blanks or commas, as KUBECTL_PRUNE_WHITELIST_OVERRIDE of the addon-manager lists
-    /// them; default: all
+    /// Prune only these kinds, separated by spaces or commas, like the addon-manager's KUBECTL_PRUNE_WHITELIST_OVERRIDE; default:
+    /// all
     #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kinds)]
     pub prune_allowlist: Option<Kinds>,
-    /// Prune these kinds and those of --prune-allowlist, or of the addon-manager's own list, as KUBECTL_EXTRA_PRUNE_WHITELIST does
+    /// Prune these kinds in addition to --prune-allowlist or the addon-manager's own list, like KUBECTL_EXTRA_PRUNE_WHITELIST
     #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kinds)]
     pub extra_prune_allowlist: Option<Kinds>,
     #[command(flatten)]

@@ -9,27 +9,27 @@ use clap::Args;
 #[derive(Args, Debug, Default)]
 #[group(id = "given")]
 pub struct Values {
-    /// YAML file with values, - for stdin; later files win
+    /// YAML file with values, - for stdin; later files override earlier ones
     #[arg(short = 'f', long = "values", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Values in helm's grammar. The help stands below, for rustdoc reads an index as a link.
     #[arg(
         long = "set",
         value_name = "PATH=VALUE",
-        help = "Values as helm reads them: a.b=1, list[0]=x, list={x,y}, a=1,b=2; \
-                ADDON:a=1 for one of several; wins over files and --set-json"
+        help = "Values in helm's syntax: a.b=1, list[0]=x, list={x,y}, a=1,b=2; \
+                ADDON:a=1 for one of several add-ons; overrides files and --set-json"
     )]
     pub set: Vec<String>,
-    /// As --set, which it wins over, but every value is text
+    /// Like --set, but every value is text; overrides --set
     #[arg(long, value_name = "PATH=TEXT")]
     pub set_string: Vec<String>,
-    /// Values in JSON, or a whole map of them; wins over files
+    /// A value in JSON, or a map of values; overrides files
     #[arg(long, value_name = "PATH=JSON")]
     pub set_json: Vec<String>,
-    /// The text of a file as a value; wins over all of these
+    /// Use the text of a file as a value; overrides all other flags for values
     #[arg(long, value_name = "PATH=FILE")]
     pub set_file: Vec<String>,
-    /// Private registry: every image, and every source that is a registry, is rewritten to it
+    /// Private registry to which all images, and sources in registries, are rewritten
     #[arg(long, value_name = "HOST[/PATH]")]
     pub registry: Option<String>,
 }
@@ -44,11 +44,11 @@ pub struct Changes {
         long,
         value_name = "PATH",
         requires = "addons",
-        help = "Take a value of the installation away and go back to the default: a.b, list[0]; \
-                before all other flags"
+        help = "Remove a value from the installation and go back to the default: a.b, list[0]; \
+                takes effect before all other flags"
     )]
     pub unset: Vec<String>,
-    /// Drop all values of the installation before the other flags apply
+    /// Remove all values of the installation before the other flags apply
     #[arg(long, requires = "addons", conflicts_with = "unset")]
     pub reset_values: bool,
 }

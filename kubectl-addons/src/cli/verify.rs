@@ -14,12 +14,12 @@ use crate::completion;
 /// Flags of `verify`.
 #[derive(Args, Debug)]
 pub struct Verify {
-    /// Add-ons of catalogues, or what lies in a registry
+    /// Add-ons from catalogues, or oci:// references in a registry
     #[arg(required = true, value_name = "NAME[@VERSION]|oci://REF", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub names: Vec<String>,
     #[command(flatten)]
     pub signer: Signer,
-    /// Reach the registry of oci://REF over plain HTTP
+    /// Access the registry of oci://REF over HTTP without TLS
     #[arg(long)]
     pub plain_http: bool,
     #[command(flatten)]
@@ -33,10 +33,10 @@ pub struct Verify {
 /// Whose signatures count; default: what the catalogue says.
 #[derive(Args, Debug)]
 pub struct Signer {
-    /// Public key of the signer in PEM format, as cosign.pub has it; default: spec.signature of the catalogue
+    /// Public key of the signer in PEM format, such as cosign.pub; default: spec.signature of the catalogue
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with_all = ["certificate_identity", "keyring"])]
     pub key: Option<PathBuf>,
-    /// Name in the certificate of the signer: an e-mail address, or the URL of a workflow
+    /// Identity in the certificate of the signer: an e-mail address, or the URL of a workflow
     #[arg(long, value_name = "NAME", requires_all = ["certificate_oidc_issuer", "trusted_root"], conflicts_with = "keyring")]
     pub certificate_identity: Option<String>,
     /// OIDC issuer in that certificate
@@ -45,7 +45,7 @@ pub struct Signer {
     /// Trusted root of the Sigstore instance that issued the certificate (trusted_root.json)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "certificate_identity")]
     pub trusted_root: Option<PathBuf>,
-    /// Public keys for the provenance files of charts, as gpg --export writes them; helm verifies them
+    /// Public keys for the provenance files of charts, in the format of gpg --export; helm verifies the files
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub keyring: Option<PathBuf>,
 }

@@ -27,7 +27,10 @@ pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
     let has_parts = args.webhook || args.policies;
     if args.dry_run {
         if !has_parts {
-            return Err(Usage("--dry-run goes with --webhook and --policies".to_owned()).into());
+            return Err(Usage(
+                "--dry-run can only be used with --webhook and --policies".to_owned(),
+            )
+            .into());
         }
         return builtin::run(session, args).await;
     }

@@ -80,7 +80,9 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
         return search::available(session, args).await;
     }
     if args.all_namespaces && session.global().namespace.is_some() {
-        return Err(Usage("--all-namespaces does not go with --namespace".to_owned()).into());
+        return Err(
+            Usage("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
+        );
     }
     show(&listed(session, args).await?, args)?;
     Ok(Exit::Done)
@@ -92,7 +94,9 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
 /// Flags that exclude each other.
 pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
     if args.all_namespaces {
-        return Err(Usage("--all-namespaces does not go with several clusters".to_owned()).into());
+        return Err(
+            Usage("--all-namespaces cannot be combined with several clusters".to_owned()).into(),
+        );
     }
     if args.available.is_asked() {
         let one = "what could be installed is listed for one cluster: use --for-cluster NAMESPACE";

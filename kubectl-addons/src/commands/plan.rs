@@ -148,7 +148,7 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let (plan, failed) = if args.uninstall {
         if args.addons.is_empty() && !args.all {
-            return Err(Usage("--uninstall goes with names, or with --all".to_owned()).into());
+            return Err(Usage("--uninstall requires names, or --all".to_owned()).into());
         }
         (plan_uninstall(&resolver, &removal(args)).await?, Vec::new())
     } else {

@@ -62,7 +62,7 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
     let listing = args.output.listing();
     if args.watch {
         let listing =
-            listing.ok_or_else(|| Usage("--watch does not go with -o html".to_owned()))?;
+            listing.ok_or_else(|| Usage("--watch cannot be combined with -o html".to_owned()))?;
         return judged(args, watch::run(session, args, listing).await);
     }
     let exit = async {
@@ -110,7 +110,7 @@ fn document(args: &Status, all: &[Looked]) -> Result<Value> {
 /// A value that cannot be printed. A cluster that cannot be read fails alone.
 pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
     if args.watch {
-        return Err(Usage("--watch goes with one cluster only".to_owned()).into());
+        return Err(Usage("--watch can only be used with a single cluster".to_owned()).into());
     }
     let (found, failed) = fleet.each(async |session| look(session, args).await).await;
     let all = found.iter().flat_map(|(cluster, all)| {
@@ -202,7 +202,9 @@ fn table(all: &[(&str, &Looked)], has_names: bool) -> Table {
 async fn look(session: &Session, args: &Status) -> Result<Vec<Looked>> {
     let namespace = session.global().namespace.as_deref();
     if args.all_namespaces && namespace.is_some() {
-        return Err(Usage("--all-namespaces does not go with --namespace".to_owned()).into());
+        return Err(
+            Usage("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
+        );
     }
     let known = Records::read(session.ctx()).await?;
     let mut records = match args.names.as_slice() {

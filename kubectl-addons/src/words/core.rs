@@ -33,7 +33,7 @@ pub fn decided(decided: Decided) -> &'static str {
         Decided::Listed => "listed",
         Decided::Waits => "listed; changes wait",
         Decided::Taken => "listed; its name is taken",
-        Decided::Dropped => "not listed any more",
+        Decided::Dropped => "no longer listed",
         Decided::Released => "released",
         Decided::ByHand => "installed with --core",
         Decided::ClusterDeleting => "its cluster is being deleted",
@@ -52,15 +52,17 @@ pub fn answer(holds: Option<bool>, problem: &str) -> String {
 /// What a pass did with a core installation; nothing where that failed, which is an error.
 pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
     let did = match step {
-        Step::Created => "is a core add-on of this cluster: record created".to_owned(),
-        Step::Restored => "record restored as it is listed".to_owned(),
-        Step::Released => "is not a core add-on any more: released, and uninstalled".to_owned(),
-        Step::Freed => "its cluster is being deleted: nothing holds its record any more".to_owned(),
+        Step::Created => "is listed as a core add-on of this cluster: record created".to_owned(),
+        Step::Restored => "record restored as listed".to_owned(),
+        Step::Released => "is no longer a core add-on: released and uninstalled".to_owned(),
+        Step::Freed => {
+            "its cluster is being deleted: finalizers removed from its record".to_owned()
+        }
         Step::Taken => {
-            "is listed as a core add-on, and the installation of this name is not one".to_owned()
+            "is listed as a core add-on, but the installation with this name is not one".to_owned()
         }
         Step::Waits => format!("needs confirmation: {}", release_waits(name)),
-        Step::Later => "what is listed now reaches other clusters first: it waits".to_owned(),
+        Step::Later => "waits: the change reaches other clusters first".to_owned(),
         Step::Failed(_) => return None,
     };
     Some(format!("{name}  {did}"))
@@ -69,7 +71,7 @@ pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
 /// Why the loop does not release a core installation, and the command that does.
 pub fn release_waits(name: &InstallationName) -> String {
     format!(
-        "it is not listed as a core add-on any more, as others of other clusters; accept: {}",
+        "it is no longer listed as a core add-on, and neither are others in other clusters; accept: {}",
         hint::command("core release", name)
     )
 }
@@ -77,14 +79,14 @@ pub fn release_waits(name: &InstallationName) -> String {
 /// What `core release NAME` did.
 pub fn released(name: &InstallationName, is_new: bool, is_guarded: bool) -> String {
     let next = if is_guarded {
-        "a reconciler uninstalls it, or takes the mark back while it is listed".to_owned()
+        "a reconciler uninstalls it, or removes the mark if it is still listed".to_owned()
     } else {
         format!("uninstall it with: {}", hint::command("uninstall", name))
     };
     let did = if is_new {
         "released"
     } else {
-        "was released before"
+        "was already released"
     };
     format!("{name}  {did}; {next}")
 }
@@ -92,9 +94,9 @@ pub fn released(name: &InstallationName, is_new: bool, is_guarded: bool) -> Stri
 /// What `core release --cluster-deleting` did.
 pub fn cluster_released(namespace: &str, freed: &[InstallationName]) -> String {
     let records = match freed.len() {
-        0 => "nothing held its records".to_owned(),
-        1 => "1 record is held no longer".to_owned(),
-        count => format!("{count} records are held no longer"),
+        0 => "no record had a finalizer".to_owned(),
+        1 => "finalizers removed from 1 record".to_owned(),
+        count => format!("finalizers removed from {count} records"),
     };
     format!(
         "namespace {namespace} is marked: its cluster is being deleted; {records}; nothing was uninstalled"

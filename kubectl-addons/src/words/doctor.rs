@@ -25,16 +25,16 @@ pub fn fix(problem: &Problem) -> String {
     match problem {
         Problem::Unreachable { .. } => "kubectl cluster-info".to_owned(),
         Problem::Unchecked { .. } => {
-            "run it again with the right to read this, when the server answers".to_owned()
+            "run it again when the server responds, with permission to read this".to_owned()
         }
-        Problem::Right { .. } => "ask an administrator of the cluster for the right".to_owned(),
+        Problem::Right { .. } => "ask a cluster administrator for the permission".to_owned(),
         Problem::OldServer { .. } => "upgrade the cluster".to_owned(),
         Problem::DefinitionMissing { .. } | Problem::DefinitionDiffers { .. } => {
             "kubectl addons init".to_owned()
         }
         Problem::DefinitionNewer { .. } => "install that release of this plugin".to_owned(),
         Problem::Certificate { secret, .. } if secret == GIVEN => {
-            format!("let whoever issues Secret {secret} renew it")
+            format!("have Secret {secret} renewed by whatever issues it")
         }
         Problem::NoWebhook
         | Problem::PartMissing { .. }

@@ -10,7 +10,7 @@ use super::hint;
 pub fn text(finding: &Finding) -> String {
     match finding {
         Finding::OtherNamespace(namespace) => format!(
-            "installations of namespace {namespace}: whoever may write them there has your rights now"
+            "using installations in namespace {namespace}: anyone who may write them acts with your rights"
         ),
         Finding::NotSet { installation, path } => {
             let look = hint::below(&hint::look(&format!(
@@ -44,16 +44,16 @@ pub fn text(finding: &Finding) -> String {
             hint::word(directory)
         ),
         Finding::NumbersIgnored => {
-            "warning: the numbers of the files contradict the order that their objects need: that order counts".to_owned()
+            "warning: the numbers of the files contradict the order that their objects need; the order of the objects is used".to_owned()
         }
         Finding::OriginalRuns { pod } => format!(
-            "warning: {pod} runs, and applies and prunes the same objects: remove its manifest from the node first"
+            "warning: {pod} is running, and applies and prunes the same objects: remove its manifest from the node first"
         ),
         Finding::KopsRuns {
             controller,
             channel,
         } => format!(
-            "warning: {controller} runs: the control planes of kops apply {channel} as well"
+            "warning: {controller} is running: the control planes of kops apply {channel} as well"
         ),
         Finding::Stays(warning) => format!("warning: {warning}"),
         Finding::Requirement(unready) => {
@@ -72,11 +72,11 @@ pub fn text(finding: &Finding) -> String {
             installation.name
         ),
         Finding::SecretsOfToday(installation) => format!(
-            "warning: {}: values from Secrets are read as they are now; what they held then is not kept",
+            "warning: {}: values from Secrets are read as they are now; their former content is not kept",
             installation.name
         ),
         Finding::TypesNotServed { addon, missing } => format!(
-            "warning: {addon} requires {}, which this cluster does not serve; installing it waits for that",
+            "warning: {addon} requires {}, which this cluster does not serve yet; the install waits for it",
             named(missing)
         ),
         Finding::ReleaseRecovered { release, recovery } => {

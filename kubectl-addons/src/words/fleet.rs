@@ -10,17 +10,16 @@ use crate::output::table::Table;
 use crate::words::hint;
 
 /// A command that is about one cluster was given several.
-pub const ONE_CLUSTER: &str = "this command works on one cluster: several go with install, upgrade, uninstall, list, status, diff, plan and apply -f";
+pub const ONE_CLUSTER: &str = "this command works on a single cluster; install, upgrade, uninstall, list, status, diff, plan and apply -f work on several";
 /// Waves of a single cluster.
-pub const NO_WAVES: &str = "--canary and --max-unavailable go with several clusters: add --clusters SELECTOR or --context NAME,NAME";
+pub const NO_WAVES: &str = "--canary and --max-unavailable require several clusters: add --clusters SELECTOR or --context NAME,NAME";
 /// Waves that nothing holds back.
-pub const NO_WAIT: &str = "--canary and --max-unavailable wait until clusters are ready: --wait=false does not go with them";
+pub const NO_WAIT: &str = "--canary and --max-unavailable wait until clusters are ready, and cannot be combined with --wait=false";
 /// Clusters for a plan file.
-pub const CLUSTERS_OF_PLAN: &str =
-    "a plan file names its clusters: --clusters and several contexts go with a set, apply -f SET";
+pub const CLUSTERS_OF_PLAN: &str = "a plan file names its clusters: --clusters and several contexts can only be used with a set, apply -f SET";
 /// A plan of several contexts with another context.
 pub const CONTEXTS_OF_PLAN: &str =
-    "the plan names the contexts of its clusters: --context does not go with it";
+    "the plan names the contexts of its clusters, and cannot be combined with --context";
 /// Names that a note lists.
 const LISTED: usize = 5;
 

@@ -75,14 +75,14 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     acceptable(&mut text, plan);
     let released = plan.release.iter().map(|target| &target.key).collect();
     each(&mut text, "release", released, |key| {
-        format!("{key} (it was there before; it stays)")
+        format!("{key} (it existed before; it stays)")
     });
     each(
         &mut text,
         "keep",
         plan.retained.iter().collect(),
         |key| match KeptKind::of(key) {
-            Some(_) => format!("{key} (ours, but its kind holds data)"),
+            Some(_) => format!("{key} (owned, but its kind holds data)"),
             None => format!("{key} (it stays as it is)"),
         },
     );

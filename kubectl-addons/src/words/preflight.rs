@@ -100,6 +100,6 @@ fn becomes(fate: &Fate) -> String {
             replacement,
         } => format!("was removed in {removed}{}", instead(replacement)),
         Fate::NotYet { introduced } => format!("does not exist before {introduced}"),
-        Fate::Unknown => "is not known of that release".to_owned(),
+        Fate::Unknown => "is unknown for that release".to_owned(),
     }
 }

@@ -15,7 +15,7 @@ use super::plan::LISTED;
 
 /// What the user agrees to.
 pub const QUESTION: &str =
-    "Move it? Commands then run what its origin holds with your rights. [y/N] ";
+    "Move it? Commands will then install the content of its origin with your rights. [y/N] ";
 
 /// Installations that other commands refuse; `None` where there are none.
 pub fn found(records: &[&AddonInstallation]) -> Option<String> {
@@ -30,7 +30,7 @@ pub fn found(records: &[&AddonInstallation]) -> Option<String> {
     let fix = hint::below(&hint::fix("kubectl addons init"));
     let names = names.join(", ");
     Some(format!(
-        "warning: no command changes installations in namespaces that stand for no cluster: {names}{fix}"
+        "warning: installations in namespaces that do not stand for a cluster cannot be changed: {names}{fix}"
     ))
 }
 
@@ -43,7 +43,7 @@ pub fn record(record: &AddonInstallation) -> String {
     let groups = status.iter().flat_map(|status| &status.inventory);
     let recorded: usize = groups.map(|group| group.objects.len()).sum();
     let mut text = format!(
-        "{}: an installation in a namespace that stands for no cluster, where older versions kept those of an index",
+        "{}: an installation in a namespace that does not stand for a cluster, where older versions kept installations from an index",
         name_of(record)
     );
     let addon = format!("{} {version}", record.spec.addon_ref.name);
@@ -77,8 +77,8 @@ pub fn how(InstallationName { namespace, name }: &InstallationName) -> String {
     let command = format!("kubectl addons init --move {namespace}/{name}");
     let fix = hint::below(&hint::fix(&command));
     format!(
-        "warning: {namespace}/{name} was not moved: whoever may write installations in namespace {namespace} may have written it, \
-         and once it is moved, commands run what its origin holds with your rights{fix}"
+        "warning: {namespace}/{name} was not moved: anyone who may write installations in namespace {namespace} may have written it, \
+         and after the move, commands install the content of its origin with your rights{fix}"
     )
 }
 

@@ -19,7 +19,7 @@ async fn the_original_is_warned_of() -> Result<()> {
     let own = index(&stage, "bootstrap-channel.yaml", &[entry()])?;
     let other = index(&stage, "other.yaml", &[entry()])?;
     let warning = format!(
-        "warning: DaemonSet kube-system/kops-controller runs: the control planes of kops apply {own} as well"
+        "warning: DaemonSet kube-system/kops-controller is running: the control planes of kops apply {own} as well"
     );
     let said = async |channel: &str| -> Result<String> {
         let line = format!("channel apply {channel}");

@@ -151,7 +151,7 @@ async fn each_cluster_gets_a_set() -> Result<()> {
     fleet.ended(&said, &[("a", "unchanged"), ("b", "unchanged")])?;
     let said = pair.stage.run(&waves).await?.ended(2)?;
     ensure!(
-        said.stderr.contains("go with several clusters"),
+        said.stderr.contains("require several clusters"),
         "{}",
         said.stderr
     );

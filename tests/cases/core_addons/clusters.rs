@@ -82,7 +82,7 @@ pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
     )
     .await?;
     ensure!(
-        said.stderr.contains("1 record is held no longer"),
+        said.stderr.contains("finalizers removed from 1 record"),
         "{}",
         said.stderr
     );
@@ -99,7 +99,7 @@ async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str)
     let text = RULES.replace("1.0.0", "2.0.0");
     soaked_rules(stage, &text, "1h").await?;
     list(stage, "[{name: extra, version: 1.0.0}]").await?;
-    let waits = format!("{team}/extra  what is listed now reaches other clusters first");
+    let waits = format!("{team}/extra  waits: the change reaches other clusters first");
     for _ in 0..2 {
         let said = core(stage, "reconcile", 0).await?.stderr;
         ensure!(said.contains(&waits), "{said}");
@@ -124,7 +124,8 @@ async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str)
     );
     soaked_rules(stage, &text, "0s").await?;
     let said = core(stage, "reconcile", 0).await?.stderr;
-    let created = format!("{team}/extra  is a core add-on of this cluster: record created");
+    let created =
+        format!("{team}/extra  is listed as a core add-on of this cluster: record created");
     ensure!(said.contains(&created), "{said}");
     list(stage, "[]").await?;
     core(stage, "core release extra", 0).await?;

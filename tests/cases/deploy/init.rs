@@ -50,7 +50,7 @@ async fn init(world: &World, flags: &[&str]) -> Result<Output> {
 /// Nothing is written without consent, in a dry run, or into another namespace.
 async fn refusals(world: &World, tally: &mut Tally) -> Result<()> {
     for (flags, code, text) in [
-        (&["--dry-run"][..], 2, "--dry-run goes with"),
+        (&["--dry-run"][..], 2, "--dry-run can only be used with"),
         (
             &["--webhook", "--dry-run"],
             0,

@@ -65,8 +65,9 @@ async fn the_original_is_warned_of() -> Result<()> {
     let said = stage.run(&directory.line("--yes")).await?.done()?;
     let args = ["delete", "pod", &name, "-n", "kube-system", "--wait=false"];
     stage.plugin.kubectl(&args).await?.done()?;
-    let line =
-        format!("warning: pod kube-system/{name} runs, and applies and prunes the same objects");
+    let line = format!(
+        "warning: pod kube-system/{name} is running, and applies and prunes the same objects"
+    );
     ensure!(said.stderr.contains(&line), "{}", said.stderr);
     Ok(())
 }

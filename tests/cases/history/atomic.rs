@@ -172,7 +172,7 @@ async fn what_has_no_revision_stays_as_it_failed_and_what_lasts_is_named() -> Re
     let line = format!("upgrade web --channel {index} --atomic --dry-run");
     let said = stage.run(&line).await?.done()?.stderr;
     let lasting = "lasting   ";
-    let job = "Job move runs: what it did stays done";
+    let job = "Job move runs: its effects remain";
     ensure!(said.contains(lasting) && said.contains(job), "{said}");
     tally.ran();
 

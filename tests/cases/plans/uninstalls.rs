@@ -147,7 +147,7 @@ async fn all_of_a_cluster_is_planned_like_what_is_named() -> Result<()> {
     ensure!(
         refused
             .stderr
-            .contains("--uninstall goes with names, or with --all"),
+            .contains("--uninstall requires names, or --all"),
         "{}",
         refused.stderr
     );

@@ -118,7 +118,7 @@ async fn t01_a_tenants_record_never_runs_with_the_rights_of_an_administrator() -
         .ended(1)?;
     ensure!(
         named.stderr.contains(
-            "installations of namespace team-a: whoever may write them there has your rights now"
+            "using installations in namespace team-a: anyone who may write them acts with your rights"
         ) && named.stderr.contains("index.yaml"),
         "{}",
         named.stderr

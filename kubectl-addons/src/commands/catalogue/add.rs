@@ -92,7 +92,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
     }
     if args.name.is_some() && found.len() != 1 {
         return Err(Usage(format!(
-            "--name goes with one catalogue only, these are {}",
+            "--name can only be used with a single catalogue; these are {}",
             found.len()
         ))
         .into());

@@ -23,10 +23,10 @@ pub async fn run(session: &Session, args: &CatalogueCreate) -> Result<Exit> {
         return Err(Usage(text).into());
     }
     if args.version.is_some() && args.from.len() > 1 {
-        return Err(Usage("--version goes with one --from only".to_owned()).into());
+        return Err(Usage("--version can only be used with a single --from".to_owned()).into());
     }
     if args.chart.is_some() && args.from.len() > 1 {
-        return Err(Usage("--chart goes with one --from only".to_owned()).into());
+        return Err(Usage("--chart can only be used with a single --from".to_owned()).into());
     }
     let mut versions = Vec::with_capacity(args.from.len());
     for from in &args.from {

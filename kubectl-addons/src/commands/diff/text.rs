@@ -68,7 +68,7 @@ pub(super) fn render(
         let _ = writeln!(text, "- Namespace {namespace} (if nothing else is in it)");
     }
     for key in &item.released {
-        let _ = writeln!(text, "  released  {key} (it was there before; it stays)");
+        let _ = writeln!(text, "  released  {key} (it existed before; it stays)");
     }
     for key in item.retained {
         let _ = writeln!(text, "  retained  {key}");

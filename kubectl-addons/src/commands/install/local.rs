@@ -25,8 +25,9 @@ pub async fn named(
         return Ok((typed.to_vec(), source.clone()));
     };
     if typed.len() > 1 || source.channel.is_some() || source.catalogue.is_some() {
-        let text =
-            format!("{path} is a path: it goes without other names, --channel and --catalogue");
+        let text = format!(
+            "{path} is a path: it cannot be combined with other names, --channel or --catalogue"
+        );
         return Err(Usage(text).into());
     }
     let catalogue = ctx.index(path, Reach::Own).await?;

@@ -68,7 +68,9 @@ pub fn typed(
         (Some(path), _) => path,
         (None, [path]) if addons.is_empty() && is_set(path) => path,
         (None, _) if typed.members.set_name.is_some() => {
-            return Err(Usage("--set-name goes with a set only: add -f SET".to_owned()).into());
+            return Err(
+                Usage("--set-name can only be used with a set: add -f SET".to_owned()).into(),
+            );
         }
         (None, _) => return Ok(None),
     };

@@ -166,7 +166,7 @@ fn changed<'a>(
         }
         let gone = old.into_iter().flat_map(|(_, objects)| objects.keys());
         let gone = gone.filter(|key| !objects.contains_key(*key));
-        changed.extend(gone.map(|key| (name, Some(key), "is no longer part of it")));
+        changed.extend(gone.map(|key| (name, Some(key), "was removed from the installation")));
         if old.is_none_or(|(old, _)| old != word) {
             changed.push((name, None, word.as_str()));
         }
@@ -234,7 +234,7 @@ mod tests {
         )]);
         assert_eq!(
             lines(&before, &now),
-            "web  ConfigMap a  2/2\nweb  ConfigMap d  ready\nweb  ConfigMap c  is no longer part of it\nweb  Ready\ndb  is uninstalled\n"
+            "web  ConfigMap a  2/2\nweb  ConfigMap d  ready\nweb  ConfigMap c  was removed from the installation\nweb  Ready\ndb  is uninstalled\n"
         );
         assert_eq!(
             names(&before, &now),

@@ -14,7 +14,8 @@ pub(super) fn lines(text: &mut String, item: &Planned) {
     let before = match &item.on_failure {
         OnFailure::Stays => return,
         OnFailure::NothingBefore => {
-            let nothing = "no revision of what is installed is kept: a failure stays as it is";
+            let nothing =
+                "no revision of the installed version is kept: a failed upgrade is not rolled back";
             return line(text, "atomic", nothing);
         }
         OnFailure::GoesBack(before) => before,
@@ -34,10 +35,12 @@ pub(super) fn lines(text: &mut String, item: &Planned) {
                 versions.join(", ")
             ),
             Lasting::Recreated(key) => {
-                format!("{key} is recreated: what was in it does not come back")
+                format!("{key} is recreated: its former data is not restored")
             }
-            Lasting::Job(key) => format!("{key} runs: what it did stays done"),
-            Lasting::Secrets => "values from Secrets are read as they are then".to_owned(),
+            Lasting::Job(key) => format!("{key} runs: its effects remain"),
+            Lasting::Secrets => {
+                "values from Secrets are read at the time of the rollback".to_owned()
+            }
         };
         line(text, "lasting", &what);
     }
