@@ -1,5 +1,6 @@
 //! Archives for sites without internet: out of one real registry, into another, and installed from there.
 
+mod interrupted;
 mod site;
 mod tokens;
 mod upstream;
