@@ -196,11 +196,14 @@ impl Catalogue {
                     origin: Arc::clone(origin),
                     base_url: base_url.clone(),
                     registry: match &version.merged_from {
-                        Some(merged) => merged.registry.clone(),
+                        Some(merged) => merged.registry.as_ref().or(registry.as_ref()).cloned(),
                         None => registry.clone(),
                     },
                     signature: match &version.merged_from {
-                        Some(merged) => merged.signature.clone().map(Arc::new),
+                        Some(merged) => {
+                            let own = merged.signature.clone().map(Arc::new);
+                            own.or_else(|| signature.clone())
+                        }
                         None => signature.clone(),
                     },
                     place: format!("spec.addons[{i}].versions[{j}]"),

@@ -1,6 +1,9 @@
 //! Archives for sites without internet: out of one real registry, into another, and installed from there.
 
+mod interrupted;
+mod signed;
 mod site;
+mod tokens;
 mod upstream;
 
 use std::fs;

@@ -15,7 +15,7 @@ use addons_tests::plugin::Output;
 use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

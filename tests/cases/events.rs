@@ -1,5 +1,7 @@
 //! `--events`: each line is what the page says, and the counts are those of the summary for people.
 
+mod elsewhere;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_tests::plugin::Output;
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 const PAGE: &str = include_str!("../../kubectl-addons/docs/events.md");
 /// Of the Secret that is installed.
 const SECRET: &str = "hunter2-of-events";
-/// Only a cluster without our definitions gets them.
+/// Only a cluster without our definitions gets them: [`elsewhere`].
 const ELSEWHERE: [&str; 1] = ["defined"];
 
 /// The fields of each type: by name, and whether one may be missing.
@@ -54,7 +56,8 @@ impl Watched {
                 .with_context(|| format!("{kind} is not on the page"))?;
             let fields = event.as_object().context("no object")?;
             for field in fields.keys().map(String::as_str) {
-                let is_known = known.contains_key(field) || ["time", "type"].contains(&field);
+                let of_all = ["time", "type", "cluster"].contains(&field);
+                let is_known = known.contains_key(field) || of_all;
                 ensure!(is_known, "{field} is not on the page: {event}");
             }
             let missing = known

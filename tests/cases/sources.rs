@@ -10,6 +10,7 @@ mod sources {
     mod git;
     mod image;
     mod object_store;
+    mod pages;
     mod reader;
     mod url;
 }

@@ -59,7 +59,7 @@ pub(super) async fn delete(
         #[serde(default)]
         metadata: Metadata,
     }
-    let options = options(uid, propagation);
+    let options = options(json!({"uid": uid}), Some(propagation));
     let call = Call::delete(collection, name).body(options.to_string().into_bytes());
     match cluster.send::<Answered>(call).await {
         Ok(answer) if answer.object.kind == "Status" => Ok(Deleted::Gone),
@@ -92,7 +92,7 @@ pub(super) async fn dry_run(
     name: &str,
     uid: &str,
 ) -> Result<(), EngineError> {
-    let mut options = options(uid, Propagation::Background);
+    let mut options = options(json!({"uid": uid}), Some(Propagation::Background));
     // In the body: the API server ignores the query of a DELETE that has one, and would delete.
     options["dryRun"] = json!(["All"]);
     let call = Call::delete(collection, name).body(options.to_string().into_bytes());
@@ -103,13 +103,17 @@ pub(super) async fn dry_run(
     }
 }
 
-fn options(uid: &str, propagation: Propagation) -> Value {
-    json!({
+/// The body of a deletion; without a propagation policy the one of the kind.
+pub(super) fn options(preconditions: Value, propagation: Option<Propagation>) -> Value {
+    let mut options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
-        "preconditions": {"uid": uid},
-        "propagationPolicy": propagation,
-    })
+        "preconditions": preconditions,
+    });
+    if let Some(propagation) = propagation {
+        options["propagationPolicy"] = json!(propagation);
+    }
+    options
 }
 
 /// Waits until the object of this uid is gone; if it is not in time, returns the finalizers that it was last seen with.

@@ -22,6 +22,7 @@ use common::plan::gitops::keep_writers;
 
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::delete::{self, Propagation};
 use super::error::EngineError;
 use super::listing;
 use super::meta::Partial;
@@ -168,12 +169,7 @@ pub(super) async fn delete(
     if !dry_run {
         preconditions["resourceVersion"] = json!(record.resource_version());
     }
-    let mut options = json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": preconditions,
-        "propagationPolicy": "Background",
-    });
+    let mut options = delete::options(preconditions, Some(Propagation::Background));
     if dry_run {
         // In the body: the API server ignores the query of a DELETE that has one, and would delete.
         options["dryRun"] = json!(["All"]);

@@ -20,7 +20,7 @@ use super::event::Event;
 use super::meta::{Metadata, Partial, PartialList};
 use super::request::{Call, JSON, METADATA, METADATA_LIST};
 use super::task::Task;
-use super::{listing, record};
+use super::{delete, listing, record};
 
 const API_VERSION: &str = "apps/v1";
 const KIND: &str = "ControllerRevision";
@@ -204,11 +204,8 @@ async fn delete_surplus(
         .into_iter()
         .flatten()
     {
-        let options = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
-        });
+        let unchanged = json!({"uid": metadata.uid, "resourceVersion": metadata.resource_version});
+        let options = delete::options(unchanged, None);
         let call = Call::delete(&collection(&owner.namespace), &metadata.name)
             .own()
             .body(options.to_string().into_bytes());

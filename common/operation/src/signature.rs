@@ -196,7 +196,8 @@ pub(crate) async fn of_today(ctx: &Context, mut entry: Entry) -> Result<Entry, O
         (today.catalogue == merged.catalogue).then_some(today)
     });
     if let Some(today) = today {
-        entry.signature = today.signature.clone().map(Into::into);
+        let today = today.signature.as_ref().or(object.spec.signature.as_ref());
+        entry.signature = today.cloned().map(Into::into);
     }
     Ok(entry)
 }

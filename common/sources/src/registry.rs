@@ -44,6 +44,7 @@ use reference::{sha256, shown};
 const MAX_KEPT: u64 = 32 << 20;
 /// Pages of referrers, and of tags, each of [`PAGE`] tags or of the registry's own limit.
 const MAX_PAGES: usize = 50;
+const TOO_MANY_PAGES: &str = "has too many pages";
 /// Tags asked for at once.
 const PAGE: &str = "1000";
 /// Refusals of one request that are answered: of a password that the registry did not ask for, then of no credentials.
@@ -203,8 +204,9 @@ impl<'a> Registry<'a> {
     /// [`RegistryError`].
     pub async fn tags(&mut self) -> Result<Vec<String>, RegistryError> {
         let location = repository(&self.reference);
-        let wrong = |why| RegistryError::Tags {
+        let wrong = |why| RegistryError::List {
             location: location.clone(),
+            entries: "tags",
             why,
         };
         let mut tags = Vec::new();
@@ -222,7 +224,7 @@ impl<'a> Registry<'a> {
                 None => return Ok(tags),
             }
         }
-        Err(wrong("has too many pages"))
+        Err(wrong(TOO_MANY_PAGES))
     }
 
     /// A manifest and its digest.

@@ -5,13 +5,14 @@
 //! repository) becomes an artifact below [`HOST`], which exists nowhere: only the rewrite makes a place of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::layout::Named;
 use crate::api::catalogue::{
-    Addon, AddonCatalogue, AddonCatalogueSpec, DockerSource, Source, SourceKind,
+    Addon, AddonCatalogue, AddonCatalogueSpec, DockerSource, MergedFrom, Source, SourceKind,
 };
 use crate::api::names::installation_name;
-use crate::catalogue::Entry;
+use crate::catalogue::{Entry, Origin};
 use crate::render::image::{Image, ImageError};
 use crate::render::registry::Registry;
 
@@ -176,14 +177,41 @@ pub fn in_registry(source: &Source, version: &str) -> Result<Option<Image>, Imag
     }
 }
 
-/// The catalogue of the site: the exported versions, each with the source that it has there.
+/// Whether the source is an artifact that only an archive has. No one signed it: what vouched for its content is `manifestHash`, which
+/// the site verifies as well.
+fn is_package(source: &Source) -> bool {
+    let image = source.docker.as_ref().map(|docker| docker.image.as_str());
+    image.is_some_and(|image| image.starts_with(&format!("{HOST}/")))
+}
+
+/// The name of the catalogue that an entry is from; of an index that of its file.
+fn from(origin: &Origin) -> String {
+    let location = match origin {
+        Origin::Catalogue { name, .. } => return name.clone(),
+        Origin::Index { location } => location,
+        Origin::Directory { path } => path,
+    };
+    let location = location.split(['?', '#']).next().unwrap_or_default();
+    let name = location.trim_end_matches('/').rsplit('/').next();
+    name.unwrap_or_default().to_owned()
+}
+
+/// The catalogue of the site: the exported versions, each with the source that it has there, and with what its catalogue says of
+/// signatures.
 #[must_use]
 pub fn catalogue(name: &str, entries: impl IntoIterator<Item = (Entry, Source)>) -> AddonCatalogue {
     let mut addons = Vec::<Addon>::new();
     for (entry, source) in entries {
         let mut version = entry.version;
+        version.merged_from = match is_package(&source) {
+            true => None,
+            false => entry.signature.map(|policy| MergedFrom {
+                catalogue: from(&entry.origin),
+                registry: None,
+                signature: Some(Arc::unwrap_or_clone(policy)),
+            }),
+        };
         version.source = source;
-        version.merged_from = None;
         match addons.iter_mut().find(|addon| addon.name == entry.addon) {
             Some(addon) => addon.versions.push(version),
             None => addons.push(Addon {

@@ -1,6 +1,6 @@
 //! The site: a registry behind a front that counts, and a user whose cache is empty.
 
-use addons_tests::servers::registry::front::Front;
+use addons_tests::servers::registry::front::{Fault, Front, Seen};
 use addons_tests::servers::registry::{Door, Registry};
 use addons_tests::stage::Stage;
 use anyhow::Result;
@@ -13,8 +13,16 @@ pub struct Site {
 
 impl Site {
     pub async fn start() -> Result<Self> {
-        let registry = Registry::start(Door::Open).await?;
-        let front = Front::start(Some(&registry), |_| None).await?;
+        Self::with(Door::Open, |_| None).await
+    }
+
+    /// One with this door, whose front does wrong what `faults` says.
+    pub async fn with(
+        door: Door<'_>,
+        faults: impl Fn(&Seen) -> Option<Fault> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let registry = Registry::start(door).await?;
+        let front = Front::start(Some(&registry), faults).await?;
         Ok(Self { registry, front })
     }
 

@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
+use addons_tests::servers::registry::signing::Cosign;
 use addons_tests::servers::registry::{Door, Layer, Registry, digest, tar};
-use addons_tests::stage::{Stage, deployment};
+use addons_tests::stage::{Stage, deployment, sha256};
 use anyhow::{Context as _, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -98,6 +99,21 @@ impl Upstream {
     /// The command with the path of the catalogue.
     pub fn at_home(&self, line: &str) -> String {
         line.replace("catalogue.json", &format!("{}/catalogue.json", self.home))
+    }
+
+    /// Has its catalogue require the signatures of a key, and signs the chart with it.
+    pub async fn require(&self, stage: &Stage, cosign: &Cosign) -> Result<()> {
+        let chart = self.registry.manifest("charts/db", "1.0.0").await?;
+        let chart = digest(&chart.context("no chart")?);
+        cosign.sign(&self.registry, "charts/db", &chart).await?;
+        let catalogue = super::catalogue(&stage.namespace, &self.registry.host);
+        let mut catalogue: Value = serde_json::from_str(&catalogue)?;
+        catalogue["spec"]["signature"] = json!({"key": cosign.public()});
+        let manifest = std::fs::read_to_string(stage.plugin.home().join("web.yaml"))?;
+        let version = &mut catalogue["spec"]["addons"][0]["versions"][0];
+        version["manifestHash"] = json!(sha256(manifest.trim()));
+        stage.write("catalogue.json", &catalogue.to_string())?;
+        Ok(())
     }
 
     /// Stops it; returns what a site has to have.

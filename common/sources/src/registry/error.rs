@@ -132,11 +132,13 @@ pub enum RegistryError {
         #[source]
         source: ManifestError,
     },
-    /// Too many tags, or pages that lead elsewhere.
-    #[error("{location}: the list of its tags {why}")]
-    Tags {
-        /// `HOST/PATH`.
+    /// A list that cannot be read to its end.
+    #[error("{location}: the list of its {entries} {why}")]
+    List {
+        /// What has the list: `HOST/PATH`, or `HOST/PATH@sha256:…`.
         location: String,
+        /// `tags`, `referrers`.
+        entries: &'static str,
         /// What is wrong.
         why: &'static str,
     },

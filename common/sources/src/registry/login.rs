@@ -46,6 +46,8 @@ pub struct Login<'a> {
     repository: String,
     plain: bool,
     pushes: bool,
+    /// Another repository that is read, too.
+    beside: Option<String>,
     credentials: Option<&'a Credentials>,
     /// `None` before this machine's `docker login` was read.
     identity: Option<Identity>,
@@ -82,6 +84,7 @@ impl<'a> Login<'a> {
             repository: reference.repository().to_owned(),
             plain,
             pushes: false,
+            beside: None,
             credentials: access.credentials,
             identity,
             helper: None,
@@ -91,6 +94,11 @@ impl<'a> Login<'a> {
     /// Asks for tokens to push with, from now on.
     pub fn pushes(&mut self) {
         self.pushes = true;
+    }
+
+    /// Asks for tokens that another repository may be read with as well, or no more, from now on.
+    pub fn reads_beside(&mut self, repository: Option<&str>) {
+        self.beside = repository.map(str::to_owned);
     }
 
     /// The header for the first request: a password from the Secret, which saves a request if the registry accepts it directly.
@@ -217,23 +225,25 @@ impl<'a> Login<'a> {
         mut url: Url,
         service: &str,
     ) -> Result<Received, HttpError> {
-        let actions = if self.pushes { "pull,push" } else { "pull" };
-        let scope = format!("repository:{}:{actions}", self.repository);
+        let scopes = self.scopes();
         let request = if let Some(Identity::Refresh(token)) = &self.identity {
             let form = url::form_urlencoded::Serializer::new(String::new())
                 .append_pair("grant_type", "refresh_token")
                 .append_pair("client_id", "kubectl-addons")
                 .append_pair("service", service)
-                .append_pair("scope", &scope)
+                .append_pair("scope", &scopes.join(" "))
                 .append_pair("refresh_token", token)
                 .finish();
             let form_type = "application/x-www-form-urlencoded";
             let request = http.client.post(url).header(CONTENT_TYPE, form_type);
             request.body(form)
         } else {
-            url.query_pairs_mut()
-                .append_pair("service", service)
-                .append_pair("scope", &scope);
+            let mut query = url.query_pairs_mut();
+            query.append_pair("service", service);
+            for scope in &scopes {
+                query.append_pair("scope", scope);
+            }
+            drop(query);
             let request = http.client.get(url);
             match &self.identity {
                 Some(Identity::Password { username, password }) => {
@@ -245,6 +255,15 @@ impl<'a> Login<'a> {
         let request = request.build()?;
         let received = http.receive(&request, Redirects::None, None, bound::SMALL);
         received.await
+    }
+
+    /// What a token is to allow.
+    fn scopes(&self) -> Vec<String> {
+        let actions = if self.pushes { "pull,push" } else { "pull" };
+        let own = format!("repository:{}:{actions}", self.repository);
+        let beside = self.beside.as_ref();
+        let beside = beside.map(|beside| format!("repository:{beside}:pull"));
+        std::iter::once(own).chain(beside).collect()
     }
 
     /// The token server, if it may get the credentials: the registry itself with its port, or a host that the Secret names. With

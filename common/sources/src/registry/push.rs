@@ -101,13 +101,11 @@ impl Registry<'_> {
             return Ok(Pushed::WasThere);
         }
         let location = self.location(digest);
-        let mut url = self.url("blobs/uploads/", &location)?;
-        if let Some(beside) = beside {
-            url.query_pairs_mut()
-                .append_pair("mount", digest)
-                .append_pair("from", beside);
-        }
-        let begun = self.write(Method::POST, &url, &[], &[], &location).await?;
+        let url = self.url("blobs/uploads/", &location)?;
+        let begun = match beside {
+            Some(beside) => self.mount(&url, digest, beside, &location).await?,
+            None => self.write(Method::POST, &url, &[], &[], &location).await?,
+        };
         if beside.is_some() && begun.status().as_u16() == 201 {
             return Ok(Pushed::Mounted);
         }
@@ -131,6 +129,31 @@ impl Registry<'_> {
         self.write(Method::PUT, &at, &headers, &rest, &location)
             .await?;
         Ok(Pushed::Sent)
+    }
+
+    /// Begins an upload of a blob that the registry may take from another of its repositories. The token has to allow reading there;
+    /// whoever gets no such token uploads the blob.
+    async fn mount(
+        &mut self,
+        url: &Url,
+        digest: &str,
+        beside: &str,
+        location: &str,
+    ) -> Result<Response, RegistryError> {
+        let mut mounting = url.clone();
+        mounting
+            .query_pairs_mut()
+            .append_pair("mount", digest)
+            .append_pair("from", beside);
+        self.login.reads_beside(Some(beside));
+        let begun = self.write(Method::POST, &mounting, &[], &[], location);
+        match begun.await {
+            Err(RegistryError::Unauthorized { .. }) => {
+                self.login.reads_beside(None);
+                self.write(Method::POST, url, &[], &[], location).await
+            }
+            begun => begun,
+        }
     }
 
     /// Pushes a manifest under a tag or its digest.

@@ -6,7 +6,7 @@ use common::airgap::referrers::tag;
 use serde::Deserialize;
 
 use super::manifest::{Manifest, ManifestError};
-use super::{MAX_PAGES, Registry, RegistryError, answers};
+use super::{MAX_PAGES, Registry, RegistryError, TOO_MANY_PAGES, answers};
 
 /// A manifest that refers to another one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -50,7 +50,8 @@ impl Registry<'_> {
     /// [`RegistryError`].
     pub async fn lists_referrers(&mut self, digest: &str) -> Result<bool, RegistryError> {
         if self.has_referrers {
-            match self.of_api(digest).await {
+            // Its first page says so.
+            match self.page(digest, "").await {
                 Err(error) if lacks_api(&error) => self.has_referrers = false,
                 found => return found.map(|_| true),
             }
@@ -87,19 +88,35 @@ impl Registry<'_> {
         }
     }
 
+    /// A list that is not read to its end is an error: a signature may be on any of its pages.
     async fn of_api(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
-        let location = self.location(digest);
         let mut all = Vec::new();
-        let mut path = format!("referrers/{digest}");
+        let mut query = String::new();
         for _ in 0..MAX_PAGES {
-            let (headers, bytes) = self.read(&path, INDEX, &location).await?;
-            all.extend(list(&bytes, location.clone())?);
-            match answers::next_page(&headers) {
-                Some(query) => path = format!("referrers/{digest}?{query}"),
-                None => break,
+            let (page, next) = self.page(digest, &query).await?;
+            all.extend(page);
+            match next {
+                Some(next) => query = format!("?{next}"),
+                None => return Ok(all),
             }
         }
-        Ok(all)
+        Err(RegistryError::List {
+            location: self.location(digest),
+            entries: "referrers",
+            why: TOO_MANY_PAGES,
+        })
+    }
+
+    /// A page of the list, and the query of the next one.
+    async fn page(
+        &mut self,
+        digest: &str,
+        query: &str,
+    ) -> Result<(Vec<Referrer>, Option<String>), RegistryError> {
+        let location = self.location(digest);
+        let path = format!("referrers/{digest}{query}");
+        let (headers, bytes) = self.read(&path, INDEX, &location).await?;
+        Ok((list(&bytes, location)?, answers::next_page(&headers)))
     }
 }
 

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use rcgen::{KeyPair, PublicKeyData as _, SigningKey as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::front::{Fault, Front, Seen};
 use super::{PASSWORD, USER};
@@ -66,8 +66,25 @@ impl Tokens {
     /// # Errors
     /// Of the cryptography.
     pub fn issue(&self, repository: &str, actions: &[&str]) -> Result<String> {
-        issue(&self.key, repository, actions)
+        // What the tests push to.
+        let name = if repository == "*" {
+            "team/app"
+        } else {
+            repository
+        };
+        issue(&self.key, &[allowed(name, actions)])
     }
+}
+
+/// What a scope asks for: `repository:NAME:pull,push`.
+fn access(scope: &str) -> Option<Value> {
+    let (name, actions) = scope.strip_prefix("repository:")?.rsplit_once(':')?;
+    let actions: Vec<&str> = actions.split(',').collect();
+    Some(allowed(name, &actions))
+}
+
+fn allowed(name: &str, actions: &[&str]) -> Value {
+    json!({"type": "repository", "name": name, "actions": actions})
 }
 
 fn answer(key: &KeyPair, seen: &Seen) -> Option<Fault> {
@@ -76,25 +93,16 @@ fn answer(key: &KeyPair, seen: &Seen) -> Option<Fault> {
     if seen.authorization.as_deref() != Some(wanted.as_str()) {
         return Some(Fault::Status(401));
     }
-    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-    let scope = pairs.find(|(key, _)| key == "scope")?.1.into_owned();
-    let repository = scope.strip_prefix("repository:")?.strip_suffix(":pull")?;
-    let token = issue(key, repository, &["pull"]).ok()?;
+    let pairs = url::form_urlencoded::parse(query.as_bytes());
+    let scopes = pairs.filter(|(key, _)| key == "scope");
+    let access: Option<Vec<Value>> = scopes.map(|(_, scope)| access(&scope)).collect();
+    let token = issue(key, &access?).ok()?;
     let text = json!({"token": token}).to_string();
     Some(Fault::Bytes(text.into_bytes()))
 }
 
-fn issue(key: &KeyPair, repository: &str, actions: &[&str]) -> Result<String> {
+fn issue(key: &KeyPair, access: &[Value]) -> Result<String> {
     let now = Timestamp::now().as_second();
-    // What the tests push to.
-    let repositories = match repository {
-        "*" => vec!["team/app"],
-        repository => vec![repository],
-    };
-    let access: Vec<_> = repositories
-        .iter()
-        .map(|name| json!({"type": "repository", "name": name, "actions": actions}))
-        .collect();
     let header = json!({"typ": "JWT", "alg": "EdDSA", "kid": KEY});
     let claims = json!({
         "iss": ISSUER, "sub": USER, "aud": SERVICE, "jti": "1",
