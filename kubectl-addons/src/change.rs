@@ -28,7 +28,7 @@ pub const UNCHANGED: &str = "dry run: nothing was changed";
 #[derive(Debug, thiserror::Error)]
 pub enum Declined {
     /// No terminal.
-    #[error("there is no terminal to ask on; to change the cluster without being asked, add --yes")]
+    #[error("cannot ask for confirmation without a terminal; to go ahead unasked, add --yes")]
     NoTerminal,
     /// Anything but y.
     #[error("nothing was changed")]

@@ -135,7 +135,7 @@ fn catalogue_cases() -> Vec<(Value, &'static str)> {
         ),
         (
             one(json!({"source": {"helm": {"url": "https://a", "chart": "b"}}})),
-            "source.helm goes with template.method helm",
+            "source.helm requires template.method helm",
         ),
         (
             one(json!({"source": {"inline": {"manifest": ""}}, "template": {"method": "helm"}})),
@@ -143,7 +143,7 @@ fn catalogue_cases() -> Vec<(Value, &'static str)> {
         ),
         (
             one(json!({"template": {"helm": {"releaseName": "a"}}})),
-            "helm goes with method helm only",
+            "helm can only be set with method helm",
         ),
         (
             one(

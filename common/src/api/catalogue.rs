@@ -142,7 +142,7 @@ pub enum Support {
 #[x_kube(validation = kube::core::Rule::new("self.version != '' || self.id != '' || has(self.manifestHash)")
     .message("a version needs a version, an id or a manifestHash"))]
 #[x_kube(validation = kube::core::Rule::new("!has(self.source.helm) || self.template.method == 'helm'")
-    .message("source.helm goes with template.method helm only"))]
+    .message("source.helm requires template.method helm"))]
 #[x_kube(validation = kube::core::Rule::new("!has(self.source.inline) || self.template.method != 'helm'")
     .message("a chart cannot be written inline"))]
 pub struct AddonVersion {

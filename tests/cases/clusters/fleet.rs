@@ -92,7 +92,7 @@ async fn a_cluster_that_does_not_answer_fails_alone() -> Result<()> {
     fleet.member("c", Some(&fleet.unreachable()?)).await?;
     // One question is about all of them.
     let said = fleet.run("install web").await?.ended(1)?;
-    let asked = said.stderr.matches("no terminal to ask on").count();
+    let asked = said.stderr.matches("without a terminal").count();
     ensure!(asked == 1, "{}", said.stderr);
     ensure!(pair.there("configmap", "web").await?.is_none());
     let said = fleet.run("install web -y").await?.ended(1)?;

@@ -13,7 +13,7 @@ use super::source::{DockerSource, GitRef, GitSource, Source, UrlSource};
 #[x_kube(validation = kube::core::Rule::new("[has(self.git), has(self.docker), has(self.url)].filter(given, given).size() == 1")
     .message("exactly one of git, docker and url is needed"))]
 #[x_kube(validation = kube::core::Rule::new("has(self.digest) || !has(self.revision)")
-    .message("revision goes with digest only"))]
+    .message("revision can only be set together with digest"))]
 pub struct CatalogueFrom {
     /// A file in a git repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,9 +11,9 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("self.method != 'helm' || !has(self.requiredResourceTypes)")
-    .message("requiredResourceTypes does not go with method helm"))]
+    .message("requiredResourceTypes cannot be used with method helm"))]
 #[x_kube(validation = kube::core::Rule::new("self.method == 'helm' || !has(self.helm)")
-    .message("helm goes with method helm only"))]
+    .message("helm can only be set with method helm"))]
 pub struct Template {
     /// The rendering method.
     #[serde(default)]

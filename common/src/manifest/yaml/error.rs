@@ -47,7 +47,7 @@ pub enum YamlProblem {
     #[error("{0}")]
     Syntax(String),
     /// Text behind `---`.
-    #[error("the separator --- takes a line of its own: put what follows it on the next line")]
+    #[error("the separator --- must be alone on its line: move what follows it to the next line")]
     Separator,
     /// Not UTF-8.
     #[error("these bytes are not UTF-8 text: save the file as UTF-8")]

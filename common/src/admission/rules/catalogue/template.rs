@@ -19,7 +19,7 @@ pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
             (
                 source.helm.is_some() && !is_helm,
                 "source.helm",
-                "source.helm goes with template.method helm only",
+                "source.helm requires template.method helm",
             ),
             (
                 source.inline.is_some() && is_helm,
@@ -29,12 +29,12 @@ pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
             (
                 template.helm.is_some() && !is_helm,
                 "template.helm",
-                "helm goes with method helm only",
+                "helm can only be set with method helm",
             ),
             (
                 waits && is_helm,
                 "template.requiredResourceTypes",
-                "requiredResourceTypes does not go with method helm",
+                "requiredResourceTypes cannot be used with method helm",
             ),
         ] {
             if is_wrong {
