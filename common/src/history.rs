@@ -64,7 +64,7 @@ pub enum NoRevision {
     #[error("no revision of it is kept")]
     Nothing,
     /// The number is not among those that are kept.
-    #[error("revision {asked} is not kept; these are: {}", listed(kept))]
+    #[error("revision {asked} is not kept; revisions that are: {}", listed(kept))]
     Unknown {
         /// As asked.
         asked: i64,

@@ -187,7 +187,7 @@ fn constraint(
             return Constraint::Unknown(unread.why.clone());
         }
         return Constraint::Unknown(format!(
-            "its origin does not list {} any more",
+            "its origin no longer lists {}",
             label(&installed.version, &installed.id)
         ));
     };

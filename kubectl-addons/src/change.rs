@@ -34,7 +34,7 @@ pub enum Declined {
     #[error("nothing was changed")]
     No,
     /// One cluster of several: what was agreed to was another plan.
-    #[error("the plan is another one than the one that was agreed to")]
+    #[error("the plan differs from the one that was confirmed")]
     Overtaken,
 }
 

@@ -352,7 +352,7 @@ async fn what_cannot_be_gone_back_to_is_named() -> Result<()> {
         ),
         (
             "rollback web 9 --yes",
-            ["revision 9 is not kept; these are: 1", &look],
+            ["revision 9 is not kept; revisions that are: 1", &look],
         ),
         ("rollback wep --yes", ["no installation named wep", "web"]),
     ] {

@@ -94,7 +94,7 @@ mod tests {
         };
         assert_eq!(look(&status, &Fitness::Fits), None, "it always fitted");
         let misfit = |why: &str| Fitness::Misfit(why.to_owned());
-        let unlisted = Fitness::Unlisted("catalogue team has no web 1.0.0 any more".to_owned());
+        let unlisted = Fitness::Unlisted("catalogue team no longer has web 1.0.0".to_owned());
         for (fitness, expected) in [
             (
                 misfit("<1.36 does not match 1.36.3"),

@@ -11,7 +11,7 @@ use crate::installation::Outcome;
 /// An installation that was reconciled.
 pub(crate) struct Done {
     pub(crate) name: InstallationName,
-    /// As it was read or written last; `None` where it is gone, or its namespace stands for no cluster.
+    /// As it was read or written last; `None` where it is gone, or its namespace does not stand for a cluster.
     pub(crate) record: Option<AddonInstallation>,
     pub(crate) is_elsewhere: bool,
     pub(crate) outcome: Result<Outcome, OperationError>,

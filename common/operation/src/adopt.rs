@@ -19,13 +19,13 @@ use crate::resolved::Resolved;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdoptError {
     /// It is installed by us.
-    #[error("{0} is installed already")]
+    #[error("{0} is already installed")]
     Installed(InstallationName),
     /// Its objects are ours, and nothing was applied yet.
-    #[error("{0} is taken over already")]
+    #[error("{0} has already been taken over")]
     Adopted(InstallationName),
     /// Its objects are ours, and no one has agreed to what would change in them.
-    #[error("{0} was taken over, and what differs in its objects was not agreed to yet")]
+    #[error("{0} was taken over, but the changes to its objects were not confirmed yet")]
     Unconfirmed(InstallationName),
     /// Its record says that it is of this cluster.
     #[error("{0} is recorded as an installation of this cluster")]

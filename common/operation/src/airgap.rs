@@ -77,7 +77,7 @@ pub enum AirgapError {
         source: ManifestError,
     },
     /// A manifest with another size than what names it says.
-    #[error("{name} has {found} bytes, and what names it says {wanted}: the registry is damaged")]
+    #[error("{name} has {found} bytes instead of {wanted}: the content of the registry is damaged")]
     Size {
         /// Of the manifest.
         name: String,

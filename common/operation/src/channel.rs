@@ -35,7 +35,7 @@ pub struct Removed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexesError {
     /// Two indexes have one entry with different contents.
-    #[error("{addon} has one version and id, but two manifests: in {first} and in {second}")]
+    #[error("two manifests have the same version and id of {addon}: in {first} and in {second}")]
     TwoHashes {
         /// The add-on.
         addon: String,
@@ -46,7 +46,7 @@ pub enum IndexesError {
     },
     /// Most of what came from an index is not in it any more.
     #[error(
-        "{removed} of {installed} installations from kops indexes are not in them any more; none was uninstalled"
+        "{removed} of {installed} installations from kops indexes are no longer in them; none was uninstalled"
     )]
     MostlyRemoved {
         /// How many would be uninstalled.

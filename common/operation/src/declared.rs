@@ -31,7 +31,7 @@ pub struct DeclaredSet {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemberError {
     /// Most of its members are not in the file any more: a file that was cut off, or that of another set, looks like that.
-    #[error("{} of the {of} installations of set {set} are not in the file any more: {}", gone.len(), gone.join(", "))]
+    #[error("{} of the {of} installations of set {set} are no longer in the file: {}", gone.len(), gone.join(", "))]
     MostlyGone {
         /// The set.
         set: String,

@@ -60,7 +60,7 @@ pub enum DistributionError {
     #[error("no catalogues to push")]
     NoSources,
     /// Catalogues that hold the same.
-    #[error("catalogues that hold the same cannot be merged: {}", lost.join("; "))]
+    #[error("catalogues with the same entries cannot be merged: {}", lost.join("; "))]
     HeldTwice {
         /// What each has to give up.
         lost: Vec<String>,

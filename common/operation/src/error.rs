@@ -183,7 +183,7 @@ pub enum OperationError {
         name: String,
     },
     /// No verb changes an installation with `spec.suspend`.
-    #[error("{0} is suspended: nothing of it is changed")]
+    #[error("{0} is suspended: it is not changed")]
     Suspended(InstallationName),
     /// A lower version was asked for and not accepted.
     #[error("{} {from} is installed and {to} is lower", installation.name)]
@@ -201,7 +201,7 @@ pub enum OperationError {
     #[error(transparent)]
     Indexes(#[from] IndexesError),
     /// The entry of a recorded plan is not in its catalogue any more.
-    #[error("{addon} in {origin} does not exist any more")]
+    #[error("{addon} no longer exists in {origin}")]
     EntryGone {
         /// The add-on.
         addon: String,

@@ -62,7 +62,7 @@ pub async fn not_ready(
 ) -> Result<Option<String>, OperationError> {
     for InstallationName { namespace, name } in installations {
         let Some(record) = record::get(ctx.home().await?, namespace, name).await? else {
-            return Ok(Some(format!("{name} is not installed any more")));
+            return Ok(Some(format!("{name} is no longer installed")));
         };
         let mut health = health::objects(ctx.cluster().await?, &record).await?;
         health.objects.retain(|object| !object.is_current());

@@ -14,7 +14,7 @@ const DRAINING: Duration = Duration::from_secs(2);
 
 /// The operation was ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("interrupted: what was begun is recorded, and the lock is free")]
+#[error("interrupted: the progress is recorded, and the lock is released")]
 pub struct Interrupted;
 
 /// Interrupts the work of a command, and all that begins later. Clones share one state.

@@ -8,13 +8,13 @@ use common::catalogue::{Catalogue, installed};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// No catalogue has the name.
-    #[error("catalogue {catalogue} is gone")]
+    #[error("catalogue {catalogue} no longer exists")]
     Catalogue {
         /// Its name.
         catalogue: String,
     },
     /// The catalogue does not have the add-on any more.
-    #[error("catalogue {catalogue} has no {addon} any more")]
+    #[error("catalogue {catalogue} no longer has {addon}")]
     Addon {
         /// Name of the catalogue.
         catalogue: String,
@@ -25,8 +25,8 @@ pub enum Lost {
 
 /// An installed version that was removed from its catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} {addon} {version} any more", match catalogue {
-    Some(name) => format!("catalogue {name} has no"),
+#[error("{} {addon} {version}", match catalogue {
+    Some(name) => format!("catalogue {name} no longer has"),
     None => "no catalogue has".to_owned(),
 })]
 pub struct Unlisted {
@@ -128,13 +128,13 @@ mod tests {
                 Some("team"),
                 None,
                 Some("2.0.0"),
-                Some("catalogue team has no web 2.0.0 any more"),
+                Some("catalogue team no longer has web 2.0.0"),
             ),
             (
                 None,
                 None,
                 Some("2.0.0"),
-                Some("no catalogue has web 2.0.0 any more"),
+                Some("no catalogue has web 2.0.0"),
             ),
         ] {
             let mut record = record("web", name, index);
@@ -156,12 +156,17 @@ mod tests {
             ("web", Some("team"), None, None),
             ("web", None, None, None),
             ("web", Some("gone"), Some("file:///i.yaml"), None),
-            ("web", Some("gone"), None, Some("catalogue gone is gone")),
+            (
+                "web",
+                Some("gone"),
+                None,
+                Some("catalogue gone no longer exists"),
+            ),
             (
                 "shop",
                 Some("team"),
                 None,
-                Some("catalogue team has no shop any more"),
+                Some("catalogue team no longer has shop"),
             ),
         ] {
             let found = lost(&record(addon, catalogue, index), &[team()]);

@@ -79,7 +79,7 @@ pub async fn replay(
         } else if now.up_to_date.iter().any(|now| now.name == *name) {
             let subject = format!("installation {name}");
             differences.extend(moved_record(&resolver, then));
-            differences.push(Difference::new(subject, "nothing is due any more"));
+            differences.push(Difference::new(subject, "there is nothing left to do"));
         }
     }
     let then = file.installations.iter().map(|then| &then.installation);
@@ -268,7 +268,7 @@ fn no_plan(then: &InstallationPlan, error: OperationError) -> Result<Difference,
         return Err(error);
     }
     let subject = format!("installation {}", then.installation);
-    let what = format!("there is no such plan any more: {}", error.chain());
+    let what = format!("the plan can no longer be made: {}", error.chain());
     Ok(Difference::new(subject, what))
 }
 

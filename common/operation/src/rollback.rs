@@ -50,8 +50,8 @@ pub enum RollbackError {
 
 fn unlisted(origin: Option<&str>) -> String {
     match origin {
-        Some(origin) => format!("{origin} does not list it any more"),
-        None => "no catalogue lists it any more".to_owned(),
+        Some(origin) => format!("{origin} no longer lists it"),
+        None => "no catalogue lists it".to_owned(),
     }
 }
 

@@ -108,7 +108,7 @@ pub enum Problem {
         why: String,
     },
     /// What must be denied is accepted.
-    #[error("it does not deny what it must")]
+    #[error("it does not deny a request that it must deny")]
     NotJudged,
     /// No policy is installed.
     #[error("they are not installed: without the webhook, core add-ons have no guard")]
@@ -128,7 +128,7 @@ pub enum Problem {
         field: String,
     },
     /// A client stopped in the middle of an operation.
-    #[error("an operation of {holder} was cut off")]
+    #[error("an operation of {holder} was interrupted")]
     Interrupted {
         /// The installation.
         installation: InstallationName,
@@ -160,7 +160,7 @@ pub enum Problem {
         target: String,
     },
     /// A record stands where no cluster is meant.
-    #[error("its namespace stands for no cluster")]
+    #[error("its namespace does not stand for a cluster")]
     NoCluster {
         /// The installation.
         installation: InstallationName,

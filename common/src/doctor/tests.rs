@@ -102,7 +102,7 @@ fn each_part_of_the_admission_is_judged() {
         ),
         (
             with(|facts| webhook(facts).asked = Asked::Accepted),
-            "Error webhook: it does not deny what it must",
+            "Error webhook: it does not deny a request that it must deny",
         ),
         (
             with(|facts| {
@@ -203,7 +203,7 @@ fn records_are_judged_by_what_they_wait_for() {
         (
             record(json!({}), json!({}), operation("1970-01-01T00:10:00Z")),
             None,
-            Some("an operation of me was cut off"),
+            Some("an operation of me was interrupted"),
         ),
         (
             record(json!({}), going.clone(), json!({})),

@@ -115,7 +115,7 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
     let unknown = number(&[&three, &two], Some(9)).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "revision 9 is not kept; these are: 3, 2"
+        "revision 9 is not kept; revisions that are: 3, 2"
     );
 }
 

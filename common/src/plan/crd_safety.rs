@@ -166,7 +166,7 @@ impl Comparison {
             let next = version_of(wanted, version);
             if !next.is_some_and(is_served) {
                 self.unjudged.push(format!(
-                    "version {version} is not served any more: its users have to change first"
+                    "version {version} would no longer be served: move its clients to another version first"
                 ));
             }
         }

@@ -102,9 +102,9 @@ fn obstacle(
 ) -> Option<&'static str> {
     let is_unmarked = live.owner.is_none() && input.unmarked.contains(key);
     if live.owner.as_deref() != Some(owner) && !is_unmarked {
-        Some("it does not carry our label any more")
+        Some("it no longer carries our label")
     } else if item.object.state != ObjectState::Planned && live.uid != item.object.uid {
-        Some("it is another object of that name, made since")
+        Some("it is another object with the same name, created later")
     } else {
         None
     }
@@ -183,7 +183,7 @@ impl Pruning {
         let group = &key.group;
         if input.kinds.serves_group(group) || definitions_gone(input, group) {
             self.warnings.push(format!(
-                "{key} is forgotten: the cluster does not serve {} any more",
+                "{key} is forgotten: the cluster no longer serves {}",
                 key.kind
             ));
         } else {

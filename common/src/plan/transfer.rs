@@ -49,7 +49,7 @@ pub enum Obstacle {
     #[error("{0} applies it from Git: change its namespace there")]
     InGit(String),
     /// The old record could not be deleted.
-    #[error("finalizer {0} holds it")]
+    #[error("finalizer {0} prevents its deletion")]
     Finalizer(String),
     /// Helm's own records name the installation.
     #[error(
@@ -256,7 +256,7 @@ pub enum NotIts {
     #[error("it does not carry the owner label of that installation")]
     Label,
     /// Another uid.
-    #[error("it is another object of that name, made since")]
+    #[error("it is another object with the same name, created later")]
     Uid,
 }
 

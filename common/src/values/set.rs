@@ -55,7 +55,7 @@ pub enum SetError {
     #[error("an index is a number from 0 to {MAX_INDEX}, as in a[0]")]
     Index,
     /// `a[0]x`
-    #[error("an index is followed by =, a dot or another index")]
+    #[error("an index must be followed by =, a dot or another index")]
     AfterIndex,
     /// The part after a comma cannot be read. It is not repeated: it may be the rest of a password.
     #[error("what follows its comma is not PATH=VALUE; write \\, for a comma in a value")]
@@ -64,7 +64,7 @@ pub enum SetError {
     #[error("the list has no }} at its end; write \\{{ for a brace in a value")]
     OpenList,
     /// `a=x` where only a path is expected.
-    #[error("only the path is named, without = and a value")]
+    #[error("give only the path, without = and a value")]
     Assigned,
     /// Not JSON where that is expected.
     #[error("the value is not valid JSON")]

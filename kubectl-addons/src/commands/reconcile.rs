@@ -90,7 +90,7 @@ async fn retire(session: &Session) -> Result<Exit> {
     let freed = retire::retire(session.ctx(), LEASE).await?;
     for name in &freed {
         output::note(&format!(
-            "{name}  its deletion waits for no reconciler any more"
+            "{name}  its deletion no longer waits for a reconciler"
         ));
     }
     if freed.is_empty() {
@@ -128,7 +128,7 @@ async fn watch(session: &Session, args: &Reconcile, how: How) -> Result<Exit> {
 fn tell(told: Told<'_>) {
     match told {
         Told::Leads(true) => output::note("leads: reconciling from now on"),
-        Told::Leads(false) => output::note("does not lead any more"),
+        Told::Leads(false) => output::note("is no longer the leader"),
         Told::Reconciled(name, outcome) => {
             if let Some(line) = words::news(name, outcome) {
                 output::note(&line);

@@ -59,7 +59,7 @@ async fn a_change_of_owners_is_continued() -> Result<()> {
             .await?;
         let next = stage.run(&format!("{line} --steal-lock")).await?;
         ensure!(
-            next.code == 0 || next.stderr.contains("is taken over already"),
+            next.code == 0 || next.stderr.contains("has already been taken over"),
             "{}",
             next.stderr
         );

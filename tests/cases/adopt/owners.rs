@@ -85,7 +85,7 @@ async fn upgraded(
 ) -> Result<()> {
     let namespace = &stage.namespace;
     let again = stage.run(&format!("{line} --yes")).await?.ended(1)?.stderr;
-    ensure!(again.contains("web is taken over already"), "{again}");
+    ensure!(again.contains("web has already been taken over"), "{again}");
     let ensures = json!({"spec": {"reconcile": "Ensure"}});
     stage.patch("addoninstallation", "web", &ensures).await?;
     let said = stage.run("upgrade web").await?;
@@ -118,7 +118,7 @@ async fn upgraded(
     );
     let said = stage.run(&format!("{line} --yes")).await?.ended(1)?.stderr;
     ensure!(
-        said.contains("web is installed already")
+        said.contains("web is already installed")
             && said.contains(&format!(
                 "fix:    kubectl addons upgrade web -n {namespace} --adopt"
             )),

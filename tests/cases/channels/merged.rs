@@ -71,7 +71,7 @@ async fn an_empty_index_uninstalls_nothing_by_itself() -> Result<()> {
         stage.write("index.yaml", text)?;
         let said = stage.run(&format!("{apply} --prune-removed")).await?;
         ensure!(said.code == 1, "{text:?}: {}", said.stderr);
-        let refused = "1 of 1 installations from kops indexes are not in them any more";
+        let refused = "1 of 1 installations from kops indexes are no longer in them";
         ensure!(said.stderr.contains(refused), "{text:?}: {}", said.stderr);
         ensure!(stage.has("configmap", "dns").await?, "{text:?}");
     }

@@ -56,7 +56,7 @@ async fn what_left_the_index_is_uninstalled_on_request() -> Result<()> {
         refused.code == 1
             && refused
                 .stderr
-                .contains("2 of 3 installations from kops indexes are not in them any more"),
+                .contains("2 of 3 installations from kops indexes are no longer in them"),
         "{}: {}",
         refused.code,
         refused.stderr

@@ -167,7 +167,7 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
     hub.merged(&hub.there, &["1.1.0"]).await?;
     let map = hub.stage.must("configmap", "web").await?;
     ensure!(map["data"]["key"] == "1.0.0", "{map}");
-    let unlisted = "Unlisted: catalogue platform has no web 1.0.0 any more";
+    let unlisted = "Unlisted: catalogue platform no longer has web 1.0.0";
     for line in ["list --outdated", "status web"] {
         let said = hub.stage.run(line).await?.done()?;
         ensure!(said.stdout.contains(unlisted), "{}", said.stdout);

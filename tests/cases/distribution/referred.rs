@@ -311,7 +311,7 @@ async fn another_cluster_gets_the_reference() -> Result<()> {
     let listed = there.run(&["list"]).await?.done()?;
     holds(
         &listed.stdout,
-        &["Orphaned: catalogue merged-ref-platform has no web"],
+        &["Orphaned: catalogue merged-ref-platform no longer has web"],
     )
 }
 

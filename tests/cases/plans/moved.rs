@@ -78,7 +78,7 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
     upgrade.stage.apply(&config_map("added", "foreign")).await?;
     upgrade
         .refused(&[
-            "there is no such plan any more",
+            "the plan can no longer be made",
             "ConfigMap added exists and is not ours",
         ])
         .await?;
@@ -118,7 +118,7 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
     let line = line.replace(" -o plan.json", "");
     upgrade.stage.run(&line).await?.done()?;
     upgrade
-        .refused(&["its inventory changed", "nothing is due any more"])
+        .refused(&["its inventory changed", "there is nothing left to do"])
         .await?;
     Ok(())
 }
@@ -135,7 +135,7 @@ async fn discovery_moved() -> Result<()> {
     let refused = stage.run("apply plan.json --yes").await?.ended(4)?;
     let name = format!("things.{}.example.test", stage.namespace);
     ensure!(
-        refused.stderr.contains(&name) && refused.stderr.contains("there is no such plan any more"),
+        refused.stderr.contains(&name) && refused.stderr.contains("the plan can no longer be made"),
         "{}",
         refused.stderr
     );

@@ -164,7 +164,7 @@ async fn what_the_api_server_never_changes_is_refused_before_the_first_write() -
     let said = stage.run(&upgrade).await?.done()?.stderr;
     for words in [
         "v1 is removed, no object is stored in it",
-        "version v1 is not served any more",
+        "version v1 would no longer be served",
     ] {
         ensure!(said.contains(words), "no {words:?}: {said}");
     }
@@ -181,7 +181,7 @@ async fn a_kind_that_is_not_served_any_more_is_a_warning() -> Result<()> {
     stage.kubectl(&["delete", "crd", &crd(&stage)]).await?;
     let said = install(&stage, "2.0.0", &manifest(&[])).await?;
     let told = format!(
-        "{}/Till one is forgotten: the cluster does not serve Till any more",
+        "{}/Till one is forgotten: the cluster no longer serves Till",
         stage.namespace
     );
     ensure!(said.contains(&told), "{said}");

@@ -40,7 +40,7 @@ async fn t18_one_orphan_does_not_stop_the_others() -> Result<()> {
     stage.run("catalogue add rest.yaml").await?.done()?;
 
     let namespace = &stage.namespace;
-    let missing = format!("error: {namespace}/g2: its catalogue team is gone\n");
+    let missing = format!("error: {namespace}/g2: its catalogue team no longer exists\n");
     for (line, code) in [
         ("diff", 2),
         ("plan", 1),
@@ -63,7 +63,8 @@ async fn t18_one_orphan_does_not_stop_the_others() -> Result<()> {
 
     let said = stage.run("list").await?.done()?;
     ensure!(
-        said.stdout.contains("Orphaned: catalogue team is gone"),
+        said.stdout
+            .contains("Orphaned: catalogue team no longer exists"),
         "{}",
         said.stdout
     );
@@ -72,9 +73,8 @@ async fn t18_one_orphan_does_not_stop_the_others() -> Result<()> {
     let items = listed["items"].as_array().cloned().unwrap_or_default();
     let orphan = items.iter().find(|item| item["name"] == "g2");
     ensure!(
-        orphan.is_some_and(
-            |item| item["phase"] == "Orphaned" && item["message"] == "catalogue team is gone"
-        ),
+        orphan.is_some_and(|item| item["phase"] == "Orphaned"
+            && item["message"] == "catalogue team no longer exists"),
         "{listed}"
     );
     stage.run("uninstall g2 idx --yes").await?.done()?;

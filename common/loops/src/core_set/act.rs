@@ -93,7 +93,7 @@ async fn keep(home: &Cluster, record: &AddonInstallation) -> Result<(), Operatio
     let (r#type, raised) = if waits_for_person(record) {
         (conditions::NEEDS_CONFIRMATION, None)
     } else if is_going {
-        let message = "it is listed as a core add-on: it is deleted when it is not listed any more";
+        let message = "it is listed as a core add-on: it is deleted once it is no longer listed";
         (conditions::DELETION_BLOCKED, Some(("Listed", message)))
     } else {
         (conditions::CORE_SET_UNKNOWN, None)

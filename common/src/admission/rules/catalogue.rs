@@ -310,7 +310,9 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
             Some(Problem::invalid(
                 "one-source",
                 format!("{place}.source"),
-                format!("exactly one of git, docker, helm, url and inline is wanted, not {found}"),
+                format!(
+                    "exactly one of git, docker, helm, url and inline is required, not {found}"
+                ),
             ))
         })
         .collect()

@@ -11,7 +11,7 @@ use super::source::{DockerSource, GitRef, GitSource, Source, UrlSource};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("[has(self.git), has(self.docker), has(self.url)].filter(given, given).size() == 1")
-    .message("exactly one of git, docker and url is needed"))]
+    .message("exactly one of git, docker and url is required"))]
 #[x_kube(validation = kube::core::Rule::new("has(self.digest) || !has(self.revision)")
     .message("revision can only be set together with digest"))]
 pub struct CatalogueFrom {

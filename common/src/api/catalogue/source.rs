@@ -43,7 +43,7 @@ pub enum SourceKind<'a> {
 
 /// A source without any of the kinds, or with several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a source is one of git, docker, helm, url and inline")]
+#[error("a source must be one of git, docker, helm, url and inline")]
 pub struct NotOneKind;
 
 impl Source {

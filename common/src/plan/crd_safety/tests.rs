@@ -265,7 +265,7 @@ fn what_the_api_server_never_changes() {
     assert!(comparison.impossible.is_empty(), "it is migrated");
     assert_eq!(
         comparison.unjudged,
-        ["version v1 is not served any more: its users have to change first"]
+        ["version v1 would no longer be served: move its clients to another version first"]
     );
 }
 
@@ -294,7 +294,7 @@ fn versions_are_compared_with_what_they_become() {
     wanted["spec"]["versions"] = json!([v1, v2]);
     assert_eq!(
         Comparison::of(&live, &wanted).unjudged,
-        ["version v1 is not served any more: its users have to change first"]
+        ["version v1 would no longer be served: move its clients to another version first"]
     );
 }
 

@@ -24,14 +24,14 @@ impl Judge<'_> {
         {
             let from = &leaving.from;
             return Some(format!(
-                "moves from the installation {from}, which does not want it any more"
+                "moves from the installation {from}, which no longer wants it"
             ));
         }
         // A move that was cut off: it is in our inventory only, and the label is still that of its former owner.
         let is_ours =
             recorded.is_some_and(|item| item.object.uid == live.uid && !item.was_applied());
         if is_ours && !self.claims.is_partial && !self.claims.retained.contains_key(key) {
-            return Some("moves from an installation that has not recorded it any more".to_owned());
+            return Some("moves from an installation that no longer records it".to_owned());
         }
         if let Some(other) = self.claims.retained.get(key)
             && owner_hash(&other.namespace, &other.name) == *owner

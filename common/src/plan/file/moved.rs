@@ -158,7 +158,10 @@ impl Found {
             (None, Some(_)) => self.add(subject, "another client created it"),
             (Some(_), None) => self.add(subject, "it is gone"),
             (Some(then), Some(now)) if then.uid != now.uid => {
-                self.add(subject, "it is another one of that name, made since");
+                self.add(
+                    subject,
+                    "it is another one with the same name, created later",
+                );
             }
             (Some(then), Some(now)) => {
                 if then.spec != now.spec {
@@ -172,7 +175,7 @@ impl Found {
                 }
                 if then.operation != now.operation {
                     let what = if now.operation {
-                        "an operation is under way, or was cut off"
+                        "an operation is in progress, or was interrupted"
                     } else {
                         "the operation that was under way has ended"
                     };
@@ -223,7 +226,7 @@ impl Found {
             match (&then, now) {
                 (then, now) if then == now => {}
                 (None, _) => self.add(subject, "the cluster serves it now"),
-                (_, None) => self.add(subject, "the cluster does not serve it any more"),
+                (_, None) => self.add(subject, "the cluster no longer serves it"),
                 (Some(then), Some(now)) => {
                     self.add(subject, format!("served as {then}, now as {now}"));
                 }
@@ -258,7 +261,7 @@ impl Found {
             match (then.step(key), now.step(key)) {
                 (None, None) => {}
                 (None, Some(_)) => self.object(key, "it would be applied now"),
-                (Some(_), None) => self.object(key, "it would not be applied any more"),
+                (Some(_), None) => self.object(key, "it would no longer be applied"),
                 (Some(then), Some(now)) if then.digest != now.digest => {
                     self.object(key, "other content would be applied");
                 }
@@ -315,7 +318,7 @@ impl Found {
             if now.contains(key) {
                 self.object(key, format!("it would be {word} now"));
             } else {
-                self.object(key, format!("it would not be {word} any more"));
+                self.object(key, format!("it would no longer be {word}"));
             }
         }
     }

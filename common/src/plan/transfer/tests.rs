@@ -57,7 +57,7 @@ fn what_means_something_else_elsewhere_stays() {
         (json!({"spec": {"suspend": true}}), "it is suspended"),
         (
             json!({"metadata": {"finalizers": ["a/b"]}}),
-            "finalizer a/b holds it",
+            "finalizer a/b prevents its deletion",
         ),
         (
             json!({"spec": {"valuesFrom": [{"secretKeyRef": {"name": "a", "key": "b"}}]}}),

@@ -156,7 +156,7 @@ mod tests {
             Err(error) => vec![error.to_string()],
         };
         let index = "an index is a number from 0 to 65536, as in a[0]";
-        let after = "an index is followed by =, a dot or another index";
+        let after = "an index must be followed by =, a dot or another index";
         for (flag, expected) in [
             ("a.b[0][1].c", &["a.b[0][1].c"][..]),
             ("a,b[0],c", &["a", "b[0]", "c"]),
@@ -168,7 +168,7 @@ mod tests {
             ("a[0]b", &[&format!("value \"a[0]b\": {after}")]),
             (
                 "a.b=s3cret",
-                &["value \"a.b\": only the path is named, without = and a value"],
+                &["value \"a.b\": give only the path, without = and a value"],
             ),
         ] {
             assert_eq!(words(flag), expected, "{flag}");

@@ -72,7 +72,7 @@ fn refused_flags_show_no_value_and_change_nothing() {
         ("a[0=s3cret", &format!("value \"a[0\": {index}")),
         (
             "l[0]x=s3cret",
-            "value \"l[0]x\": an index is followed by =, a dot or another index",
+            "value \"l[0]x\": an index must be followed by =, a dot or another index",
         ),
         (
             "t.x=s3cret",

@@ -25,7 +25,7 @@ pub(super) fn announce(removed: &[Removed], prune: bool) {
             Some(_) => "it stays; --prune-removed uninstalls it",
         };
         output::note(&format!(
-            "{addon} (namespace {namespace}) is not in the index any more: {what}"
+            "{addon} (namespace {namespace}) is no longer in the index: {what}"
         ));
     }
 }

@@ -109,7 +109,7 @@ async fn serve(
     }
     if webhook::wait(session.ctx(), args.run.timeout).await? != Answer::Denied {
         output::note(&format!(
-            "the webhook does not deny what it must, and what it does not answer passes (failurePolicy Ignore)\n\
+            "the webhook does not deny a request that it must deny, and what it does not answer passes (failurePolicy Ignore)\n\
              look:   kubectl logs deployment/{WEBHOOK} -n {SYSTEM_NAMESPACE}\nfix:    {command}"
         ));
         return Ok(Exit::TimedOut);

@@ -138,7 +138,7 @@ impl Process<'_> {
                 }
             } else if leads.is_none() && has_led {
                 has_led = false;
-                output::note("does not lead any more");
+                output::note("is no longer the leader");
                 // Where that fails, the Lease expires.
                 let _ = election::resign(cluster, self.candidate).await;
             }

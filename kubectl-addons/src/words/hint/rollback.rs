@@ -57,8 +57,7 @@ mod tests {
         };
         assert_eq!(
             lost.to_string(),
-            "shop/till: the entry of revision 3 (1.2.0) is not kept with it, and catalogue custom does not list it \
-             any more"
+            "shop/till: the entry of revision 3 (1.2.0) is not kept with it, and catalogue custom no longer lists it"
         );
         let fix = "fix:    add the version to catalogue custom again";
         assert_eq!(of_rollback(&lost), [history, fix]);

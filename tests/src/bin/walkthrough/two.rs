@@ -107,7 +107,7 @@ async fn deny(shell: &mut Shell) -> Result<()> {
 /// What is not listed any more is uninstalled; where that concerns several clusters, a person confirms it.
 async fn release(shell: &mut Shell) -> Result<()> {
     shell.title(
-        "Release: log-shipper is not listed any more; for several clusters a person confirms",
+        "Release: log-shipper is no longer listed; for several clusters a person confirms",
     )?;
     core_team(shell, "apply --filename fewer.yaml").await?;
     core_team(shell, "addons reconcile").await?;

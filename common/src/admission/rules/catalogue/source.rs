@@ -64,7 +64,8 @@ fn wrong(source: &Source) -> Vec<(&'static str, String)> {
             wrong.extend(wrong_repository(&helm.url).map(|why| ("helm.url", why)));
             wrong.extend(missing(&helm.chart).map(|why| ("helm.chart", why)));
             if helm.plain_http && !helm.url.starts_with("oci://") {
-                let why = "it applies only to oci:// URLs; other URLs start with http:// or https://";
+                let why =
+                    "it applies only to oci:// URLs; other URLs start with http:// or https://";
                 wrong.push(("helm.plainHTTP", why.to_owned()));
             }
         }

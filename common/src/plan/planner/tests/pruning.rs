@@ -160,7 +160,7 @@ fn kinds_that_are_not_served() {
     assert_eq!(
         plan.warnings,
         [
-            "PodSecurityPolicy x is forgotten: the cluster does not serve PodSecurityPolicy any more",
+            "PodSecurityPolicy x is forgotten: the cluster no longer serves PodSecurityPolicy",
             "Till front cannot be reached: the cluster serves nothing of group shop.example; if it exists, it stays",
         ]
     );

@@ -35,7 +35,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 pub enum End {
     /// The program is to end.
     Asked,
-    /// It does not lead any more, or not with this directory.
+    /// It is no longer the leader, or not with this directory.
     Lost,
     /// The directory is another one: whether it leads with that is not known yet.
     Changed,
