@@ -185,7 +185,7 @@ async fn what_has_no_revision_stays_as_it_failed_and_what_lasts_is_named() -> Re
         .kubectl(&["delete", "controllerrevisions", "--all"])
         .await?;
     let said = stage.run(ATOMIC).await?.ended(3)?.stderr;
-    let told = "no revision of what is installed is kept";
+    let told = "no revision of the installed version is kept";
     ensure!(said.contains(told) && !said.contains("went back"), "{said}");
     let record = stage.record("web").await?;
     ensure!(record["status"]["phase"] == "Failed", "{record}");

@@ -84,7 +84,7 @@ async fn a_tenant_gets_the_rights_of_its_service_account_only() -> Result<()> {
     let account = format!("system:serviceaccount:{team}:deployer");
     let refused = format!("User \"{account}\" cannot get resource \"clusterroles\"");
     ensure!(said.stderr.contains(&refused), "{}", said.stderr);
-    ensure!(!said.stderr.contains("has your rights"), "{}", said.stderr);
+    ensure!(!said.stderr.contains("with your rights"), "{}", said.stderr);
     let can = [
         "auth",
         "can-i",
