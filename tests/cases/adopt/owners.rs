@@ -54,7 +54,7 @@ async fn until_an_upgrade(tool: Tool) -> Result<()> {
     ensure!(!stage.has("addoninstallation", "web").await?, "it was made");
     let said = stage.run(&line).await?;
     ensure!(
-        said.code != 0 && said.stderr.contains("no terminal"),
+        said.code != 0 && said.stderr.contains("without a terminal"),
         "{said:?}"
     );
     let said = stage.run(&format!("{line} --yes")).await?.done()?.stderr;

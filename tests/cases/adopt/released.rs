@@ -66,7 +66,7 @@ async fn there_and_back(stage: &Stage, upgrades: bool) -> Result<()> {
     );
     let said = stage.run("adopt --release web").await?;
     ensure!(
-        said.code != 0 && said.stderr.contains("no terminal"),
+        said.code != 0 && said.stderr.contains("without a terminal"),
         "{said:?}"
     );
     let said = stage.run("adopt --release web --yes").await?.done()?.stderr;
