@@ -10,7 +10,7 @@ use crate::control_plane::ControlPlane;
 const KEPT: usize = 2;
 
 /// A cluster that the tests of one module share. The first that asks starts it. It ends when the tests of other modules have
-/// asked for theirs: a control plane that does nothing still takes 4 % of a core, and a run starts fifty of them.
+/// asked for theirs: a control plane that does nothing still takes 4 % of a core, and a run starts dozens of them.
 pub struct Own(tokio::sync::Mutex<Result<Weak<ControlPlane>, String>>);
 
 impl Own {

@@ -96,7 +96,7 @@ impl<'a> Login<'a> {
         self.pushes = true;
     }
 
-    /// Asks for tokens that another repository may be read with as well, or no more, from now on.
+    /// Asks for tokens that may read another repository as well, until it is told otherwise.
     pub fn reads_beside(&mut self, repository: Option<&str>) {
         self.beside = repository.map(str::to_owned);
     }

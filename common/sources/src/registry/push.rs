@@ -146,10 +146,13 @@ impl Registry<'_> {
             .append_pair("mount", digest)
             .append_pair("from", beside);
         self.login.reads_beside(Some(beside));
-        let begun = self.write(Method::POST, &mounting, &[], &[], location);
-        match begun.await {
+        let begun = self
+            .write(Method::POST, &mounting, &[], &[], location)
+            .await;
+        // For this request alone: what is sent afterwards needs no more than its own repository.
+        self.login.reads_beside(None);
+        match begun {
             Err(RegistryError::Unauthorized { .. }) => {
-                self.login.reads_beside(None);
                 self.write(Method::POST, url, &[], &[], location).await
             }
             begun => begun,
