@@ -99,11 +99,8 @@ pub async fn reconcile(
     how: &How,
     interruption: &Interruption,
 ) -> Outcome {
-    if record.spec.suspend {
-        return Outcome::Suspended;
-    }
-    if record.spec.addon_ref.directory.is_some() && record.metadata.deletion_timestamp.is_none() {
-        return Outcome::OfDirectory;
+    if let Some(outcome) = left_alone(record) {
+        return outcome;
     }
     let held;
     let record = match hold(ctx, record, how).await {
@@ -134,6 +131,18 @@ pub async fn reconcile(
             Outcome::Failed(first) => Outcome::Failed(first),
             _ => Outcome::Failed(error),
         },
+    }
+}
+
+/// What becomes of an installation that the loop leaves alone, whatever its cluster is like.
+pub(crate) fn left_alone(record: &AddonInstallation) -> Option<Outcome> {
+    let is_of_directory = record.spec.addon_ref.directory.is_some();
+    if record.spec.suspend {
+        Some(Outcome::Suspended)
+    } else if is_of_directory && record.metadata.deletion_timestamp.is_none() {
+        Some(Outcome::OfDirectory)
+    } else {
+        None
     }
 }
 

@@ -15,7 +15,7 @@ use futures::stream;
 use tokio::sync::Semaphore;
 
 use crate::done::Done;
-use crate::installation::{How, Outcome, reconcile, write};
+use crate::installation::{How, Outcome, left_alone, reconcile, write};
 
 /// Reconciles installations of one namespace, and tells `see` of each when it is done. `ctx`: of that namespace. `slots`: how many of
 /// its cluster are worked on at a time, together with other calls.
@@ -99,6 +99,10 @@ async fn lost(
     how: &How,
     done: &dyn Fn(&InstallationName, Found),
 ) {
+    let is_of_namespace = match error.root() {
+        OperationError::NotLocal { .. } | OperationError::Remote(_) => true,
+        _ => ctx.is_remote().await.is_ok_and(|is_remote| is_remote),
+    };
     let error = Arc::new(error);
     let again = |outcome| Found::new(None, outcome);
     let read = async {
@@ -106,8 +110,8 @@ async fn lost(
         let namespace = ctx.settings().namespace.as_deref();
         Ok::<_, OperationError>(record::list(home, namespace).await?)
     };
-    // Where the records cannot be read either, the cause is here.
-    let Ok(records) = read.await else {
+    // What fails here, or before it is known where the namespace leads, says nothing of the records.
+    let Some(records) = read.await.ok().filter(|_| is_of_namespace) else {
         for name in names {
             done(name, again(Outcome::Lost(Arc::clone(&error))));
         }
@@ -122,11 +126,9 @@ async fn lost(
         let found = match let_go(ctx, record, Some(&error)).await {
             Ok(true) => again(Outcome::LetGo),
             Ok(false) if is_nowhere && !pin::is_elsewhere(record) => Found::elsewhere(),
-            Ok(false) if record.spec.suspend => {
-                Found::new(Some(record.clone()), Outcome::Suspended)
-            }
             Ok(false) => {
-                let outcome = Outcome::Lost(Arc::clone(&error));
+                let lost = || Outcome::Lost(Arc::clone(&error));
+                let outcome = left_alone(record).unwrap_or_else(lost);
                 let outcome = match write(ctx, record, &outcome, how).await {
                     Ok(()) => outcome,
                     Err(error) => Outcome::Failed(error),
