@@ -138,7 +138,7 @@ pub enum Command {
     Plan(Late<plan::Plan>),
     /// Carry out a plan file, unless something has changed since it was written
     Apply(Late<plan::Apply>),
-    /// Print the rendered manifests of an add-on or a folder
+    /// Print the rendered manifests of an add-on or a folder, with the values of Secrets masked
     Render(Late<render::Render>),
     /// Verify whether add-ons, images and charts are signed, and by whom
     Verify(Late<verify::Verify>),

@@ -73,6 +73,6 @@ pub enum RenderFormat {
     Yaml,
     /// the objects as one List
     Json,
-    /// the text exactly as it was rendered
+    /// the text as it was rendered, except for Secrets
     Raw,
 }

@@ -1,6 +1,8 @@
 //! `render NAME[@VERSION] | --dir DIR`: the manifests that would be applied, without applying them and, where nothing of it is
 //! asked for, without a cluster.
 
+mod masked;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,22 +67,21 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         Some(verified) => fetch::with_dependencies(session.ctx(), &resolved, verified).await?,
         None => fetch::package(session.ctx(), &resolved).await?,
     };
-    // The Secret beside the installations is part of the data, and never printed.
+    // The Secret beside the installations is part of the data, and never printed; nor are values of the manifest's own Secrets.
     let mask = inputs.mask();
     if args.output == RenderFormat::Raw {
         let text =
             render::text(session.ctx(), &resolved, &inputs, verified.fetched.package).await?;
         warn_each(&text.warnings);
-        match mask.is_empty() {
-            true => output::bytes(&text.raw()),
-            false => output::bytes(mask.text(&String::from_utf8_lossy(&text.raw())).as_bytes()),
-        }
+        let text = masked::text(&String::from_utf8_lossy(&text.raw()));
+        output::bytes(mask.text(&text).as_bytes());
         return Ok(Exit::Done);
     }
     let rendered = render::objects(session.ctx(), &resolved, inputs, verified).await?;
     warn_each(&rendered.warnings);
     let objects = rendered.manifests.into_iter();
-    let objects: Vec<Value> = objects.map(|one| mask.object(&one.object)).collect();
+    let objects = objects.map(|one| masked::object(mask.object(&one.object)));
+    let objects: Vec<Value> = objects.collect();
     print(&objects, args.output)?;
     Ok(Exit::Done)
 }

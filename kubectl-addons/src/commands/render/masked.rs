@@ -1,0 +1,132 @@
+//! Rendered manifests without the values of their Secrets: names and keys stay.
+
+use common::values;
+use common::values::mask::MASK;
+use serde_json::{Map, Value};
+
+/// Holds the whole Secret again, where `kubectl apply` wrote it.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// An object whose values are masked where it is a Secret, or a List of objects that are.
+pub fn object(mut object: Value) -> Value {
+    mask(&mut object);
+    object
+}
+
+/// A rendered text. Documents without Secrets stay as they are; a Secret is written again, because its values may be spelt in
+/// any way that YAML has.
+pub fn text(raw: &str) -> String {
+    documents(raw).into_iter().map(document).collect()
+}
+
+fn mask(object: &mut Value) -> bool {
+    let kind = object.get("kind").and_then(Value::as_str);
+    if kind == Some("Secret") && object.get("apiVersion").and_then(Value::as_str) == Some("v1") {
+        for field in ["data", "stringData"] {
+            match object.get_mut(field) {
+                Some(Value::Object(values)) => hide(values),
+                Some(value) if !value.is_null() => *value = Value::from(MASK),
+                _ => {}
+            }
+        }
+        if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations")
+            && let Some(applied) = annotations.get_mut(LAST_APPLIED)
+        {
+            *applied = Value::from(MASK);
+        }
+        return true;
+    }
+    let Some(Value::Array(items)) = object.get_mut("items") else {
+        return false;
+    };
+    items.iter_mut().fold(false, |any, item| mask(item) || any)
+}
+
+fn hide(values: &mut Map<String, Value>) {
+    for value in values.values_mut() {
+        *value = Value::from(MASK);
+    }
+}
+
+/// A text at its lines of `---`, which stay with what follows them.
+fn documents(raw: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    for line in raw.split_inclusive('\n') {
+        if line.starts_with("---") && at > start {
+            found.extend(raw.get(start..at));
+            start = at;
+        }
+        at += line.len();
+    }
+    found.extend(raw.get(start..));
+    found
+}
+
+fn document(raw: &str) -> String {
+    if !raw.contains("Secret") {
+        return raw.to_owned();
+    }
+    match values::read(raw.as_bytes(), "") {
+        Ok(mut object) => match mask(&mut object) {
+            true => format!("---\n{}", yaml(&object)),
+            false => raw.to_owned(),
+        },
+        // Nothing tells its values apart.
+        Err(_) if names_secret(raw) => "---\n# a Secret that is not valid YAML\n".to_owned(),
+        Err(_) => raw.to_owned(),
+    }
+}
+
+fn yaml(object: &Value) -> String {
+    serde_saphyr::to_string(object).unwrap_or_else(|_| object.to_string() + "\n")
+}
+
+/// Whether a line of a text that cannot be read says `kind: Secret`.
+fn names_secret(raw: &str) -> bool {
+    raw.lines().any(|line| {
+        let line: String = line
+            .chars()
+            .filter(|one| !"\"' \t-".contains(*one))
+            .collect();
+        line.contains("kind:Secret")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_of_secrets_are_masked_and_nothing_else() {
+        let secret = |data, text, applied| {
+            json!({
+                "apiVersion": "v1", "kind": "Secret",
+                "metadata": {"name": "abc", "annotations": {LAST_APPLIED: applied, "team": "abc"}},
+                "data": {"x": data}, "stringData": {"password": text},
+            })
+        };
+        let shown = secret("***", "***", "***");
+        let plain = secret("YWJj", "abc", "{abc}");
+        assert_eq!(object(plain.clone()), shown);
+        let list = |item: &Value| json!({"apiVersion": "v1", "kind": "List", "items": [item]});
+        assert_eq!(object(list(&plain)), list(&shown));
+        let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "abc"}});
+        assert_eq!(object(other.clone()), other);
+    }
+
+    #[test]
+    fn a_text_stays_but_for_its_secrets() {
+        let map = "# a comment\napiVersion: v1\nkind: ConfigMap\ndata: {about: Secret}\n";
+        let secret = "apiVersion: v1\nkind: Secret\nstringData:\n  p: |\n    abc\n    def\n";
+        let hidden = "---\napiVersion: v1\nkind: Secret\nstringData:\n  p: '***'\n";
+        let broken = "---\nkind: \"Secret\"\ndata:\n x: abc\n  y: def\n";
+        let said = text(&format!("{map}---\n{secret}{broken}--- # next\n{map}"));
+        let said = said.replace("\"***\"", "'***'");
+        let none = "---\n# a Secret that is not valid YAML\n";
+        assert_eq!(said, format!("{map}{hidden}{none}--- # next\n{map}"));
+        assert_eq!(text(map), map);
+    }
+}
