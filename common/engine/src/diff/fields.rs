@@ -21,6 +21,8 @@ const NOISE: &[&str] = &[
     "uid",
     "selfLink",
 ];
+/// Counts the templates of a DaemonSet, as `generation` does; the server refuses to let a client set it.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 /// Contains a whole Secret that `kubectl apply` wrote.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -37,7 +39,7 @@ enum Segment {
 }
 
 /// Changed fields, sorted by path.
-pub(super) fn compare(
+pub(crate) fn compare(
     live: &Value,
     wanted: &Value,
     ours: &str,
@@ -181,7 +183,8 @@ impl Comparison<'_> {
             1 => field(0, "metadata") && NOISE.contains(&key),
             2 if field(0, "metadata") => {
                 (field(1, "labels") && key == names::LABEL_OWNER)
-                    || (field(1, "annotations") && key == names::ANNOTATION_INSTALLATION)
+                    || (field(1, "annotations")
+                        && [names::ANNOTATION_INSTALLATION, TEMPLATE_GENERATION].contains(&key))
             }
             _ => false,
         }
