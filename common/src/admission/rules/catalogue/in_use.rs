@@ -15,7 +15,7 @@ use crate::admission::verdict::{Problem, Verdict};
 use crate::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, CatalogueFrom,
 };
-use crate::api::installation::AddonInstallation;
+use crate::api::installation::{AddonInstallation, AddonRef};
 use crate::catalogue::offers;
 
 /// Installations that a sentence names; the rest is counted.
@@ -26,6 +26,8 @@ const MAX_NAMED: usize = 3;
 struct Users {
     core: Vec<String>,
     others: Vec<String>,
+    /// Those that name no version, and have this one installed.
+    following: Vec<String>,
 }
 
 /// An entry that a core installation refers to cannot be removed; for other installations there is a warning.
@@ -45,18 +47,24 @@ pub fn judge(
     let (before, after) = (Listed::of(old), new.map(Listed::of));
     let mut lost: BTreeMap<String, Users> = BTreeMap::new();
     for installation in &facts.installations {
-        let Some(entry) = lost_entry(installation, after.as_ref(), &before, facts) else {
-            continue;
-        };
+        let lose = |reference: &AddonRef| lost_entry(reference, after.as_ref(), &before, facts);
         let marks = Marks::of(installation);
         let name = format!("{}/{}", marks.namespace(), marks.name());
-        if marks.core && !guards::is_released(&marks, facts) {
-            lost.entry(entry).or_default().core.push(name);
-        } else if !marks.is_going() {
-            lost.entry(entry).or_default().others.push(name);
+        let is_kept = marks.core && !guards::is_released(&marks, facts);
+        if let Some(entry) = lose(&installation.spec.addon_ref) {
+            if is_kept {
+                lost.entry(entry).or_default().core.push(name);
+            } else if !marks.is_going() {
+                lost.entry(entry).or_default().others.push(name);
+            }
+        } else if !marks.is_going()
+            && let Some(entry) = installed(installation).and_then(|reference| lose(&reference))
+        {
+            lost.entry(entry).or_default().following.push(name);
         }
     }
     for (entry, users) in lost {
+        verdict.warnings.extend(left(&entry, users.following));
         verdict.problem(in_use_by_core(&entry, users.core));
         verdict.warnings.extend(unlisted(&entry, users.others));
     }
@@ -85,6 +93,29 @@ fn unlisted(entry: &str, users: Vec<String>) -> Option<String> {
     Some(format!(
         "{entry} is removed while {users} {are} installed from it: {they_stay}, but can no longer be upgraded"
     ))
+}
+
+fn left(entry: &str, users: Vec<String>) -> Option<String> {
+    let (have, they_stay) = match users.len() {
+        0 => return None,
+        1 => ("has", "that stays"),
+        _ => ("have", "they stay"),
+    };
+    let users = named(users);
+    Some(format!(
+        "{entry} is removed while {users} {have} it installed: {they_stay}, but it can no longer be rendered or repaired"
+    ))
+}
+
+/// What an installation that names no version has installed, where its status is known: the webhook reads none (semantics 18).
+fn installed(installation: &AddonInstallation) -> Option<AddonRef> {
+    let reference = &installation.spec.addon_ref;
+    let installed = installation.installed()?;
+    let is_pinned = reference.version.is_some() || reference.id.is_some();
+    (!is_pinned && !installed.version.is_empty()).then(|| AddonRef {
+        version: Some(installed.version.clone()),
+        ..reference.clone()
+    })
 }
 
 /// `a/b, c/d, e/f and 4 more`
@@ -131,14 +162,13 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// The reference of `installation`, if `old` met it and nothing does any more.
+/// A reference, if `old` met it and nothing does any more.
 fn lost_entry(
-    installation: &AddonInstallation,
+    reference: &AddonRef,
     new: Option<&Listed<'_>>,
     old: &Listed<'_>,
     facts: &Facts,
 ) -> Option<String> {
-    let reference = &installation.spec.addon_ref;
     let can_mean =
         |catalogue: &ObjectMeta| reference::can_mean(reference, catalogue, &facts.settings);
     let is_met_by = |version: &AddonVersion| reference::is_asked_for(reference, version);

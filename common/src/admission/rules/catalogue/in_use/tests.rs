@@ -189,3 +189,39 @@ fn what_a_deletion_needs_is_read_of_any_catalogue() {
     assert!(read(json!({"metadata": {}})).is_ok());
     assert!(read(json!({"metadata": {}, "spec": {"class": 7}})).is_err());
 }
+
+/// (what is installed of it, what is left, warnings)
+#[test]
+fn an_installed_version_that_no_reference_names_is_a_warning() {
+    let old = catalogue("platform", json!([addon("web", &["1.0.0", "1.1.0"])]));
+    let mut new = old.clone();
+    new.spec.addons[0].versions.remove(0);
+    for (installed, expected) in [
+        (
+            Some("1.0.0"),
+            vec![
+                "web 1.0.0 is removed while kubectl-addons/web has it installed: that stays, but it can no longer be rendered or repaired",
+            ],
+        ),
+        (Some("1.1.0"), vec![]),
+        (None, vec![]),
+    ] {
+        let mut user = installation("kubectl-addons", "web", json!({"name": "web"}), json!({}));
+        let installed = installed.map(|version| json!({"installed": {"version": version}}));
+        user.status = installed.map(|status| serde_json::from_value(status).unwrap());
+        let mut facts = facts(vec![]);
+        facts
+            .catalogues
+            .push(std::sync::Arc::new(old.clone().into()));
+        facts.installations.push(std::sync::Arc::new(user));
+        let mut verdict = Verdict::default();
+        judge(Some(&new), &old, &facts, &mut verdict);
+        assert_eq!(
+            (verdict.problems.len(), verdict.warnings),
+            (
+                0,
+                expected.into_iter().map(str::to_owned).collect::<Vec<_>>()
+            )
+        );
+    }
+}
