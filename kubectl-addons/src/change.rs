@@ -8,6 +8,7 @@ use addons_operation::execute::execute as execute_plan;
 use addons_operation::plan::{compare, refused_deletions};
 use addons_operation::{Interruption, OperationError, Outcome, Plan};
 use anyhow::Result;
+use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::plan::Verb;
 
@@ -195,7 +196,12 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
 pub fn up_to_date(plan: &Plan) {
     events::up_to_date(plan);
     for resolved in &plan.up_to_date {
-        let label = words::label(&resolved.target(&Default::default()));
+        // A newer version than the chosen entry's may be installed, and stays.
+        let existing = resolved.existing.as_ref();
+        let label = match existing.and_then(AddonInstallation::installed) {
+            Some(installed) => words::label(installed),
+            None => words::label(&resolved.target(&Default::default())),
+        };
         output::note(&format!("{}  {label}  nothing to do", resolved.name.name));
     }
 }

@@ -8,3 +8,4 @@ mod members;
 mod moved;
 mod sets;
 mod uninstalls;
+mod views;

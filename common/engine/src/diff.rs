@@ -1,6 +1,6 @@
 //! What a plan would change in live objects, field by field: server-side dry runs in parallel.
 
-mod fields;
+pub(super) mod fields;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};

@@ -77,6 +77,7 @@ pub mod remote;
 mod report;
 mod request;
 pub mod required;
+pub mod restores;
 pub mod revisions;
 pub mod secret;
 mod served;

@@ -171,6 +171,9 @@ pub struct Diff {
     pub source: Source,
     #[command(flatten)]
     pub values: Changes,
+    /// Compare with a lower version, if it is named or a set names it
+    #[arg(long)]
+    pub allow_downgrade: bool,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]

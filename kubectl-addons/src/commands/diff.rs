@@ -22,7 +22,9 @@ use crate::output;
 use crate::session::Session;
 use crate::{choices, partial};
 
-use super::set;
+use super::set::{self, TypedSet};
+use crate::words::hint;
+use crate::words::plan::{label, record};
 use addons_operation::plan::compare as ask_server;
 use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, Target};
 
@@ -46,6 +48,9 @@ struct Compared<'a> {
     pruned: Vec<&'a Deletion>,
     released: Vec<&'a ObjectKey>,
     retained: &'a [ObjectKey],
+    /// What changes in the record alone: names of values, the pinned version, the origin.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    record: Vec<String>,
     /// Fields that other managers keep: drift, and not counted as changed.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     yielded: &'a [Yielded],
@@ -122,6 +127,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
         &args.addons,
     )?;
     let is_named = !args.addons.is_empty() || set.is_some();
+    let place = set.as_ref().map(TypedSet::place);
     let intent = match set {
         Some(set) => Intent::Declared(set.declared(PruneLimit::ALL)),
         None => upgrade(args)?,
@@ -131,12 +137,13 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
     // Whatever was edited is shown, and whatever would be pruned.
     let choices = Choices {
         repair: true,
-        allow_downgrade: true,
+        allow_downgrade: args.allow_downgrade,
         allow_prune: PruneLimit::ALL,
         force: true,
         ..Choices::default()
     };
-    let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
+    let plan = partial::plan(&resolver, resolution, &choices, is_named).await;
+    let (plan, failed) = plan.map_err(|error| set::within(place, error))?;
     let mut changes = Vec::new();
     for planned in &plan.installations {
         changes.push(ask_server(session.ctx(), planned).await?);
@@ -175,19 +182,26 @@ fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
         .collect();
     match format {
         Format::Table | Format::Wide => {
-            let mut last = None;
+            let (mut last, mut edited) = (None, Vec::new());
             for (item, now) in &items {
                 if item.cluster != last {
                     output::data(&format!("{}:\n", item.cluster.unwrap_or_default()));
                     last = item.cluster;
                 }
                 let is_wide = format == Format::Wide;
+                if item.is_edited_only() {
+                    edited.push(hint::command("upgrade", item.installation));
+                }
                 output::data(&text::render(item, items.len() > 1, is_wide, *now));
+            }
+            for command in edited {
+                let what = "edited by other clients; an upgrade to the same version leaves it";
+                output::note(&format!("{what}\n  restore: {command} --repair"));
             }
         }
         Format::Name => {
             let items = items.iter().map(|(item, _)| item);
-            let differing = items.filter(|item| item.summary.differs());
+            let differing = items.filter(|item| item.differs());
             let names = differing.map(|item| item.installation.name.as_str());
             output::names("addoninstallation", names);
         }
@@ -204,6 +218,7 @@ impl Found {
         let all = self.plan.installations.iter().zip(&self.changes);
         let all = all.map(|(planned, changes)| Compared {
             cluster,
+            record: record::changes(planned),
             ..Compared::of(&planned.plan, changes)
         });
         all.collect()
@@ -213,7 +228,7 @@ impl Found {
         if self.left_out != Exit::Done {
             return self.left_out.max(Exit::Usage);
         }
-        let differs = self.items(None).iter().any(|item| item.summary.differs());
+        let differs = self.items(None).iter().any(Compared::differs);
         if differs { Exit::Failed } else { Exit::Done }
     }
 }
@@ -229,6 +244,29 @@ pub fn text(
 }
 
 impl<'a> Compared<'a> {
+    /// Whether an operation would change anything: an object, the record, or the version that is recorded.
+    fn differs(&self) -> bool {
+        self.summary.differs() || !self.record.is_empty() || self.version().is_some()
+    }
+
+    /// Another version, whatever its objects are.
+    fn version(&self) -> Option<(String, String)> {
+        let (from, to) = (label(self.from?), label(self.to?));
+        (from != to).then_some((from, to))
+    }
+
+    /// Whether nothing but edits of other clients differs, which an upgrade without a new version leaves.
+    fn is_edited_only(&self) -> bool {
+        let hashes = |installed: &Installed| {
+            let values = &installed.values_hash;
+            (installed.manifest_hash.clone(), values.clone())
+        };
+        let is_same = self.from.map(hashes) == self.to.map(hashes);
+        let others = self.summary.pruned + self.summary.released;
+        let is_due = self.version().is_some() || !self.record.is_empty() || others > 0;
+        self.summary.changed > 0 && is_same && !is_due
+    }
+
     fn of(plan: &'a InstallationPlan, changes: &'a [ObjectDiff]) -> Self {
         let object = |diff| Object {
             change: ObjectDiff::change(diff),
@@ -250,6 +288,7 @@ impl<'a> Compared<'a> {
             retained: &plan.retained,
             yielded: &plan.yielded,
             helm_release: plan.helm_release.as_ref(),
+            record: Vec::new(),
             unchanged: &plan.unchanged,
             breakages: &plan.breakages,
             migrations: &plan.migrations,

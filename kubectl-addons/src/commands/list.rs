@@ -257,7 +257,8 @@ fn newer(
     let inline = entry.version.source.inline.as_ref();
     let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
     match due(installed, entry, rules, hash.as_deref(), values) {
-        Due::No => None,
+        // A lower version is installed only where the user asks for it.
+        Due::No | Due::Downgrade { .. } => None,
         Due::Yes {
             reason: DueReason::ManifestChanged,
         } => Some(format!("{} (changed)", entry_label(entry))),

@@ -195,6 +195,7 @@ async fn wanted(
     set: Option<TypedSet>,
 ) -> Result<(addons_operation::Plan, Vec<Failed>)> {
     let is_named = !args.addons.is_empty() || set.is_some();
+    let place = set.as_ref().map(TypedSet::place);
     let intent = match set {
         Some(set) => Intent::Declared(set.declared(args.accept.allow_prune)),
         None => {
@@ -209,7 +210,8 @@ async fn wanted(
         allow_downgrade: args.due.allow_downgrade,
         ..choices::choices(args.accept, args.delete, &args.differences)
     };
-    Ok(partial::plan(resolver, resolution, &choices, is_named).await?)
+    let plan = partial::plan(resolver, resolution, &choices, is_named).await;
+    plan.map_err(|error| set::within(place, error))
 }
 
 fn removal(args: &Plan) -> Removal {

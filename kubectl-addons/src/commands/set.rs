@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::words::fleet as words;
 use crate::{change, choices, output, prompt};
 
-pub use typed::{TypedSet, typed};
+pub use typed::{InSet, SetPlace, TypedSet, typed, within};
 
 /// How often nodes are looked at that are not ready.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -31,10 +31,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// The file is not a set; those of install, upgrade and uninstall.
 pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
     let set = TypedSet::read(session, path, &args.members)?;
+    let place = set.place();
     let set = set.declared(args.change.accept.allow_prune);
     let cluster = session.cluster().await?;
     if args.change.dry_run != DryRun::None || nodes::is_one_ready(cluster).await? != Some(false) {
-        return apply(session, args, set, &args.change).await;
+        return apply(session, args, (set, &place), &args.change).await;
     }
     // One question and one turn are about all of what a cluster gets.
     if session.turn().is_some() {
@@ -61,7 +62,7 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
             },
             ..args.change.clone()
         };
-        let exit = apply(session, args, first, &unready).await?;
+        let exit = apply(session, args, (first, &place), &unready).await?;
         if exit != Exit::Done || rest.is_empty() {
             return Ok(exit);
         }
@@ -74,19 +75,26 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         ));
         return Ok(Exit::TimedOut);
     }
-    apply(session, args, set, &args.change).await
+    apply(session, args, (set, &place), &args.change).await
 }
 
-async fn apply(session: &Session, args: &Apply, set: DeclaredSet, change: &Change) -> Result<Exit> {
+async fn apply(
+    session: &Session,
+    args: &Apply,
+    (set, place): (DeclaredSet, &SetPlace),
+    change: &Change,
+) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
     let intent = Intent::Declared(set);
     let resolution = prompt::resolve(&resolver, &intent, change.run.yes).await?;
     let choices = Choices {
+        allow_downgrade: args.allow_downgrade,
         wait_for_types: change.wait_for_types(),
         ..choices::choices(change.accept, args.delete, &Differences::default())
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    change::run(session, plan.whole()?, change).await
+    let plan = plan.whole().map_err(|error| place.clone().within(error))?;
+    change::run(session, plan, change).await
 }
 
 /// Waits for a node that is ready.

@@ -33,8 +33,9 @@ pub use source::of_unread;
 /// Lines for under an error; empty where there is no better advice than the error itself.
 pub fn lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     let lines = chain(error).find_map(|cause| {
-        let operation = cause.downcast_ref().map(of_operation);
+        let operation = cause.downcast_ref().map(set::of_set);
         operation
+            .or_else(|| cause.downcast_ref().map(of_operation))
             .or_else(|| cause.downcast_ref().map(of_choice))
             .or_else(|| cause.downcast_ref().map(of_engine))
             .or_else(|| cause.downcast_ref().map(of_file))

@@ -4,6 +4,7 @@ mod adopted;
 mod again;
 pub mod atomic;
 pub mod brief;
+pub mod record;
 
 use std::fmt::Write as _;
 
@@ -95,8 +96,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             line(&mut text, "mark", &format!("nodes {what}"));
         }
     }
-    let moving = plan.moving.iter();
-    for one in moving {
+    for one in &plan.moving {
         line(
             &mut text,
             "move",
@@ -106,6 +106,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     if let Some(order) = summary::order(plan, graph, part) {
         line(&mut text, "order", &order);
     }
+    record::lines(&mut text, item);
     warnings(&mut text, plan);
     atomic::lines(&mut text, item);
     text

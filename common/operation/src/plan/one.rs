@@ -19,7 +19,7 @@ use common::plan::snapshot::{Reads, Snapshot};
 use common::plan::transfer::{self, OldPlace};
 use common::values::mask::Mask;
 
-use addons_engine::{Cluster, EngineError, definitions, snapshot};
+use addons_engine::{Cluster, EngineError, definitions, restores, snapshot};
 
 use super::assemble::Neighbours;
 use super::{Planned, generated, old};
@@ -103,6 +103,7 @@ pub(super) async fn one(
     })?;
     plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
+    restores::drop_unneeded(cluster, &mut plan).await?;
     definitions::check(cluster, &mut plan).await?;
     former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);

@@ -80,6 +80,7 @@ pub(super) fn render(
             item.addon
         );
     }
+    record(&mut text, item);
     for migration in item.migrations {
         let _ = writeln!(text, "  migrate   {migration}");
     }
@@ -95,6 +96,16 @@ pub(super) fn render(
     }
     let _ = writeln!(text, "{}", item.summary);
     text
+}
+
+/// What changes in the record; of a version only where no object tells of it.
+fn record(text: &mut String, item: &Compared<'_>) {
+    if let Some((from, to)) = item.version().filter(|_| !item.summary.differs()) {
+        let _ = writeln!(text, "  version   {from} → {to}");
+    }
+    for change in &item.record {
+        let _ = writeln!(text, "  record    {change}");
+    }
 }
 
 /// The fields that change, and how many descriptions of a definition.

@@ -39,7 +39,11 @@ fn mask(object: &mut Value) -> bool {
     let Some(Value::Array(items)) = object.get_mut("items") else {
         return false;
     };
-    items.iter_mut().fold(false, |any, item| mask(item) || any)
+    items
+        .iter_mut()
+        .filter_map(|item| mask(item).then_some(()))
+        .count()
+        > 0
 }
 
 fn hide(values: &mut Map<String, Value>) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addons_operation::DeclaredSet;
+use addons_operation::{DeclaredSet, OperationError};
 use anyhow::{Context as _, Result, bail};
 use common::api::installation::AddonInstallation;
 use common::plan::prune::limit::PruneLimit;
@@ -23,6 +23,45 @@ const LARGEST: usize = 8 * 1024 * 1024;
 pub struct TypedSet {
     installations: Vec<AddonInstallation>,
     members: Members,
+    path: String,
+}
+
+/// Where a set was read, and what was said about its members: a command that applies it needs both.
+#[derive(Clone, Debug)]
+pub struct SetPlace {
+    /// The file.
+    pub path: String,
+    /// The flags about its members.
+    pub members: Members,
+}
+
+/// A failure of an installation that a set declares: only the set, not the installation, can be applied in another way.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct InSet {
+    /// The set.
+    pub set: SetPlace,
+    /// The failure.
+    #[source]
+    pub error: OperationError,
+}
+
+impl SetPlace {
+    /// A failure of one of its installations.
+    pub fn within(self, error: OperationError) -> anyhow::Error {
+        match error {
+            OperationError::Downgrade { .. } => InSet { set: self, error }.into(),
+            error => error.into(),
+        }
+    }
+}
+
+/// The same, where a set was typed.
+pub fn within(set: Option<SetPlace>, error: OperationError) -> anyhow::Error {
+    match set {
+        Some(set) => set.within(error),
+        None => error.into(),
+    }
 }
 
 impl TypedSet {
@@ -40,7 +79,16 @@ impl TypedSet {
         Ok(Self {
             installations: set::read(&bytes, &name, namespace)?,
             members: members.clone(),
+            path: name,
         })
+    }
+
+    /// Where it was read.
+    pub fn place(&self) -> SetPlace {
+        SetPlace {
+            path: self.path.clone(),
+            members: self.members.clone(),
+        }
     }
 
     /// The same for the core. `allowed`: how many of its members may be uninstalled with `--prune`.

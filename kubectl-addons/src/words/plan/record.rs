@@ -1,0 +1,169 @@
+//! What of a record changes beside its objects: values by their names alone, the pinned version, and where the entry comes from.
+
+use addons_operation::Planned;
+use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
+use common::api::names::LABEL_SET;
+use common::plan::gitops;
+use common::plan::{InstallationPlan, Verb};
+use serde_json::json;
+
+use super::{LISTED, line, objects};
+
+/// A line for each change of the record; where nothing changes at all, what is left to do.
+pub(super) fn lines(text: &mut String, item: &Planned) {
+    let changes = changes(item);
+    let is_empty = changes.is_empty() && text.lines().count() == 1;
+    for change in changes {
+        line(text, "record", &change);
+    }
+    let plan = &item.plan;
+    let is_same = plan.from.as_ref().map(super::label) == plan.to.as_ref().map(super::label);
+    if is_empty && is_same && is_written(plan) {
+        match plan.wait_for.len() {
+            0 => line(text, "record", "brought up to date; no object changes"),
+            count => line(text, "wait", &format!("for {} to be ready", objects(count))),
+        }
+    }
+}
+
+/// What changes in the record of an installation that is there already.
+pub fn changes(item: &Planned) -> Vec<String> {
+    let before = item.fallback.as_ref();
+    match before.filter(|before| before.metadata.resource_version.is_some()) {
+        Some(before) if is_written(&item.plan) => between(before, &item.plan),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the operation is about the objects of a version, and not about their owners or their end.
+fn is_written(plan: &InstallationPlan) -> bool {
+    matches!(plan.verb, Verb::Install | Verb::Upgrade | Verb::Rollback)
+}
+
+fn between(before: &AddonInstallation, plan: &InstallationPlan) -> Vec<String> {
+    let wanted = &plan.wanted;
+    let mut changes = of_spec(&before.spec, &wanted.spec);
+    let labels = before.metadata.labels.as_ref();
+    let was = labels.and_then(|labels| labels.get(LABEL_SET));
+    if let Some(set) = wanted.labels.get(LABEL_SET).filter(|set| was != Some(set)) {
+        changes.push(format!("becomes a member of set {set}"));
+    }
+    changes
+}
+
+fn of_spec(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<String> {
+    let mut values = Vec::new();
+    let mut others = Vec::new();
+    for path in gitops::edits(&with_values(from), &with_values(to)) {
+        match path.split_first() {
+            Some((first, rest)) if first == "values" => values.push(rest.join(".")),
+            Some((first, _)) if first == "addonRef" => {}
+            _ => others.push(format!("spec.{}", path.join("."))),
+        }
+    }
+    let mut changes = Vec::new();
+    if !values.is_empty() {
+        values.retain(|path| !path.is_empty());
+        changes.push(format!("values changed: {}", named(&values)));
+    }
+    changes.extend(pin(&from.addon_ref, &to.addon_ref));
+    let (was, is) = (origin(&from.addon_ref), origin(&to.addon_ref));
+    if was != is {
+        changes.push(format!("origin {was} → {is}"));
+    }
+    if !others.is_empty() {
+        changes.push(format!("changed: {}", named(&others)));
+    }
+    changes
+}
+
+/// No values are an empty map, so that each value has a path.
+fn with_values(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
+    let mut spec = spec.clone();
+    spec.values.get_or_insert_with(|| json!({}));
+    spec
+}
+
+/// The first of many names; `all` where none is known.
+fn named(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(LISTED).map(String::as_str).collect();
+    match (shown.len(), names.len() - shown.len()) {
+        (0, _) => "all".to_owned(),
+        (_, 0) => shown.join(", "),
+        (_, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn pin(from: &AddonRef, to: &AddonRef) -> Option<String> {
+    let label = |reference: &AddonRef| match (&reference.version, &reference.id) {
+        (Some(version), Some(id)) if !id.is_empty() => Some(format!("{version} (id {id})")),
+        (version, id) => version
+            .clone()
+            .or_else(|| Some(format!("id {}", id.as_ref()?))),
+    };
+    let (was, is) = (label(from), label(to));
+    if was == is {
+        return None;
+    }
+    Some(match is {
+        Some(version) => format!("pinned to version {version}"),
+        None => "no longer pinned to a version: it follows newer ones".to_owned(),
+    })
+}
+
+fn origin(reference: &AddonRef) -> String {
+    let named = [
+        ("catalogue", &reference.catalogue),
+        ("index", &reference.index),
+        ("directory", &reference.directory),
+    ];
+    let named = named.into_iter();
+    let named = named.filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?)));
+    let named: Vec<String> = named.collect();
+    match named.as_slice() {
+        [] => "any catalogue".to_owned(),
+        named => named.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_values_and_never_what_they_are() {
+        let spec = |values, version: Option<&str>, catalogue: &str| AddonInstallationSpec {
+            addon_ref: AddonRef {
+                name: "web".to_owned(),
+                version: version.map(str::to_owned),
+                catalogue: Some(catalogue.to_owned()),
+                ..AddonRef::default()
+            },
+            values: Some(values),
+            ..AddonInstallationSpec::default()
+        };
+        let before = spec(json!({"ingress": {"host": "a"}, "b": 1}), None, "one");
+        let after = spec(
+            json!({"ingress": {"host": "hunter2"}, "b": 1}),
+            Some("1.0.0"),
+            "two",
+        );
+        assert_eq!(
+            of_spec(&before, &after),
+            [
+                "values changed: ingress.host",
+                "pinned to version 1.0.0",
+                "origin catalogue one → catalogue two",
+            ]
+        );
+        assert_eq!(of_spec(&before, &before), Vec::<String>::new());
+        let free = of_spec(&after, &spec(json!({}), None, "two"));
+        assert_eq!(
+            free,
+            [
+                "values changed: b, ingress",
+                "no longer pinned to a version: it follows newer ones",
+            ]
+        );
+    }
+}
