@@ -327,7 +327,11 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashEr
 /// `NAME in catalogue C, spec.addons[0].versions[0]`.
 fn listed(resolved: &Resolved) -> String {
     let entry = &resolved.entry;
-    format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
+    match (&*entry.origin, entry.place.as_str()) {
+        // It was typed, and is listed nowhere.
+        (Origin::Index { location }, "") => location.clone(),
+        (origin, place) => format!("{} in {origin}, {place}", entry.addon),
+    }
 }
 
 /// The credentials that a source names.

@@ -3,6 +3,7 @@
 use addons_helm::HelmError;
 use addons_helm::provenance::{self, Provenance};
 use addons_sources::provenance::{self as file, ProvenanceError};
+use addons_sources::registry::chart;
 use common::catalogue::Entry;
 
 use crate::context::Context;
@@ -42,9 +43,24 @@ pub async fn verify(
 ) -> Result<Provenance, UnprovenError> {
     let mut resolved = render::uninstalled(ctx, entry);
     resolved.entry.signature = None;
-    let fetched = fetch::package(ctx, &resolved).await?.fetched;
     let located = Located::new(ctx, &resolved).await?;
+    if let Some(source) = &located.source.helm {
+        chart::forget(source, &located.access(ctx));
+    }
+    let fetched = fetch::package(ctx, &resolved).await?.fetched;
     let provenance = file::fetch(&located.source, &fetched, &located.access(ctx)).await?;
     let helm = ctx.helm().await?;
-    Ok(provenance::verify(helm, &fetched.package, &provenance, keyring).await?)
+    let proven = provenance::verify(helm, &fetched.package, &provenance, keyring).await?;
+    // Of a chart in a registry, the manifest is what others name by its digest.
+    let manifest = fetched
+        .resolved
+        .as_deref()
+        .and_then(|resolved| resolved.split_once('@'));
+    Ok(match manifest {
+        Some((_, digest)) => Provenance {
+            digest: digest.to_owned(),
+            ..proven
+        },
+        None => proven,
+    })
 }

@@ -11,6 +11,7 @@ use common::api::catalogue::{
 use common::api::installation::Signature;
 use common::catalogue::select::{ClusterFacts, Request};
 use common::catalogue::{Catalogue, Entry, Origin};
+use common::render::image::is_of_this_machine;
 use serde::Serialize;
 
 use crate::choices;
@@ -68,7 +69,10 @@ pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
     for name in &args.names {
         let verified = match (name.strip_prefix(OCI), &catalogue) {
             (Some(reference), _) => {
-                of_reference(session, reference, args.plain_http, &signed).await?
+                // As everywhere, a registry on this machine speaks HTTP.
+                let host = reference.split('/').next().unwrap_or_default();
+                let plain_http = args.plain_http || is_of_this_machine(host);
+                of_reference(session, reference, plain_http, &signed).await?
             }
             (None, Some((catalogue, facts))) => {
                 let entry = entry(session, catalogue, facts, name)?;
@@ -251,9 +255,9 @@ fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
             },
             ..AddonVersion::default()
         },
-        // It was typed, as the files of the user are.
+        // What lies beside a typed reference is the user's own.
         origin: Arc::new(Origin::Index {
-            location: "file:///".to_owned(),
+            location: format!("{OCI}{reference}"),
         }),
         base_url: None,
         registry: None,

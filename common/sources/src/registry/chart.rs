@@ -109,6 +109,22 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
     }
 }
 
+/// Forgets what the tag of a version stood for, so that the next fetch asks the registry: whoever checks a chart means the one that is
+/// there now. Without a connection what is known stays.
+pub fn forget(source: &HelmSource, access: &Access<'_>) {
+    let (Some(path), Some(version)) = (source.url.strip_prefix("oci://"), &source.version) else {
+        return;
+    };
+    let path = format!("{}/{}", path.trim_end_matches('/'), source.chart);
+    let (Ok(reference), false) = (super::reference(&path), access.offline) else {
+        return;
+    };
+    let seen = super::seen_by(source.plain_http, access);
+    let tag = version.trim().replace('+', "_");
+    let key = format!("{} {tag}{seen}", repository(&reference));
+    access.cache.set_note(NOTES, &key, &Note::default());
+}
+
 struct Wanted<'a> {
     source: &'a HelmSource,
     /// Its tag is not used.

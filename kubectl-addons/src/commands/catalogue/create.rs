@@ -3,6 +3,7 @@
 use addons_operation::scaffold::{self, Wanted};
 use anyhow::Result;
 use common::api::names;
+use common::render::image::is_of_this_machine;
 
 use crate::cli::create::CatalogueCreate;
 use crate::exit::Exit;
@@ -34,10 +35,16 @@ pub async fn run(session: &Session, args: &CatalogueCreate) -> Result<Exit> {
             from,
             chart: args.chart.as_deref(),
             version: args.version.as_deref(),
-            plain_http: args.plain_http,
+            plain_http: args.plain_http || is_of_this_machine(host(from)),
         };
         versions.push(scaffold::entry(session.ctx(), &wanted).await?);
     }
     output::bytes(scaffold::text(&args.name, &versions).as_bytes());
     Ok(Exit::Done)
+}
+
+/// The host of a registry; nothing of any other location.
+fn host(from: &str) -> &str {
+    let path = from.strip_prefix("oci://").unwrap_or_default();
+    path.split('/').next().unwrap_or_default()
 }
