@@ -216,7 +216,11 @@ pub async fn of_entry(
         Some(version) => Inputs::given(&resolved, Data::of_version(version)),
         None => Inputs::read(ctx, &resolved).await?,
     };
-    let verified = fetch::package(ctx, &resolved).await?;
+    let mut verified = fetch::package(ctx, &resolved).await?;
+    if entry.verifiable_hash().is_none() {
+        // What a manifestHash would be, which is of all bytes; records go by the trimmed ones.
+        verified.manifest_hash = verified.fetched.package.digest();
+    }
     objects(ctx, &resolved, inputs, verified).await
 }
 

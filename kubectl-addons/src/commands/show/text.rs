@@ -117,7 +117,7 @@ fn source_line(entry: &ShownEntry, content: Option<&Content>) -> String {
         let verified = if content.verified {
             "verified"
         } else {
-            "not verified: the entry has no such hash"
+            "not verified: the entry has no manifestHash"
         };
         return format!("{}  {algorithm}{hash}… {verified}", content.location);
     }
