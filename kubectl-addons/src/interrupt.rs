@@ -2,13 +2,17 @@
 //! the program ends here, without what it wrote into temporary folders: keys, known hosts, kubeconfigs.
 
 use std::process;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use addons_sources::scratch;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
+use crate::output;
 
+/// What is said where a signal ends the program.
+static LAST_WORDS: OnceLock<String> = OnceLock::new();
 /// How many operations write, which end by themselves.
 static WRITING: AtomicUsize = AtomicUsize::new(0);
 /// Signals until the program ends although an operation has not: the first ends the operation, the second helm too.
@@ -34,9 +38,18 @@ async fn end_on_signal() {
         let writes = WRITING.load(Ordering::SeqCst) > 0;
         seen = if writes { seen + 1 } else { PATIENCE };
         if seen >= PATIENCE {
+            if let Some(words) = LAST_WORDS.get() {
+                output::note(words);
+            }
             exit(Exit::Interrupted);
         }
     }
+}
+
+/// What a signal leaves behind, and how to continue: said once, by the command that runs.
+pub fn on_end(words: String) {
+    // A program runs one command.
+    let _ = LAST_WORDS.set(words);
 }
 
 /// Ctrl-C, or SIGTERM. Where signals cannot be heard, they end the program as the system does it.

@@ -39,6 +39,12 @@ pub enum LayoutError {
         #[source]
         source: io::Error,
     },
+    /// A file that is no archive at all.
+    #[error("{} is not an archive that export wrote: it is not a tar file", path.display())]
+    NotAnArchive {
+        /// The file.
+        path: PathBuf,
+    },
     /// A registry gave something else, or nothing.
     #[error(transparent)]
     Registry(#[from] RegistryError),

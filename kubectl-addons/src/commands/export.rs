@@ -7,6 +7,7 @@ use super::images::{fitting, named};
 use crate::choices;
 use crate::cli::airgap::Export;
 use crate::exit::Exit;
+use crate::interrupt;
 use crate::output;
 use crate::session::Session;
 use crate::words::airgap;
@@ -37,6 +38,7 @@ pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
     };
     let report = |progress| output::note(&airgap::progress(&progress));
     let archive = args.archive.as_path();
+    interrupt::on_end(airgap::export_interrupted(archive));
     let exported = export(session.ctx(), &request, archive, &report).await;
     let exported = exported.with_context(|| archive.display().to_string())?;
     output::note(&airgap::exported(archive, &exported));

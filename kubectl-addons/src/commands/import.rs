@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::cli::airgap::Import;
 use crate::exit::Exit;
+use crate::interrupt;
 use crate::output;
 use crate::session::Session;
 use crate::words::airgap;
@@ -14,6 +15,7 @@ use addons_operation::airgap::import::import;
 /// # Errors
 /// An archive that cannot be trusted; a registry that does not take it.
 pub async fn run(session: &Session, args: &Import) -> Result<Exit> {
+    interrupt::on_end(airgap::import_interrupted());
     let report = |progress| output::note(&airgap::progress(&progress));
     let imported = import(session.ctx(), &args.archive, &args.registry, &report).await?;
     output::note(&airgap::imported(&args.registry, &imported));

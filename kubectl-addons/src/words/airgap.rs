@@ -26,6 +26,20 @@ pub fn progress(progress: &Progress) -> String {
     }
 }
 
+/// What an interrupted export leaves.
+pub fn export_interrupted(archive: &Path) -> String {
+    format!(
+        "interrupted: what was fetched is kept in {}.partial; to continue, run the same command again",
+        archive.display()
+    )
+}
+
+/// What an interrupted import leaves.
+pub fn import_interrupted() -> String {
+    "interrupted: what was pushed stays in the registry; to continue, run the same command again"
+        .to_owned()
+}
+
 /// `site.tar: 4 images and artifacts, 1 that refers to them, 12.3 MiB`
 pub fn exported(archive: &Path, exported: &Exported) -> String {
     let Exported {

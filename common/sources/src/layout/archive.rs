@@ -53,7 +53,13 @@ impl Archive {
         };
         let mut seen = BTreeSet::new();
         for entry in archive.entries().map_err(file(path))? {
-            let mut entry = entry.map_err(file(path))?;
+            let mut entry = match entry {
+                Err(_) if seen.is_empty() => {
+                    let path = path.to_owned();
+                    return Err(LayoutError::NotAnArchive { path });
+                }
+                entry => entry.map_err(file(path))?,
+            };
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             match entry.header().entry_type() {
                 EntryType::Regular | EntryType::Continuous => {}
