@@ -38,8 +38,8 @@ pub enum UrlError {
     },
     /// A catalogue in a cluster names a file of this machine.
     #[error(
-        "{location}: a catalogue in the cluster cannot name files of this machine; put it on a web server or in an object store, \
-         or write it into the catalogue as source.inline"
+        "{location}: a catalogue in the cluster, or an installation outside the system namespace, cannot name files of this machine; \
+         put it on a web server or in an object store, or write it into the catalogue as source.inline"
     )]
     Local {
         /// As written.
