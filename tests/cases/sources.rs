@@ -7,6 +7,7 @@ mod sources {
     mod cache;
     mod chart;
     mod chart_oci;
+    mod folder_hash;
     mod git;
     mod image;
     mod object_store;
