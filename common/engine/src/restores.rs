@@ -51,11 +51,13 @@ pub async fn drop_unneeded(
     Ok(())
 }
 
-/// Whether the record and the manifest agree, and only an edit of another client led to the step.
+/// Whether the record and the manifest agree, and only an edit of another client led to the step. Fields that may be left to others are
+/// found by the apply, which remembers them.
 fn may_be_unneeded(plan: &InstallationPlan, step: &Step) -> bool {
     let policy = &step.policy;
     let recorded = plan.union.objects.get(&step.target.key);
     step.action == Action::Restore
+        && policy.takes_all()
         && policy.inherited.is_none()
         && policy.adopted.is_none()
         && recorded.is_some_and(|item| {
