@@ -3,6 +3,7 @@
 
 mod fleet;
 mod looped;
+mod owners;
 mod sites;
 
 use std::sync::Arc;

@@ -62,6 +62,41 @@ pub async fn get(
     }
 }
 
+/// Values of the owner label of the installations that are recorded in this very cluster, also where its own records are elsewhere:
+/// those of one installation, or of all. `None` where they may not be read; without our definitions there are none.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn owners(
+    cluster: &Cluster,
+    only: Option<&InstallationName>,
+) -> Result<Option<BTreeSet<String>>, EngineError> {
+    let read = match only {
+        Some(name) => {
+            let collection = collection(Some(&name.namespace));
+            let call = Call::get(&collection, &name.name, METADATA).own();
+            let answer = cluster.send::<Partial>(call).await;
+            answer.map(|answer| vec![answer.object.metadata])
+        }
+        None => {
+            let found = read_selected(cluster, &collection(None), &[]).await;
+            found.map(Option::unwrap_or_default)
+        }
+    };
+    let found = match read {
+        Ok(found) => found,
+        Err(EngineError::NotInitialised) => Vec::new(),
+        Err(EngineError::Forbidden { .. }) => return Ok(None),
+        Err(error) if error.is_not_found() => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let owners = found.into_iter().map(|record| {
+        let namespace = record.namespace.unwrap_or_default();
+        names::owner_hash(&namespace, &record.name)
+    });
+    Ok(Some(owners.collect()))
+}
+
 /// All installations of one namespace, or of all. Of their managedFields there are those of spec and metadata alone.
 ///
 /// # Errors

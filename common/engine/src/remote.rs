@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
+use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
 use common::target::kubeconfig::{self, KubeconfigError};
 use common::target::{
     Location, SECRET_KKP, Standing, StandingError, TYPE_CLUSTER_API, by_convention, by_labels,
@@ -57,6 +58,17 @@ pub enum RemoteError {
         key: &'static str,
         /// Why.
         source: KubeconfigError,
+    },
+    /// It leads to the cluster of the records, where the objects have other owners.
+    #[error(
+        "namespace {namespace} is to stand for another cluster, but the kubeconfig in Secret {secret} leads to this one: label the \
+         namespace {LABEL_CLUSTER}={CLUSTER_LOCAL} instead"
+    )]
+    SameCluster {
+        /// The namespace.
+        namespace: String,
+        /// Name of the Secret.
+        secret: String,
     },
     /// A certificate or key in it is broken. What the library says of it may repeat a part of it.
     #[error(

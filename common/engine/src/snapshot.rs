@@ -224,6 +224,10 @@ pub(super) fn live(metadata: Metadata) -> LiveObject {
         former: owners::former(&metadata),
         reconciled_by: None,
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),
+        installation: metadata
+            .annotations
+            .get(names::ANNOTATION_INSTALLATION)
+            .cloned(),
         create_only: metadata
             .annotations
             .get(names::ANNOTATION_APPLY)

@@ -7,6 +7,7 @@ mod moves;
 mod numbers;
 mod old;
 mod one;
+mod owners;
 mod rebuild;
 mod uninstall;
 

@@ -23,6 +23,8 @@ pub struct Claims {
     pub taken: BTreeMap<ObjectKey, InstallationName>,
     /// Values of the owner label of all installations of the cluster.
     pub owners: BTreeSet<String>,
+    /// Values of the owner label of which it is not known whether an installation has them: they count as if one had.
+    pub unknown: BTreeSet<String>,
     /// Namespaces that hold their records, or that they are installed into.
     pub namespaces: BTreeMap<String, InstallationName>,
     /// Whether there may be installations that the caller may not read: then it is not known what lives in a namespace, or is of a kind.

@@ -17,6 +17,8 @@ pub struct LiveObject {
     pub resource_version: String,
     /// Value of the owner label.
     pub owner: Option<String>,
+    /// The installation that its annotation names (`NAMESPACE/NAME`), which anyone who may write the object can have set.
+    pub installation: Option<String>,
     /// When the field manager of that installation last wrote it, where it has.
     pub written: Option<Timestamp>,
     /// Whether it is created once and never changed (semantics 12).

@@ -4,6 +4,7 @@ mod airgap;
 mod core;
 mod directory;
 mod object;
+mod place;
 mod plan;
 mod refused;
 mod rollback;
@@ -12,6 +13,7 @@ mod source;
 mod values;
 
 use addons_engine::EngineError;
+use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
@@ -22,7 +24,7 @@ use addons_operation::release::{ForeignRelease, ModeError};
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
 use addons_sources::dependency::DependencyError;
-use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
+use common::api::names::InstallationName;
 use common::plan::file::FileError;
 use common::plan::file::Moved;
 use common::values::ValuesError;
@@ -80,8 +82,13 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
         OperationError::NotLocal {
             asked, holds_old, ..
-        } => of_namespace(asked, *holds_old),
-        OperationError::Stays(installation, _) => of_place(&installation.namespace, Vec::new()),
+        } => place::of_namespace(asked, *holds_old),
+        OperationError::Remote(RemoteError::SameCluster { namespace, .. }) => {
+            place::of_own_cluster(namespace)
+        }
+        OperationError::Stays(installation, _) => {
+            place::of_place(&installation.namespace, Vec::new())
+        }
         OperationError::NotListed(_) => {
             fix("add -n NAMESPACE, a namespace in which you may list installations")
         }
@@ -212,28 +219,6 @@ fn of_release(foreign: &ForeignRelease) -> Vec<String> {
         "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
             .to_owned(),
     ]
-}
-
-/// For a namespace that stands for no cluster. `holds_old`: of the records in it, `init` may move some.
-fn of_namespace(namespace: &str, holds_old: bool) -> Vec<String> {
-    let way_out = match holds_old {
-        true => "kubectl addons init, which moves installations of older versions".to_owned(),
-        false => format!(
-            "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
-        ),
-    };
-    of_place(namespace, fix(&way_out))
-}
-
-/// For a namespace in which no record may be, beside what else is a way out.
-fn of_place(namespace: &str, fixes: Vec<String>) -> Vec<String> {
-    let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
-    let mut lines = look(&format!("kubectl get namespaces -l {label}"));
-    lines.extend(fixes);
-    lines.push(format!(
-        "accept: kubectl label namespace {namespace} {label}"
-    ));
-    lines
 }
 
 /// For an installation whose index cannot be read.

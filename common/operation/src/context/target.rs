@@ -101,7 +101,9 @@ impl Context {
     /// As [`Context::cluster`], and those of the request.
     pub(crate) async fn cluster_identity(&self) -> Result<Option<ClusterIdentity>, OperationError> {
         let read = || async {
-            Ok::<_, OperationError>(identity::cluster_uid(self.cluster().await?).await?)
+            let uid = identity::cluster_uid(self.cluster().await?).await?;
+            self.check_other(uid.as_deref()).await?;
+            Ok::<_, OperationError>(uid)
         };
         let uid = self.cluster_uid.get_or_try_init(read).await?.clone();
         let secret = match self.target().await? {
@@ -111,6 +113,20 @@ impl Context {
         Ok(uid.map(|kube_system_uid| ClusterIdentity {
             kube_system_uid,
             kubeconfig_secret: secret,
+        }))
+    }
+
+    /// Refuses another cluster that is this one after all, found by the uid of its kube-system: its objects would get a second owner.
+    async fn check_other(&self, uid: Option<&str>) -> Result<(), OperationError> {
+        let (Target::Remote { secret, .. }, Some(uid)) = (self.target().await?, uid) else {
+            return Ok(());
+        };
+        if identity::cluster_uid(self.home().await?).await?.as_deref() != Some(uid) {
+            return Ok(());
+        }
+        Err(OperationError::Remote(RemoteError::SameCluster {
+            namespace: self.settings.records_namespace().to_owned(),
+            secret: secret.clone(),
         }))
     }
 

@@ -22,7 +22,7 @@ use common::values::mask::Mask;
 use addons_engine::{Cluster, EngineError, definitions, restores, snapshot};
 
 use super::assemble::Neighbours;
-use super::{Planned, generated, old};
+use super::{Planned, generated, old, owners};
 use crate::atomic::OnFailure;
 use crate::chart::CompleteChart;
 use crate::error::OperationError;
@@ -86,7 +86,9 @@ pub(super) async fn one(
         adopt,
         revision: resolved.revision,
     };
-    let claims = neighbours.claims_besides(resolver, &resolved.name);
+    let mut claims = neighbours.claims_besides(resolver, &resolved.name);
+    let (ctx, records) = (resolver.ctx, &resolver.records);
+    owners::complete(ctx, records, &resolved.name, &snapshot, &mut claims).await?;
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,

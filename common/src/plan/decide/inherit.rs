@@ -40,7 +40,7 @@ impl Judge<'_> {
             return (!live.create_only)
                 .then(|| format!("moves from the installation {other}, which only retains it"));
         }
-        let is_gone = !self.claims.owners.contains(owner);
+        let is_gone = !self.claims.owners.contains(owner) && !self.claims.unknown.contains(owner);
         is_gone.then(|| {
             let former = live.other_owner.as_deref();
             let former = former.unwrap_or("an installation");

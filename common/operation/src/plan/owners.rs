@@ -1,0 +1,135 @@
+//! Whether the owner of a live object is gone. It may be recorded in another namespace, or in the cluster of the objects itself, where
+//! the records of this command are elsewhere: that is looked up only where such an object is met (semantics 7).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addons_engine::record;
+use common::api::names::{InstallationName, owner_hash};
+use common::plan::claims::Claims;
+use common::plan::snapshot::Snapshot;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::records::{Records, name_of};
+
+/// Adds to `claims` which of the owners exist that live objects name, and which may exist.
+///
+/// # Errors
+/// Those of the requests.
+pub(super) async fn complete(
+    ctx: &Context,
+    records: &Records,
+    own: &InstallationName,
+    snapshot: &Snapshot,
+    claims: &mut Claims,
+) -> Result<(), OperationError> {
+    let own = owner_hash(&own.namespace, &own.name);
+    for (owner, name) in strangers(snapshot) {
+        if owner == own || claims.owners.contains(&owner) {
+            continue;
+        }
+        match is_recorded(ctx, records, &owner, name.as_ref()).await? {
+            Some(true) => claims.owners.insert(owner),
+            Some(false) => false,
+            None => claims.unknown.insert(owner),
+        };
+    }
+    Ok(())
+}
+
+/// The owners of live objects, each with its name where the annotation of an object names it truly.
+fn strangers(snapshot: &Snapshot) -> BTreeMap<String, Option<InstallationName>> {
+    let mut found: BTreeMap<String, Option<InstallationName>> = BTreeMap::new();
+    for live in snapshot.live.values() {
+        let Some(owner) = &live.owner else {
+            continue;
+        };
+        let named = live.installation.as_deref().and_then(|named| {
+            let (namespace, name) = named.split_once('/')?;
+            (owner_hash(namespace, name) == *owner).then(|| InstallationName {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+            })
+        });
+        let known = found.entry(owner.clone()).or_default();
+        *known = known.take().or(named);
+    }
+    found
+}
+
+/// Whether a record has this value of the owner label; `None` where it cannot be told.
+async fn is_recorded(
+    ctx: &Context,
+    records: &Records,
+    owner: &str,
+    name: Option<&InstallationName>,
+) -> Result<Option<bool>, OperationError> {
+    let is_remote = ctx.is_remote().await?;
+    let is_read = records.all.iter().any(|record| {
+        let name = name_of(record);
+        owner_hash(&name.namespace, &name.name) == owner
+    });
+    if is_read {
+        return Ok(Some(true));
+    }
+    if !is_remote && !records.is_partial {
+        return Ok(Some(false));
+    }
+    let has = |owners: Option<BTreeSet<String>>| owners.map(|owners| owners.contains(owner));
+    let here = has(record::owners(ctx.home().await?, name).await?);
+    if here == Some(true) || !is_remote {
+        return Ok(here);
+    }
+    let there = has(record::owners(ctx.cluster().await?, name).await?);
+    Ok(match (here, there) {
+        (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use common::manifest::key::ObjectKey;
+    use common::plan::snapshot::LiveObject;
+
+    use super::*;
+
+    #[test]
+    fn an_owner_is_named_only_by_an_annotation_that_fits_its_label() {
+        let live = |owner: &str, installation: Option<&str>| LiveObject {
+            owner: Some(owner.to_owned()),
+            installation: installation.map(str::to_owned),
+            ..LiveObject::default()
+        };
+        let web = owner_hash("shop", "web");
+        let snapshot = Snapshot {
+            live: [
+                ("a", live(&web, None)),
+                ("b", live(&web, Some("shop/web"))),
+                ("c", live(&web, Some("shop/other"))),
+                ("d", live("0123", Some("shop/web"))),
+                ("e", LiveObject::default()),
+            ]
+            .map(|(name, live)| {
+                let key = ObjectKey {
+                    group: String::new(),
+                    kind: "ConfigMap".to_owned(),
+                    namespace: Some("shop".to_owned()),
+                    name: name.to_owned(),
+                };
+                (key, live)
+            })
+            .into(),
+            ..Snapshot::default()
+        };
+        let name = InstallationName {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+        };
+        assert_eq!(
+            strangers(&snapshot),
+            BTreeMap::from([(web, Some(name)), ("0123".to_owned(), None)])
+        );
+    }
+}
