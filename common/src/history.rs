@@ -193,8 +193,14 @@ impl StoredRevision {
 
     /// Whether both lead to the same, whether or not their specs name the version.
     fn is_same_state(&self, other: &Self) -> bool {
-        let (ours, theirs) = (&self.operation.installed, &other.operation.installed);
-        ours.is_same_target(theirs) && unpinned(&self.spec) == unpinned(&other.spec)
+        let state = |one: &Self| Installed {
+            // Which rules chose it, who vouched for it and whether it is yet to be applied changes nothing of what it is.
+            rules: None,
+            signature: None,
+            adopted: false,
+            ..one.operation.installed.clone()
+        };
+        state(self).is_same_target(&state(other)) && unpinned(&self.spec) == unpinned(&other.spec)
     }
 }
 

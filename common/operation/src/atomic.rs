@@ -116,6 +116,7 @@ async fn way_back(
     failed: &Planned,
     before: &Before,
 ) -> Result<Plan, OperationError> {
+    ctx.start_again();
     let resolver = Resolver::read(ctx, Offer::Catalogues).await?;
     let name = &failed.plan.installation;
     let record = resolver.records.get(name);

@@ -12,7 +12,7 @@ mod versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use addons_engine::{Cluster, secret, template_facts};
@@ -116,8 +116,8 @@ pub struct Context {
     helm: OnceCell<Helm>,
     api_versions: OnceCell<Vec<String>>,
     fetched: Cache,
-    /// When the first rendering began: people may think about a question before it.
-    rendering: OnceLock<Instant>,
+    /// When the first rendering began: people may think about a question before it. A way back begins anew.
+    rendering: std::sync::Mutex<Option<Instant>>,
 }
 
 impl Default for Settings {
@@ -185,7 +185,7 @@ impl Context {
             kops: Records::default(),
             helm: OnceCell::new(),
             api_versions: OnceCell::new(),
-            rendering: OnceLock::new(),
+            rendering: std::sync::Mutex::default(),
         }
     }
 
@@ -197,10 +197,22 @@ impl Context {
 
     /// How long the templates or the chart of an add-on may take, from now on.
     pub(crate) fn time_to_render(&self) -> Duration {
-        let begun = self.rendering.get_or_init(Instant::now);
+        let mut rendering = self
+            .rendering
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let begun = rendering.get_or_insert_with(Instant::now);
         let left = self.settings.timeout;
         let left = left.map(|timeout| timeout.saturating_sub(begun.elapsed()));
         left.unwrap_or(TIMEOUT).min(TIMEOUT)
+    }
+
+    /// A way back has the whole time again.
+    pub(crate) fn start_again(&self) {
+        *self
+            .rendering
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Access to sources for the user of this machine, without credentials from a Secret.
@@ -209,6 +221,7 @@ impl Context {
         Access {
             cache: &self.fetched,
             offline: self.settings.offline,
+            hash: None,
             reach: Reach::Own,
             credentials: None,
             kustomize: self

@@ -188,15 +188,38 @@ impl Located {
     }
 }
 
-/// Fetches the source of an entry and verifies its hash. Nothing is applied from an unverified source.
+/// Fetches the source of an entry and verifies its hash. Nothing is applied from an unverified source. What a rollback goes back to is
+/// taken from the cache, if that has it: its source may hold something else by now.
 ///
 /// # Errors
 /// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
 pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
+    let located = Located::new(ctx, resolved).await?;
+    let access = located.access(ctx);
+    let hash = resolved.entry.verifiable_hash();
+    if let (Some(_), Some(hash), false) = (resolved.revision, hash, access.offline) {
+        let cached = Access {
+            offline: true,
+            hash: Some(hash),
+            ..access
+        };
+        if let Ok(verified) = read(ctx, resolved, &located, cached).await {
+            return Ok(verified);
+        }
+    }
+    let hash = hash.filter(|_| access.offline);
+    read(ctx, resolved, &located, Access { hash, ..access }).await
+}
+
+async fn read(
+    ctx: &Context,
+    resolved: &Resolved,
+    located: &Located,
+    access: Access<'_>,
+) -> Result<Verified, OperationError> {
     let entry = &resolved.entry;
     let name = || listed(resolved);
-    let located = Located::new(ctx, resolved).await?;
-    let (source, access) = (&located.source, located.access(ctx));
+    let source = &located.source;
     let mut warnings: Vec<String> = located.warning.iter().cloned().collect();
     let base = entry.base_url.as_deref().unwrap_or_default();
     let work = Work::Fetch {
@@ -324,9 +347,15 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashEr
     }
 }
 
-/// `NAME in catalogue C, spec.addons[0].versions[0]`.
+/// `NAME in catalogue C, spec.addons[0].versions[0]`; of a revision its number and what it installed, whatever the catalogue lists by now.
 fn listed(resolved: &Resolved) -> String {
     let entry = &resolved.entry;
+    if let Some(revision) = resolved.revision {
+        let hash = entry.verifiable_hash();
+        let hash = hash.map_or_else(String::new, |hash| format!(", manifestHash {hash}"));
+        let version = format!("{} {}", entry.addon, entry.version.version);
+        return format!("revision {revision} ({}{hash})", version.trim_end());
+    }
     match (&*entry.origin, entry.place.as_str()) {
         // It was typed, and is listed nowhere.
         (Origin::Index { location }, "") => location.clone(),

@@ -182,6 +182,7 @@ mod tests {
         let access = Access {
             cache: &cache,
             offline: true,
+            hash: None,
             reach: Reach::Cluster,
             credentials: None,
             kustomize: None,

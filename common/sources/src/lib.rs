@@ -45,6 +45,8 @@ pub struct Access<'a> {
     pub cache: &'a Cache,
     /// Use only the cache; no server is asked.
     pub offline: bool,
+    /// The `manifestHash` of a file that is read from the cache although its URL has other content by now; only where `offline`.
+    pub hash: Option<&'a str>,
     /// How far the source may reach into the machine that reads it.
     pub reach: Reach,
     /// The credentials from the source's Secret.

@@ -126,6 +126,7 @@ mod tests {
         let access = Access {
             cache: &cache,
             offline: false,
+            hash: None,
             reach: Reach::Cluster,
             credentials: None,
             kustomize: None,

@@ -99,6 +99,13 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
     again.number = 4;
     again.spec.addon_ref.version = Some("1.1.0".to_owned());
     assert_eq!(number(&[&again, &three, &two], None), Ok(2), "only pinned");
+    let mut adopted = three.clone();
+    adopted.operation.installed.adopted = true;
+    assert_eq!(
+        number(&[&again, &adopted], None),
+        Err(NoRevision::NoEarlier),
+        "taken over in the same version"
+    );
     assert_eq!(number(&[&three], None), Err(NoRevision::NoEarlier));
     assert_eq!(number(&[], Some(1)), Err(NoRevision::Nothing));
     let begun = |all: &[&StoredRevision]| {

@@ -105,6 +105,7 @@ async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Pack
     let access = Access {
         cache,
         offline,
+        hash: None,
         reach: Reach::Cluster,
         credentials: None,
         kustomize: None,

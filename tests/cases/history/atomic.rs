@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
+use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
@@ -237,5 +238,36 @@ async fn a_crash_loses_nothing() -> Result<()> {
         is_back(stage).await?;
         tally.ran();
     }
+    Ok(())
+}
+
+/// The rendering of the way back has the whole time again: that of the upgrade is used up.
+#[tokio::test]
+async fn a_chart_goes_back_as_well() -> Result<()> {
+    let stage = Stage::new("atomic-chart").await?;
+    stage.run("init").await?.done()?;
+    let shelf = Shelf::new()?;
+    let offer = async |version: &str, manifest: &str| {
+        let packed = shelf.chart("web", version, &[("templates/all.yaml", manifest)])?;
+        let version = json!({
+            "version": version, "template": {"method": "helm"}, "defaultNamespace": stage.namespace,
+            "source": {"url": {"manifest": packed}},
+        });
+        let file = stage.catalogue("web", &version)?;
+        let add = format!("catalogue add {}", file.display());
+        stage.run(&add).await?.done()
+    };
+    offer(
+        "1.0.0",
+        &(config_map("web", "good") + &deployment("web", 1, None)),
+    )
+    .await?;
+    stage.run("install web --yes").await?.done()?;
+    let bad = config_map("web", "bad") + &deployment("web", 1, Some(&stage.namespace));
+    offer("2.0.0", &bad).await?;
+    let said = stage.run(ATOMIC).await?.ended(3)?;
+    ensure!(!said.stderr.contains("did not go back"), "{}", said.stderr);
+    let map = stage.must("configmap", "web").await?;
+    ensure!(map["data"]["key"] == "good", "{map}");
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! A rollback to content of a repository or a registry: from there or from the cache, with the hash that the revision holds.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use addons_tests::servers::git::{GitHttp, Options, Repository};
+use addons_tests::servers::http::{Answer, Server};
 use addons_tests::servers::registry::{Door, Layer, Registry, tar};
 
 use super::*;
@@ -107,5 +110,44 @@ async fn a_tag_that_has_moved_is_taken_back_to_its_digest() -> Result<()> {
     ensure!(shop.key().await? == "2.0.0");
     ensure!(shop.versions().await?.0 == "2.0.0");
     tally.ran();
+    Ok(())
+}
+
+/// A URL serves other bytes by now, or none: what was installed comes from the cache; without it, the message names the revision.
+#[tokio::test]
+async fn a_file_that_has_changed_is_taken_back_from_the_cache() -> Result<()> {
+    let served: Arc<Mutex<Option<String>>> = Arc::default();
+    let serve = |text: Option<String>| {
+        *served.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    };
+    let content = Arc::clone(&served);
+    let server = Server::start(None, move |_| {
+        let content = content.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*content {
+            Some(text) => Answer::ok(text.clone()),
+            None => Answer::status(404),
+        }
+    })?;
+    let source = json!({"url": {"manifest": server.url("/web.yaml")}});
+    serve(Some(config_map("web", "1.0.0")));
+    let shop = Shop::new("history-url", &[version("1.0.0", &source)]).await?;
+    shop.run("install web --yes").await?;
+    serve(Some(config_map("web", "2.0.0")));
+    upgrade(&shop, "2.0.0", &source).await?;
+    shop.run("rollback web --yes").await?;
+    ensure!(shop.key().await? == "1.0.0", "from the cache");
+    upgrade(&shop, "2.0.0", &source).await?;
+    serve(None);
+    shop.run("rollback web 1 --yes").await?;
+    ensure!(shop.key().await? == "1.0.0", "the server has nothing");
+    // Nowhere: the message names the revision and its hash.
+    serve(Some(config_map("web", "2.0.0")));
+    upgrade(&shop, "2.0.0", &source).await?;
+    forget(&shop.stage)?;
+    let said = shop.stage.run("rollback web 1 --yes").await?.ended(1)?;
+    let told = "revision 1 (web 1.0.0, manifestHash ";
+    ensure!(said.stderr.contains(told), "{}", said.stderr);
+    ensure!(!said.stderr.contains("spec.addons"), "{}", said.stderr);
+    ensure!(shop.key().await? == "2.0.0");
     Ok(())
 }

@@ -59,6 +59,7 @@ impl Client {
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
+            hash: None,
             reach: if self.ambient {
                 Reach::Own
             } else {

@@ -64,6 +64,7 @@ impl Reader {
         Access {
             cache: &self.cache,
             offline: self.offline,
+            hash: None,
             reach: if self.ambient {
                 Reach::Own
             } else {

@@ -53,6 +53,7 @@ impl Reader {
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
+            hash: None,
             reach: if self.ambient {
                 Reach::Own
             } else {

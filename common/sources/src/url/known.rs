@@ -1,5 +1,6 @@
 //! The last answer for a URL: its content, its `ETag` and its date.
 
+use common::manifest::digest::sha256_trimmed;
 use reqwest::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 
 use crate::Access;
@@ -19,9 +20,13 @@ impl<'a> Known<'a> {
     /// Looks into the cache; `identity` is the Secret, or another name for who asks.
     pub fn of(url: &str, identity: &str, access: &Access<'a>) -> Self {
         let key = format!("{url}\n{identity}");
+        let last = || access.cache.noted("url", &key);
+        let then = access
+            .hash
+            .and_then(|hash| access.cache.noted("url", &of_hash(&key, hash)));
         Self {
             cache: access.cache,
-            last: access.cache.noted("url", &key),
+            last: then.or_else(last),
             key,
         }
     }
@@ -74,5 +79,14 @@ impl<'a> Known<'a> {
             location: Some(document.location.clone()),
         };
         self.cache.set_note("url", &self.key, &note);
+        // The next answer replaces the note, and a rollback asks for this one.
+        let hash = sha256_trimmed(&document.bytes);
+        self.cache
+            .set_note("url", &of_hash(&self.key, &hash), &note);
     }
+}
+
+/// The key of an answer that a `manifestHash` names.
+fn of_hash(key: &str, hash: &str) -> String {
+    format!("{key}\nsha256:{hash}")
 }

@@ -89,6 +89,7 @@ mod tests {
         let access = Access {
             cache: &Cache::new(None),
             offline: false,
+            hash: None,
             reach: Reach::Own,
             credentials: None,
             kustomize: None,

@@ -71,6 +71,7 @@ impl Rig {
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
+            hash: None,
             reach: Reach::Own,
             credentials,
             kustomize: None,
