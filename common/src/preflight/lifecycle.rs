@@ -12,6 +12,15 @@ use crate::manifest::key::Gvk;
 
 /// The table as it is generated.
 const TABLE: &str = include_str!("lifecycle.tsv");
+/// What Kubernetes announces as deprecated and does not tag so in the sources that the table is made of: a server warns of it anyway
+/// (`pkg/registry/core/endpoint/strategy.go` of Kubernetes). Group, version, kind, since, and what to use.
+const ANNOUNCED: &[[&str; 5]] = &[[
+    "",
+    "v1",
+    "Endpoints",
+    "1.33",
+    "discovery.k8s.io/v1/EndpointSlice",
+]];
 /// How the table writes an empty column.
 const NOTHING: &str = "-";
 
@@ -120,6 +129,7 @@ impl Default for Lifecycle {
         for line in TABLE.lines() {
             table.read(line);
         }
+        table.announce();
         table
     }
 }
@@ -190,6 +200,23 @@ impl Lifecycle {
         let of_kind = self.rows.iter();
         let mut of_kind = of_kind.filter(|(api, _)| api.group == group && api.kind == kind);
         of_kind.any(|(_, row)| row.deprecated.is_some() || row.removed.is_some())
+    }
+
+    /// Adds what is announced, where the table says nothing of it.
+    fn announce(&mut self) {
+        for [group, version, kind, since, replacement] in ANNOUNCED {
+            let api = Gvk {
+                group: (*group).to_owned(),
+                version: (*version).to_owned(),
+                kind: (*kind).to_owned(),
+            };
+            if let Some(row) = self.rows.get_mut(&api)
+                && row.deprecated.is_none()
+            {
+                row.deprecated = since.parse().ok();
+                row.replacement = gvk(replacement);
+            }
+        }
     }
 
     fn read(&mut self, line: &str) {
@@ -302,6 +329,17 @@ mod tests {
         assert_eq!(fate("apps/v1", "Deployment", "1.36"), Some(Fate::Served));
         let early = fate("autoscaling/v2", "HorizontalPodAutoscaler", "1.22");
         assert!(matches!(early, Some(Fate::NotYet { .. })), "{early:?}");
+    }
+
+    #[test]
+    fn what_is_announced_alone_is_deprecated_too() {
+        let since = |release: &str| Fate::Deprecated {
+            since: release.parse().unwrap(),
+            removed: None,
+            replacement: Some(Gvk::new("discovery.k8s.io/v1", "EndpointSlice")),
+        };
+        assert_eq!(fate("v1", "Endpoints", "1.32"), Some(Fate::Served));
+        assert_eq!(fate("v1", "Endpoints", "1.36"), Some(since("1.33")));
     }
 
     #[test]

@@ -69,6 +69,7 @@ fn exit(report: &Report) -> Exit {
 
 async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts) -> Result<Report> {
     let known = Records::read(session.ctx()).await?;
+    warn_of_older(session, to).await?;
     let namespace = session.global().namespace.as_deref();
     let mut records = match args.names.as_slice() {
         [] => known.within(namespace).collect(),
@@ -102,6 +103,22 @@ async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts)
         })
         .collect();
     Ok(Report::of(rows, risks, order, to))
+}
+
+/// Kubernetes is not downgraded: the version that was typed is probably another one than was meant.
+async fn warn_of_older(session: &Session, to: &ClusterFacts) -> Result<()> {
+    let now = session.cluster().await?.kubernetes_version().await?;
+    let running = kubernetes::parse(&now).ok();
+    if let (Some(to), Some(running)) = (
+        to.kubernetes.as_ref().map(Release::from),
+        running.as_ref().map(Release::from),
+    ) && to < running
+    {
+        output::note(&format!(
+            "warning: Kubernetes {to} is older than the cluster, which runs {running}"
+        ));
+    }
+    Ok(())
 }
 
 fn installed(record: &AddonInstallation) -> String {

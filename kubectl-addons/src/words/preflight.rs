@@ -16,14 +16,45 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The same of some installations: `2 fit`, `3 do not fit`.
+pub fn count(count: usize, verdict: Verdict) -> String {
+    let words = match (verdict, count) {
+        (_, 1) | (Verdict::Unknown, _) => self::verdict(verdict),
+        (Verdict::Fits, _) => "fit",
+        (Verdict::DoesNotFit, _) => "do not fit",
+    };
+    format!("{count} {words}")
+}
+
 /// Everything that speaks against the release, a sentence each.
 pub fn reasons(finding: &Finding) -> Vec<String> {
     let constraint = match &finding.constraint {
         Constraint::Allows => None,
         Constraint::Excludes(why) | Constraint::Unknown(why) => Some(why.clone()),
     };
-    let apis = finding.apis.iter().chain(&finding.writers).map(used);
-    constraint.into_iter().chain(apis).collect()
+    let (unknown, known): (Vec<&Used>, Vec<&Used>) = (finding.apis.iter())
+        .chain(&finding.writers)
+        .partition(|used| used.fate == Fate::Unknown);
+    let known = known.into_iter().map(used);
+    let all = constraint.into_iter().chain(known);
+    all.chain(unserved(&unknown)).collect()
+}
+
+/// One sentence for all APIs that the table does not know in that release.
+fn unserved(unknown: &[&Used]) -> Option<String> {
+    let name = |used: &Used| format!("{} {}", used.api.api_version(), used.api.kind);
+    let apis = match unknown {
+        [] => return None,
+        [one] => name(one),
+        [first, second] => format!("{} and {}", name(first), name(second)),
+        [first, second, rest @ ..] => {
+            let (first, second) = (name(first), name(second));
+            format!("{first}, {second} and {} more APIs", rest.len())
+        }
+    };
+    Some(format!(
+        "it is not known whether that release serves {apis}"
+    ))
 }
 
 /// The command that helps, where there is one.
@@ -100,6 +131,46 @@ fn becomes(fate: &Fate) -> String {
             replacement,
         } => format!("was removed in {removed}{}", instead(replacement)),
         Fate::NotYet { introduced } => format!("does not exist before {introduced}"),
-        Fate::Unknown => "is unknown for that release".to_owned(),
+        Fate::Unknown => "may not be served in that release".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installations_are_counted_in_the_plural() {
+        for (number, of, expected) in [
+            (1, Verdict::Fits, "1 fits"),
+            (2, Verdict::Fits, "2 fit"),
+            (1, Verdict::DoesNotFit, "1 does not fit"),
+            (3, Verdict::DoesNotFit, "3 do not fit"),
+            (2, Verdict::Unknown, "2 unknown"),
+        ] {
+            assert_eq!(count(number, of), expected);
+        }
+    }
+
+    #[test]
+    fn apis_that_the_table_does_not_know_share_a_sentence() {
+        let used = |kind: &str| Used {
+            api: Gvk::new("v1", kind),
+            objects: 1,
+            managers: Vec::new(),
+            fate: Fate::Unknown,
+        };
+        let kinds = ["Service", "Secret", "Pod", "Node"].map(used);
+        let all: Vec<&Used> = kinds.iter().collect();
+        let said = |count: usize| unserved(&all[..count]);
+        let sentence = |apis: &str| {
+            Some(format!(
+                "it is not known whether that release serves {apis}"
+            ))
+        };
+        assert_eq!(said(0), None);
+        assert_eq!(said(1), sentence("v1 Service"));
+        assert_eq!(said(2), sentence("v1 Service and v1 Secret"));
+        assert_eq!(said(4), sentence("v1 Service, v1 Secret and 2 more APIs"));
     }
 }

@@ -59,11 +59,19 @@ pub(super) fn markdown(report: &Report, to: &ClusterFacts) -> String {
     if !lines.is_empty() {
         text.push_str(&format!("\n### {ORDER}\n\n"));
         for line in &lines {
-            // The numbers are part of the lines: each is an item of its own.
-            text.push_str(&format!("- {}\n", escaped(line)));
+            let mark = if is_numbered(line) { "" } else { "- " };
+            text.push_str(&format!("{mark}{}\n", escaped(line)));
         }
     }
     text
+}
+
+/// Whether a line begins with its number, which makes it an item of a list already.
+fn is_numbered(line: &str) -> bool {
+    let number = line.split_once(". ").map(|(number, _)| number);
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    })
 }
 
 fn table(header: &[&str; 5], rows: impl Iterator<Item = [String; 5]>) -> String {
@@ -106,7 +114,7 @@ fn summary(rows: &[Row]) -> String {
     };
     let counts = [Verdict::Fits, Verdict::Unknown, Verdict::DoesNotFit].map(|verdict| {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();
-        (count > 0).then(|| format!("{count} {}", words::verdict(verdict)))
+        (count > 0).then(|| words::count(count, verdict))
     });
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     format!("{installations}: {}", counts.join(", "))
@@ -207,6 +215,15 @@ mod tests {
         assert_eq!(markdown(&report, &to()), expected);
         let nothing = "## Preflight for Kubernetes 1.37.0\n\nNothing is installed.\n";
         assert_eq!(markdown(&Report::default(), &to()), nothing);
+    }
+
+    #[test]
+    fn a_numbered_line_is_an_item_by_its_number() {
+        assert!(is_numbered(
+            "1. before Kubernetes: kubectl addons upgrade web"
+        ));
+        assert!(!is_numbered("east: 1. upgrade Kubernetes to 1.37"));
+        assert!(!is_numbered("blocked: web. 1"));
     }
 
     #[test]
