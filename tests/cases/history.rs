@@ -1,6 +1,7 @@
 //! `history` and `rollback`: the revisions of an installation, and the way back to each.
 
 mod atomic;
+mod followed;
 mod sources;
 
 use addons_tests::stage::{Stage, config_map, deployment};

@@ -64,9 +64,10 @@ pub async fn not_ready(
         let Some(record) = record::get(ctx.home().await?, namespace, name).await? else {
             return Ok(Some(format!("{name} is no longer installed")));
         };
+        let now = ctx.home().await?.now();
         let mut health = health::objects(ctx.cluster().await?, &record).await?;
         health.objects.retain(|object| !object.is_current());
-        let word = health::word(&record, &health.objects, health.older.as_ref());
+        let word = health::word(&record, &health.objects, health.older.as_ref(), now);
         if word != "Ready" {
             return Ok(Some(format!("{name} {word}")));
         }

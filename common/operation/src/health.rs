@@ -1,5 +1,7 @@
 //! The health of installations, judged from their live objects.
 
+mod interrupted;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::facts::Facts;
@@ -178,15 +180,20 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
     restored::judge(&name, Memory::of(Some(record)), written)
 }
 
-/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Suspended`, or the state of an operation from the record.
+/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Suspended`, or the state of an operation from the record. `now`: of the cluster of
+/// the record.
 pub fn word(
     record: &AddonInstallation,
     troubles: &[ObjectHealth],
     older: Option<&RecordOlder>,
+    now: Timestamp,
 ) -> String {
     let status = record.status.as_ref();
     if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
-        return format!("Progressing: {} by {}", operation.verb, operation.holder);
+        return match interrupted::continued_by(record, operation, now) {
+            Some(way_on) => format!("Interrupted: {}; to continue: {way_on}", operation.verb),
+            None => format!("Progressing: {} by {}", operation.verb, operation.holder),
+        };
     }
     if let Some(older) = older {
         return format!("RecordOlderThanCluster: {older}");

@@ -45,7 +45,7 @@ struct Row {
     core: bool,
     /// Phase and message in one text.
     status: String,
-    /// `Ready`, `Degraded`, `Progressing`, `Failed`, `Pending`, `Uninstalling`, `Orphaned`, `Unlisted`, `Incompatible` or
+    /// `Ready`, `Degraded`, `Progressing`, `Interrupted`, `Failed`, `Pending`, `Uninstalling`, `Orphaned`, `Unlisted`, `Incompatible` or
     /// `RecordOlderThanCluster`.
     phase: String,
     /// Why; empty where there is nothing to say.
@@ -193,6 +193,7 @@ async fn rows(
     super::warn_of_unread(&catalogue);
     let facts = session.fit_for(&catalogue, None, None).await?;
     let now = cluster.now();
+    let at_home = session.ctx().home().await?.now();
     let mut rows = Vec::new();
     for record in records {
         let name = name_of(record);
@@ -207,7 +208,7 @@ async fn rows(
         let troubles = troubles.get(&health::owner(record));
         let troubles = troubles.cloned().unwrap_or_default();
         let listed = catalogues.map(|objects| (objects, &*catalogue));
-        let status = status(record, &troubles, listed);
+        let status = status(record, &troubles, listed, at_home);
         let (phase, message) = status.split_once(": ").unwrap_or((&status, ""));
         rows.push(Row {
             cluster: None,
@@ -271,8 +272,9 @@ fn status(
     record: &AddonInstallation,
     troubles: &Health,
     listed: Option<(&[AddonCatalogue], &Catalogue)>,
+    now: Timestamp,
 ) -> String {
-    let word = health::word(record, &troubles.objects, troubles.older.as_ref());
+    let word = health::word(record, &troubles.objects, troubles.older.as_ref(), now);
     let Some((objects, catalogue)) = listed else {
         return word;
     };

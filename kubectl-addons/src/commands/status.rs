@@ -232,7 +232,10 @@ async fn one(session: &Session, record: &AddonInstallation) -> Result<Looked> {
         .collect();
     let word = match session.ctx().other_cluster(record).await? {
         Some(other) => format!("OtherCluster: {other}"),
-        None => health::word(record, &troubles, older.as_ref()),
+        None => {
+            let now = session.ctx().home().await?.now();
+            health::word(record, &troubles, older.as_ref(), now)
+        }
     };
     let helm = match record.status.as_ref().and_then(release::recorded) {
         Some(named) => Some(helm(release::status(session.ctx(), named).await?, named)),

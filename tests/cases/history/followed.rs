@@ -1,0 +1,60 @@
+//! What becomes of an installation after a rollback or an interruption, as the pages and `list` say.
+
+use super::*;
+
+/// A rollback pins the version; without the pin, a loop follows the newest one again.
+#[tokio::test]
+async fn a_pin_is_removed_as_the_page_says() -> Result<()> {
+    let versions = ["1.0.0", "1.1.0"].map(|version| plain(version, &config_map("web", version)));
+    let shop = Shop::new("history-unpin", &versions[..1]).await?;
+    shop.run("install web --yes").await?;
+    shop.list(&versions).await?;
+    shop.run("upgrade web --yes").await?;
+    shop.run("rollback web --yes").await?;
+    ensure!(shop.versions().await? == (json!("1.0.0"), json!("1.0.0")));
+    let page = include_str!("../../../kubectl-addons/docs/history.md");
+    let patch = r#"[{"op": "remove", "path": "/spec/addonRef/version"}]"#;
+    ensure!(page.contains(patch), "the page says something else");
+    let args = [
+        "patch",
+        "addoninstallation",
+        "web",
+        "--type=json",
+        "--patch",
+        patch,
+    ];
+    shop.stage.kubectl(&args).await?.done()?;
+    shop.run("reconcile web").await?;
+    ensure!(shop.versions().await? == (json!("1.1.0"), Value::Null));
+    Ok(())
+}
+
+/// Whoever looks sees that nothing goes on, and what continues it.
+#[tokio::test]
+async fn an_interrupted_operation_does_not_progress() -> Result<()> {
+    let shop = Shop::new("interrupted", &[plain("1.0.0", &config_map("web", "1"))]).await?;
+    shop.run("install web --yes").await?;
+    shop.stage.lock("web", "alice@laptop", 5).await?;
+    let lines = ["list", "status web"];
+    for line in lines {
+        let said = shop.stage.run(line).await?.stdout;
+        ensure!(said.contains("Progressing: upgrade by alice"), "{said}");
+    }
+    shop.stage.lock("web", "alice@laptop", 60).await?;
+    let way_on = format!("kubectl addons upgrade web -n {}", shop.stage.namespace);
+    for (line, told) in [
+        ("list", "Interrupted: upgrade"),
+        (
+            "status web",
+            &format!("Interrupted: upgrade; to continue: {way_on}"),
+        ),
+    ] {
+        let said = shop.stage.run(line).await?.stdout;
+        ensure!(said.contains(told), "{line}: {said}");
+    }
+    shop.run(&format!("upgrade web -n {} --yes", shop.stage.namespace))
+        .await?;
+    let said = shop.stage.run("list").await?.stdout;
+    ensure!(said.contains("Ready"), "{said}");
+    Ok(())
+}
