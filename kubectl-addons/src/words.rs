@@ -1,5 +1,6 @@
 //! From values to sentences: everything that the plugin says about operations.
 
+pub mod adoption;
 pub mod airgap;
 pub mod core;
 pub mod distribution;

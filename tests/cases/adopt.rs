@@ -10,6 +10,7 @@ mod records;
 mod released;
 mod releases;
 mod tools;
+mod versions;
 
 use std::collections::BTreeSet;
 

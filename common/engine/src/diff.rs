@@ -1,6 +1,7 @@
 //! What a plan would change in live objects, field by field: server-side dry runs in parallel.
 
 pub(super) mod fields;
+mod former;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -75,7 +76,8 @@ async fn diff_step(
     match (live, answer) {
         (Some(live), Ok(wanted)) => {
             let is_secret = key.is_secret();
-            change.fields = fields::compare(&live, &wanted.object, manager, is_secret);
+            let wanted = former::without(cluster, step, &live, wanted.object, manager).await;
+            change.fields = fields::compare(&live, &wanted, manager, is_secret);
         }
         (_, Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. }))) => {
             return Err(error);

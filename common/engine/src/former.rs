@@ -4,6 +4,8 @@
 //! A tool finds its records by labels. Without these it finds nothing; an annotation keeps them. kapp reads a ConfigMap by its name,
 //! too: the key that it reads gets another name.
 
+pub mod kapp;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;

@@ -1,16 +1,16 @@
 //! Takes over what other tools installed of an add-on: owners change, and nothing else (semantics 12). And finds what they installed.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use addons_engine::marks;
-use common::api::names::InstallationName;
+use addons_engine::{former, marks};
+use common::api::names::{InstallationName, owner_hash};
 use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
 use common::plan::found::{FoundBy, Install, installs};
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
-use crate::plan::{Plan, Planned};
+use crate::plan::{Plan, Planned, owners};
 use crate::records::Records;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
@@ -97,8 +97,8 @@ fn is_installed(resolved: &Resolved) -> bool {
 pub struct Found {
     /// By the marks of live objects.
     pub installs: Vec<Install>,
-    /// Names of the add-ons on offer.
-    pub offered: BTreeSet<String>,
+    /// Names of the add-ons on offer, and their versions.
+    pub offered: BTreeMap<String, Vec<String>>,
     /// Collections that could not be listed, and why.
     pub unreadable: Vec<(String, String)>,
 }
@@ -111,21 +111,112 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     let records = Records::read(ctx).await?;
     let marks = marks::read(ctx.cluster().await?).await?;
     let mut installs = installs(&marks.objects, &records.claims(&[]).owners);
-    if records.is_partial {
-        // Their installations may be among those that the caller may not read.
-        installs.retain(|install| install.found_by != FoundBy::Orphan);
-    }
+    retain_orphans(ctx, &records, &mut installs).await?;
+    name_applications(ctx, &mut installs).await?;
     let may_read =
         !matches!(offer, Offer::Catalogues) || ctx.readable_catalogues().await?.is_some();
-    let offered = if may_read {
-        let catalogue = ctx.catalogue(offer).await?;
-        catalogue.names().into_iter().map(str::to_owned).collect()
-    } else {
-        BTreeSet::new()
-    };
+    let mut offered: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if may_read {
+        for entry in &ctx.catalogue(offer).await?.entries {
+            let versions = offered.entry(entry.addon.clone()).or_default();
+            versions.push(entry.version.version.clone());
+        }
+    }
     Ok(Found {
         installs,
         offered,
         unreadable: marks.unreadable,
     })
+}
+
+/// Leaves out what is of an installation that may exist after all: in another namespace, or where the caller may not read it.
+async fn retain_orphans(
+    ctx: &Context,
+    records: &Records,
+    installs: &mut Vec<Install>,
+) -> Result<(), OperationError> {
+    let (orphans, mut rest): (Vec<Install>, Vec<Install>) = std::mem::take(installs)
+        .into_iter()
+        .partition(|install| install.found_by == FoundBy::Orphan);
+    for orphan in orphans {
+        let name = InstallationName {
+            namespace: orphan.namespace.clone().unwrap_or_default(),
+            name: orphan.name.clone(),
+        };
+        let owner = owner_hash(&name.namespace, &name.name);
+        if owners::is_recorded(ctx, records, &owner, Some(&name)).await? == Some(false) {
+            rest.push(orphan);
+        }
+    }
+    rest.sort_by(|one, other| {
+        (one.found_by, &one.namespace, &one.name).cmp(&(
+            other.found_by,
+            &other.namespace,
+            &other.name,
+        ))
+    });
+    *installs = rest;
+    Ok(())
+}
+
+/// Gives the applications of kapp their names: its objects carry a number.
+async fn name_applications(ctx: &Context, installs: &mut [Install]) -> Result<(), OperationError> {
+    let mut unnamed = installs
+        .iter_mut()
+        .filter(|install| install.found_by == FoundBy::Kapp)
+        .peekable();
+    if unnamed.peek().is_none() {
+        return Ok(());
+    }
+    let applications = former::kapp::applications(ctx.cluster().await?).await?;
+    for install in unnamed {
+        let mut known = applications.iter();
+        if let Some(application) = known.find(|one| one.label == install.name) {
+            install.name.clone_from(&application.name);
+            install.namespace = Some(application.namespace.clone());
+        }
+    }
+    Ok(())
+}
+
+impl Found {
+    /// The version on offer of an add-on that another tool installed under this name, or from the chart of that name.
+    #[must_use]
+    pub fn version_of(&self, addon: &str, name: &str) -> Version<'_> {
+        let mut versions = self.installs.iter().filter_map(|install| {
+            let is_it = install.name == name || install.chart.as_deref() == Some(addon);
+            install.version.as_deref().filter(|_| is_it)
+        });
+        let offered = self.offered.get(addon).map_or(&[][..], Vec::as_slice);
+        match (versions.next(), versions.next()) {
+            (Some(found), None) => match offered_as(offered, found) {
+                Some(version) => Version::Found(version),
+                None => Version::NotOffered(found),
+            },
+            _ if offered.len() > 1 => Version::Unknown,
+            _ => Version::Only,
+        }
+    }
+}
+
+/// Which version of an add-on another tool installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version<'a> {
+    /// This one, as the catalogue spells it.
+    Found(&'a str),
+    /// This one, which no catalogue on offer has.
+    NotOffered(&'a str),
+    /// It cannot be told.
+    Unknown,
+    /// The only one on offer.
+    Only,
+}
+
+/// The version as it is spelled on offer.
+#[must_use]
+pub fn offered_as<'a>(offered: &'a [String], found: &str) -> Option<&'a str> {
+    let bare = |version: &str| version.trim_start_matches('v').to_owned();
+    let mut offered = offered.iter();
+    let same = offered.find(|version| bare(version) == bare(found));
+    same.map(String::as_str)
 }

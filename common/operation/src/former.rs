@@ -6,6 +6,7 @@ use addons_engine::former::{self, Members};
 use addons_engine::{Cluster, EngineError, snapshot};
 use addons_helm::release::stored::{self, Stored};
 use common::api::installation::{AddonInstallationStatus, FormerRecord, FormerTool, ObjectState};
+use common::api::names::InstallationName;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{Options, parse};
 use common::plan::InstallationPlan;
@@ -75,7 +76,8 @@ impl Judge<'_> {
                 }
                 Ok(None) => {}
                 Err(Obstacle::Stays(why)) => {
-                    plan.warnings.push(stays(&mark, &why));
+                    let warning = stays(&mark, &why, &plan.installation);
+                    plan.warnings.push(warning);
                     plan.former.extend(noted(&mark));
                 }
                 Err(Obstacle::Failed(error)) => return Err(error.into()),
@@ -242,16 +244,17 @@ impl From<EngineError> for Obstacle {
     }
 }
 
-fn stays(mark: &FormerMark, why: &str) -> String {
+fn stays(mark: &FormerMark, why: &str, installation: &InstallationName) -> String {
     let (what, tool) = match mark {
         FormerMark::Helm { namespace, name } => {
             (format!("Helm release {namespace}/{name}"), "helm")
         }
         FormerMark::Kapp { label } => (format!("the kapp application with label {label}"), "kapp"),
     };
+    let InstallationName { namespace, name } = installation;
     format!(
-        "the records of {what} stay, and {tool} can still delete its objects: {why}; \
-         adopt again to set them aside"
+        "the records of {what} stay, and {tool} can still delete its objects: {why}; once that is resolved, \
+         kubectl addons upgrade {name} -n {namespace} --adopt sets them aside"
     )
 }
 

@@ -7,7 +7,7 @@ mod moves;
 mod numbers;
 mod old;
 mod one;
-mod owners;
+pub(crate) mod owners;
 mod rebuild;
 mod uninstall;
 

@@ -118,7 +118,7 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
         };
         let label = |name: &str| object.labels.get(name).filter(|value| !value.is_empty());
         let chart = label("helm.sh/chart").filter(|_| found_by == FoundBy::Helm);
-        let chart = chart.and_then(|chart| chart.rsplit_once('-'));
+        let chart = chart.and_then(|chart| of_chart(chart));
         let version = chart.map(|(_, version)| version.to_owned());
         let version = version.or_else(|| label("app.kubernetes.io/version").cloned());
         let install = found
@@ -138,6 +138,22 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
         install.chart = install.chart.take().or(chart);
     }
     found.into_values().collect()
+}
+
+/// Name and version in the label of a chart, `web-server-1.0.0-rc.1`: the version is the first part that begins like one. A label holds
+/// `_` instead of `+`.
+fn of_chart(chart: &str) -> Option<(&str, &str)> {
+    let is_version = |text: &str| {
+        let number = text.trim_start_matches('v').split('.').next();
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        text.contains('.') && number.is_some_and(is_number)
+    };
+    let mut places = chart.match_indices('-');
+    let found = places.find(|(at, _)| is_version(&chart[at + 1..]));
+    match found {
+        Some((at, _)) => Some((&chart[..at], &chart[at + 1..])),
+        None => chart.rsplit_once('-'),
+    }
 }
 
 /// The add-ons that kops noted at a namespace.
@@ -299,6 +315,20 @@ mod tests {
             ),
             object("ConfigMap", "j", &[], &[]),
         ]
+    }
+
+    #[test]
+    fn a_chart_may_have_dashes_in_name_and_version() {
+        for (label, expected) in [
+            ("web-1.0.0", Some(("web", "1.0.0"))),
+            ("web-server-1.0.0-rc.1", Some(("web-server", "1.0.0-rc.1"))),
+            ("web-v2.0.0", Some(("web", "v2.0.0"))),
+            ("k8s-7-web-1.2.3", Some(("k8s-7-web", "1.2.3"))),
+            ("web-latest", Some(("web", "latest"))),
+            ("web", None),
+        ] {
+            assert_eq!(of_chart(label), expected, "{label}");
+        }
     }
 
     #[test]

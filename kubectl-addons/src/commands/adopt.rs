@@ -3,16 +3,18 @@
 
 mod found;
 
+use addons_operation::adopt::{Version, found as find};
 use addons_operation::plan::{Removal, compare, plan_uninstall};
-use addons_operation::{Intent, Offer, Plan, Resolver};
+use addons_operation::{Intent, Offer, Plan, Planned, Resolver};
 use anyhow::Result;
-use common::plan::InstallationPlan;
+use common::plan::changes::ObjectDiff;
+use common::plan::{Action, InstallationPlan};
 
 use super::diff;
 use crate::cli::operation::Adopt;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, choices, output, prompt};
+use crate::{change, choices, output, prompt, words};
 
 /// Shows objects, owners and what the next upgrade would change, asks, and takes over. Without a name it lists what there is.
 ///
@@ -63,7 +65,8 @@ async fn adopt(
     addons: &[String],
 ) -> Result<Exit> {
     let edits = choices::edits(&args.values, addons)?;
-    let named = choices::installations(addons, &args.new, &edits)?;
+    let versioned = versions(session, resolver, args, addons).await?;
+    let named = choices::installations(&versioned, &args.new, &edits)?;
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = prompt::resolve(resolver, &intent, args.run.yes).await?;
     let plan = resolver.adopt(resolution.whole()?, args.force).await?;
@@ -71,7 +74,9 @@ async fn adopt(
     let now = session.cluster().await?.now();
     output::note("the next upgrade would change:");
     for planned in &plan.installations {
-        let changes = compare(session.ctx(), planned).await?;
+        let mut changes = compare(session.ctx(), planned).await?;
+        changes.extend(missing(planned));
+        changes.sort_by(|one, other| one.key.cmp(&other.key));
         let is_one_of_several = plan.installations.len() > 1;
         // They were announced.
         let plan = InstallationPlan {
@@ -86,6 +91,60 @@ async fn adopt(
         return Ok(Exit::Done);
     }
     change::execute_announced(session, plan, &args.run, !args.no_init).await
+}
+
+/// What does not exist, and what the next upgrade creates.
+fn missing(planned: &Planned) -> Vec<ObjectDiff> {
+    let plan = &planned.plan;
+    let wanted = planned.desired.objects.keys();
+    let missing =
+        wanted.filter(|key| plan.step(key).is_none() && plan.unchanged.binary_search(key).is_err());
+    let missing = missing.map(|key| ObjectDiff {
+        key: key.clone(),
+        action: Action::Create,
+        created: true,
+        fields: Vec::new(),
+        recreated: None,
+        error: None,
+        remedy: None,
+        unjudged: None,
+    });
+    missing.collect()
+}
+
+/// The names, each with the version that was found installed, where none was typed and nothing is recorded yet: what is there is not
+/// recorded as the newest version.
+async fn versions(
+    session: &Session,
+    resolver: &Resolver<'_>,
+    args: &Adopt,
+    addons: &[String],
+) -> Result<Vec<String>> {
+    let namespace = session.global().namespace.as_deref();
+    let is_open = |typed: &String| {
+        let name = args.new.named.name.as_ref().unwrap_or(typed);
+        !typed.contains('@') && resolver.records.find(name, namespace).is_err()
+    };
+    if !addons.iter().any(is_open) {
+        return Ok(addons.to_vec());
+    }
+    let found = find(session.ctx(), &choices::offer(&args.source)).await?;
+    let mut versioned = Vec::new();
+    for typed in addons {
+        let name = args.new.named.name.as_ref().unwrap_or(typed);
+        let version = match is_open(typed) {
+            true => found.version_of(typed, name),
+            false => Version::Only,
+        };
+        if let Some(warning) = words::adoption::version(typed, version) {
+            output::warn(&warning);
+        }
+        versioned.push(match version {
+            Version::Found(version) => format!("{typed}@{version}"),
+            _ => typed.clone(),
+        });
+    }
+    Ok(versioned)
 }
 
 /// Gives installations back.

@@ -86,7 +86,7 @@ fn expected(at: &str, index: &str) -> [(&'static str, String, usize, Value, Valu
     let adopt = |rest: String| json!(format!("kubectl addons adopt {rest}"));
     let plain = |name: &str| adopt(format!("{name} --channel {index}"));
     let kops = format!("{at} --channel https://example.org/index.yaml --target-namespace {at}");
-    let helm = format!("front --channel {index} --name till --target-namespace {at}");
+    let helm = format!("front@1.0.0 --channel {index} --name till --target-namespace {at}");
     let none = Value::Null;
     [
         ("kubectl", "web".to_owned(), 2, none.clone(), plain("web")),

@@ -94,6 +94,10 @@ impl Comparison<'_> {
                 }
             }
             (Some(Value::Array(live)), Some(Value::Array(wanted))) => self.list(live, wanted),
+            // Key by key: our marks do not count where they are all there is.
+            (live, wanted) if self.is_marked() => {
+                self.object(live.unwrap_or(&Value::Null), wanted.unwrap_or(&Value::Null));
+            }
             (live, wanted) => self.changed(live, wanted),
         }
     }
@@ -176,6 +180,17 @@ impl Comparison<'_> {
     }
 
     /// What the server counts by itself, the status, and our own labels and annotations.
+    /// Whether these are labels or annotations, which hold our marks.
+    fn is_marked(&self) -> bool {
+        let field = |segment: &Segment, names: &[&str]| matches!(segment, Segment::Field(field) if names.contains(&field.as_str()));
+        match self.path.as_slice() {
+            [metadata, marks] => {
+                field(metadata, &["metadata"]) && field(marks, &["labels", "annotations"])
+            }
+            _ => false,
+        }
+    }
+
     fn is_noise(&self, key: &str) -> bool {
         let field = |index: usize, name: &str| matches!(self.path.get(index), Some(Segment::Field(field)) if field == name);
         match self.path.len() {

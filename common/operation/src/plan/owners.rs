@@ -58,7 +58,7 @@ fn strangers(snapshot: &Snapshot) -> BTreeMap<String, Option<InstallationName>> 
 }
 
 /// Whether a record has this value of the owner label; `None` where it cannot be told.
-async fn is_recorded(
+pub(crate) async fn is_recorded(
     ctx: &Context,
     records: &Records,
     owner: &str,

@@ -1,9 +1,9 @@
 //! `adopt` without a name: what other tools installed, and the command that takes it over.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use addons_operation::Offer;
-use addons_operation::adopt::found;
+use addons_operation::adopt::{found, offered_as};
 use anyhow::Result;
 use common::plan::found::{FoundBy, Install};
 use serde::Serialize;
@@ -83,7 +83,11 @@ fn table(rows: Vec<Row>) -> Table {
 }
 
 /// The command for an add-on of the same name, or of the name of the chart; what kops installed comes from its own index.
-fn command(install: &Install, offered: &BTreeSet<String>, offer: &Offer) -> Option<String> {
+fn command(
+    install: &Install,
+    offered: &BTreeMap<String, Vec<String>>,
+    offer: &Offer,
+) -> Option<String> {
     let mut flags = match offer {
         Offer::Indexes(indexes) => {
             let flags = indexes.iter().map(|index| format!(" --channel {index}"));
@@ -96,7 +100,7 @@ fn command(install: &Install, offered: &BTreeSet<String>, offer: &Offer) -> Opti
     let addon = names
         .into_iter()
         .flatten()
-        .find(|name| offered.contains(*name));
+        .find(|name| offered.contains_key(*name));
     let addon = match (addon, &install.channel) {
         (Some(addon), _) => addon,
         // Other locations, as s3://, are not read.
@@ -113,7 +117,11 @@ fn command(install: &Install, offered: &BTreeSet<String>, offer: &Offer) -> Opti
     {
         flags.push_str(&format!(" --target-namespace {namespace}"));
     }
-    Some(format!("kubectl addons adopt {addon}{flags}"))
+    let offered = offered.get(addon).map_or(&[][..], Vec::as_slice);
+    let version = install.version.as_deref();
+    let version = version.and_then(|version| offered_as(offered, version));
+    let version = version.map_or_else(String::new, |version| format!("@{version}"));
+    Some(format!("kubectl addons adopt {addon}{version}{flags}"))
 }
 
 #[cfg(test)]
@@ -122,7 +130,13 @@ mod tests {
 
     #[test]
     fn the_add_on_is_that_of_the_name_or_of_the_chart() {
-        let offered = BTreeSet::from(["web".to_owned(), "dns".to_owned()]);
+        let versions = vec!["1.0.0".to_owned(), "1.1.0".to_owned()];
+        let offered =
+            BTreeMap::from([("web".to_owned(), versions), ("dns".to_owned(), Vec::new())]);
+        let of_version = |version: &str, install: Install| Install {
+            version: Some(version.to_owned()),
+            ..install
+        };
         let install = |found_by, name: &str, chart: Option<&str>, channel: Option<&str>| Install {
             found_by,
             name: name.to_owned(),
@@ -136,6 +150,16 @@ mod tests {
         for (install, offer, expected) in [
             (
                 install(FoundBy::Kubectl, "web", None, None),
+                &Offer::Catalogues,
+                Some("web"),
+            ),
+            (
+                of_version("v1.0.0", install(FoundBy::Kubectl, "web", None, None)),
+                &Offer::Catalogues,
+                Some("web@1.0.0"),
+            ),
+            (
+                of_version("0.9.0", install(FoundBy::Kubectl, "web", None, None)),
                 &Offer::Catalogues,
                 Some("web"),
             ),

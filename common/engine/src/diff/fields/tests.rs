@@ -53,6 +53,19 @@ fn fields_their_values_and_their_owners() {
     );
 }
 
+/// Our marks are not a change, also of an object that had neither labels nor annotations.
+#[test]
+fn marks_of_ours_do_not_count() {
+    let live = json!({"metadata": {"name": "a"}, "data": {"key": "1"}});
+    let marks = json!({"kubectl-addons.dev/owner": "x"});
+    let wanted = json!({"metadata": {"name": "a", "labels": marks,
+        "annotations": {"kubectl-addons.dev/installation": "shop/web", "team": "shop"}}, "data": {"key": "1"}});
+    assert_eq!(
+        lines(&compare(&live, &wanted, "ours", false)),
+        [r#"metadata.annotations.team - "shop" []"#]
+    );
+}
+
 /// Lists whose items have no name: identified by other keys, else by place; sets by value.
 #[test]
 fn items_without_a_name() {

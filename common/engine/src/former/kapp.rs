@@ -1,0 +1,48 @@
+//! The applications of kapp: its objects carry only a number, and a ConfigMap knows the name.
+
+use serde::Deserialize;
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::error::EngineError;
+use super::super::listing;
+use super::{Content, KAPP_APP, KAPP_DATA, KAPP_SUFFIX};
+
+/// An application of kapp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// The value of the label at its objects.
+    pub label: String,
+    /// The namespace of its ConfigMap.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The applications that kapp finds: one LIST. None where the ConfigMaps of the cluster may not be read.
+///
+/// # Errors
+/// Those of the request.
+pub async fn applications(cluster: &Cluster) -> Result<Vec<Application>, EngineError> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Meta {
+        label_value: String,
+    }
+    let everywhere = Collection::known("v1", "ConfigMap", "configmaps", None);
+    let found = match listing::all::<Content>(cluster, &everywhere, Some(KAPP_APP)).await {
+        Ok(found) => found,
+        Err(EngineError::Forbidden { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let found = found.into_iter().filter_map(|app| {
+        let meta: Meta = serde_json::from_str(app.data.get(KAPP_DATA)?).ok()?;
+        let name = app.metadata.name;
+        Some(Application {
+            label: meta.label_value,
+            namespace: app.metadata.namespace.unwrap_or_default(),
+            name: name.strip_suffix(KAPP_SUFFIX).unwrap_or(&name).to_owned(),
+        })
+    });
+    Ok(found.collect())
+}

@@ -1,0 +1,30 @@
+//! Which version of an add-on is taken over.
+
+use addons_operation::adopt::Version;
+
+/// A warning where the version that is installed is not known, or is not on offer; how to name another one.
+pub fn version(addon: &str, version: Version<'_>) -> Option<String> {
+    let why = match version {
+        Version::Found(_) | Version::Only => return None,
+        Version::Unknown => "the installed version is not known".to_owned(),
+        Version::NotOffered(found) => format!("the installed version {found} is not on offer"),
+    };
+    Some(format!(
+        "{addon}: {why}, and the newest one is recorded; to record another one: kubectl addons adopt {addon}@VERSION"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_assumed_is_warned_of() {
+        assert_eq!(version("web", Version::Only), None);
+        assert_eq!(version("web", Version::Found("1.0.0")), None);
+        let unknown = version("web", Version::Unknown).unwrap_or_default();
+        assert!(unknown.contains("is not known") && unknown.ends_with("adopt web@VERSION"));
+        let other = version("web", Version::NotOffered("0.9.0")).unwrap_or_default();
+        assert!(other.contains("0.9.0 is not on offer"), "{other}");
+    }
+}
