@@ -49,7 +49,7 @@ fn unserved(unknown: &[&Used]) -> Option<String> {
         [first, second] => format!("{} and {}", name(first), name(second)),
         [first, second, rest @ ..] => {
             let (first, second) = (name(first), name(second));
-            format!("{first}, {second} and {} more APIs", rest.len())
+            format!("{first}, {second} and {} more", rest.len())
         }
     };
     Some(format!(
@@ -171,6 +171,6 @@ mod tests {
         assert_eq!(said(0), None);
         assert_eq!(said(1), sentence("v1 Service"));
         assert_eq!(said(2), sentence("v1 Service and v1 Secret"));
-        assert_eq!(said(4), sentence("v1 Service, v1 Secret and 2 more APIs"));
+        assert_eq!(said(4), sentence("v1 Service, v1 Secret and 2 more"));
     }
 }

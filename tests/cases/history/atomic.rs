@@ -247,24 +247,20 @@ async fn a_chart_goes_back_as_well() -> Result<()> {
     let stage = Stage::new("atomic-chart").await?;
     stage.run("init").await?.done()?;
     let shelf = Shelf::new()?;
-    let offer = async |version: &str, manifest: &str| {
+    let offer = |version: &str, manifest: &str| {
         let packed = shelf.chart("web", version, &[("templates/all.yaml", manifest)])?;
         let version = json!({
             "version": version, "template": {"method": "helm"}, "defaultNamespace": stage.namespace,
             "source": {"url": {"manifest": packed}},
         });
-        let file = stage.catalogue("web", &version)?;
-        let add = format!("catalogue add {}", file.display());
-        stage.run(&add).await?.done()
+        stage.catalogue("web", &version)
     };
-    offer(
-        "1.0.0",
-        &(config_map("web", "good") + &deployment("web", 1, None)),
-    )
-    .await?;
-    stage.run("install web --yes").await?.done()?;
+    let good = config_map("web", "good") + &deployment("web", 1, None);
+    let file = offer("1.0.0", &good)?;
+    let install = format!("install web --channel {} --yes", file.display());
+    stage.run(&install).await?.done()?;
     let bad = config_map("web", "bad") + &deployment("web", 1, Some(&stage.namespace));
-    offer("2.0.0", &bad).await?;
+    offer("2.0.0", &bad)?;
     let said = stage.run(ATOMIC).await?.ended(3)?;
     ensure!(!said.stderr.contains("did not go back"), "{}", said.stderr);
     let map = stage.must("configmap", "web").await?;
