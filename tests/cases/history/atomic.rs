@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use addons_tests::chaos::rig::Rig;
+use addons_tests::control_plane::binaries;
 use addons_tests::proxy::{Action, Fault};
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::{Stage, config_map, deployment};
@@ -257,11 +258,12 @@ async fn a_chart_goes_back_as_well() -> Result<()> {
     };
     let good = config_map("web", "good") + &deployment("web", 1, None);
     let file = offer("1.0.0", &good)?;
-    let install = format!("install web --channel {} --yes", file.display());
+    let helm = format!("--helm-bin {}", binaries::helm()?.display());
+    let install = format!("install web --channel {} --yes {helm}", file.display());
     stage.run(&install).await?.done()?;
     let bad = config_map("web", "bad") + &deployment("web", 1, Some(&stage.namespace));
     offer("2.0.0", &bad)?;
-    let said = stage.run(ATOMIC).await?.ended(3)?;
+    let said = stage.run(&format!("{ATOMIC} {helm}")).await?.ended(3)?;
     ensure!(!said.stderr.contains("did not go back"), "{}", said.stderr);
     let map = stage.must("configmap", "web").await?;
     ensure!(map["data"]["key"] == "good", "{map}");
