@@ -154,7 +154,7 @@ pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
 /// The first Ctrl-C or SIGTERM ends the operation: helm may end its work, and the locks are given back. The second ends it at once.
 async fn listen(interruption: Interruption) {
     stop_asked().await;
-    output::note("interrupted; ending the operation (again: at once)");
+    output::note("interrupted; ending the operation (press Ctrl-C again to stop at once)");
     interruption.interrupt();
     stop_asked().await;
     interruption.force();

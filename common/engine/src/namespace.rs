@@ -127,7 +127,7 @@ pub(super) async fn create(
             Some(_) => {
                 let readiness = Readiness {
                     status: Status::Terminating,
-                    message: "the one of that name is still being deleted".to_owned(),
+                    message: "an earlier namespace of this name is still being deleted".to_owned(),
                 };
                 report(&key(name), &readiness);
                 sleep(PAUSE).await;

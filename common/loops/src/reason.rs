@@ -131,6 +131,7 @@ mod tests {
         let pruned = || PlanError::MostlyPruned {
             installation: till(),
             verb: Verb::Upgrade,
+            limit: PruneLimit::default(),
             needed: PruneLimit::new(75).unwrap(),
             prune: 9,
             there: 12,

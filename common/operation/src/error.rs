@@ -166,7 +166,7 @@ pub enum OperationError {
         lost: Lost,
     },
     /// An installation whose index cannot be read.
-    #[error("{installation}: its index cannot be read")]
+    #[error("{installation}: the index or folder that it comes from cannot be read")]
     NoIndex {
         /// The installation.
         installation: InstallationName,

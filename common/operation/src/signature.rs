@@ -69,7 +69,7 @@ impl Why {
         match self {
             Self::Signature(_) => "have this digest signed, or use a version that is".to_owned(),
             Self::Policy(_) => "correct it".to_owned(),
-            Self::Unsignable { .. } => "set it to that of the content".to_owned(),
+            Self::Unsignable { .. } => "set manifestHash to the sha256 of the content".to_owned(),
             Self::Parts { whole, .. } => format!("set it to {whole}, or commit charts/"),
         }
     }

@@ -158,7 +158,7 @@ impl fmt::Display for Reason {
                 range,
                 error,
             } => write!(f, "{field} {range:?} cannot be read: {error}"),
-            Self::NotAskedFor => f.write_str("another one was asked for"),
+            Self::NotAskedFor => f.write_str("another version was asked for"),
             Self::Newer { than } => write!(f, "{than} is newer"),
             Self::LaterEntryWins { id } if id.is_empty() => f.write_str("a later entry wins"),
             Self::LaterEntryWins { id } => write!(f, "the later entry with id {id} wins"),

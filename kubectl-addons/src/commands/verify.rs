@@ -169,7 +169,7 @@ async fn of_entry(
             },
             None => {
                 return Err(Usage(format!(
-                    "{} says nothing of signatures; name the signer of {} with --key, --certificate-identity or --keyring",
+                    "{} does not say who signs {}; name the signer with --key, --certificate-identity or --keyring",
                     entry.origin, entry.addon
                 ))
                 .into());

@@ -83,7 +83,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         "keep",
         plan.retained.iter().collect(),
         |key| match KeptKind::of(key) {
-            Some(_) => format!("{key} (owned, but its kind holds data)"),
+            Some(_) => format!("{key} (not deleted, because it may hold data)"),
             None => format!("{key} (it stays as it is)"),
         },
     );

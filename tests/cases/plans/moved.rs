@@ -79,7 +79,7 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
     upgrade
         .refused(&[
             "the plan can no longer be made",
-            "ConfigMap added exists and is not ours",
+            "ConfigMap added exists, and no installation owns it",
         ])
         .await?;
     upgrade
@@ -94,7 +94,7 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
         .stage
         .patch("addoninstallation", "small", &ensure_spec)
         .await?;
-    upgrade.refused(&["its spec or its marks changed"]).await?;
+    upgrade.refused(&["its spec, labels or annotations changed"]).await?;
 
     // A manifest that is not what its hash says, then one with another hash.
     upgrade.plan().await?;

@@ -171,7 +171,8 @@ async fn what_cannot_be_done_is_a_condition() -> Result<()> {
 
     let said = stage.run("reconcile").await?.ended(1)?;
     ensure!(
-        said.stderr.contains("its index cannot be read"),
+        said.stderr
+            .contains("the index or folder that it comes from cannot be read"),
         "{}",
         said.stderr
     );

@@ -113,7 +113,7 @@ async fn charts_are_verified_with_their_provenance_files() -> Result<()> {
     let line = "verify web";
     let said = stage.run(line).await?;
     ensure!(
-        said.code == 2 && said.stderr.contains("says nothing of signatures"),
+        said.code == 2 && said.stderr.contains("does not say who signs"),
         "{}",
         said.stderr
     );

@@ -52,7 +52,9 @@ async fn t18_one_orphan_does_not_stop_the_others() -> Result<()> {
             missing.as_str(),
             "fix:    kubectl addons catalogue add FILE --name team",
             &format!("fix:    kubectl addons uninstall g2 -n {namespace}"),
-            &format!("error: {namespace}/idx: its index cannot be read: "),
+            &format!(
+                "error: {namespace}/idx: the index or folder that it comes from cannot be read: "
+            ),
             &format!("fix:    kubectl addons uninstall idx -n {namespace}"),
         ] {
             ensure!(said.stderr.contains(words), "{line}: {}", said.stderr);

@@ -112,7 +112,7 @@ pub fn rolled_back(
     let mut all = ended.map(|one| &one.installed).chain(&status.installed);
     (is_gone && is_named && all.any(had)).then(|| {
         let (field, message) = (&problem.field, &problem.message);
-        format!("{field}: {message}; it is allowed, for this installation had it before")
+        format!("{field}: {message}; allowed, because this installation had that version before")
     })
 }
 

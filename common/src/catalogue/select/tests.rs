@@ -255,7 +255,7 @@ fn only_what_is_asked_for() {
     .rejections;
     assert_eq!(
         rejections[0].reason.to_string(),
-        "another one was asked for"
+        "another version was asked for"
     );
 }
 

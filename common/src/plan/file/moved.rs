@@ -165,7 +165,7 @@ impl Found {
             }
             (Some(then), Some(now)) => {
                 if then.spec != now.spec {
-                    self.add(&subject, "its spec or its marks changed");
+                    self.add(&subject, "its spec, labels or annotations changed");
                 }
                 if then.inventory != now.inventory {
                     self.add(

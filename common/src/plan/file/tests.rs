@@ -69,7 +69,7 @@ fn everything_that_moved_is_listed() {
         (vec![("/record", Value::Null)], is("installation kube-system/web: it is gone")),
         (vec![("/record/uid", json!("u9"))],
             is("installation kube-system/web: it is another one with the same name, created later")),
-        (vec![("/record/spec", json!("s2"))], is("installation kube-system/web: its spec or its marks changed")),
+        (vec![("/record/spec", json!("s2"))], is("installation kube-system/web: its spec, labels or annotations changed")),
         (vec![("/record/inventory", json!("i2")), ("/record/operation", json!(true))], vec![
             "installation kube-system/web: its inventory changed: another client installed or upgraded it".to_owned(),
             "installation kube-system/web: an operation is in progress, or was interrupted".to_owned()]),

@@ -23,12 +23,16 @@ pub enum PlanError {
         objects: Vec<Refusal>,
     },
     /// An empty set, or most of a larger one, would be pruned (semantics 13).
-    #[error("{prune} of {there} objects would be pruned, and {wanted} are wanted")]
+    #[error(
+        "{prune} of {there} objects would be pruned, and the limit is {limit}; the new version has {wanted}"
+    )]
     MostlyPruned {
         /// The installation.
         installation: InstallationName,
         /// What was to be done with it.
         verb: Verb,
+        /// The share that is accepted.
+        limit: PruneLimit,
         /// The share that would accept it.
         needed: PruneLimit,
         /// How many would be pruned.
@@ -107,7 +111,9 @@ impl fmt::Display for Refusal {
             RefusalReason::Foreign { owner: Some(owner) } => {
                 write!(f, "{key} belongs to {owner}")
             }
-            RefusalReason::Foreign { owner: None } => write!(f, "{key} exists and is not ours"),
+            RefusalReason::Foreign { owner: None } => {
+                write!(f, "{key} exists, and no installation owns it")
+            }
             RefusalReason::Claimed { by } => write!(
                 f,
                 "{key} belongs to {by}; remove it there, or take it out of this manifest"
@@ -145,6 +151,7 @@ pub(super) fn check_share(
         Some(needed) => Err(PlanError::MostlyPruned {
             installation: input.installation.clone(),
             verb,
+            limit: wanted.allow_prune,
             needed,
             prune: pruned,
             there,

@@ -135,7 +135,7 @@ fn way_out(owner: Option<&Workload>) -> String {
         Some(owner) => format!(
             "{owner}, which likely removes it, has no ready pods: start it, then run this again"
         ),
-        None => "nothing in the cluster looks like its controller: install that again; only if nothing is left to clean up, \
+        None => "no controller that removes it was found in the cluster: install the controller again; only if nothing is left to clean up, \
                  take the finalizer off with kubectl edit"
             .to_owned(),
     }
@@ -227,7 +227,7 @@ mod tests {
             ),
             workload("postgres", "pgo", "example.test/pgo:1", 1),
         ];
-        let nobody = "nothing in the cluster looks like its controller";
+        let nobody = "no controller that removes it was found in the cluster";
         for (finalizer, manager, expected) in [
             (
                 "certificates.example/cleanup",

@@ -239,6 +239,7 @@ mod tests {
         let pruned = PlanError::MostlyPruned {
             installation: till(),
             verb: Verb::Upgrade,
+            limit: PruneLimit::default(),
             needed: PruneLimit::new(75).unwrap(),
             prune: 9,
             there: 12,

@@ -48,7 +48,10 @@ fn what_no_installation_owns_becomes_ours() {
     }
     let mut refused = adopting(|_| {});
     refused.wanted.adopt = false;
-    assert_eq!(refused.error(), "shop/ConfigMap x exists and is not ours");
+    assert_eq!(
+        refused.error(),
+        "shop/ConfigMap x exists, and no installation owns it"
+    );
 }
 
 #[test]

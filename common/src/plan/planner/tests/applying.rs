@@ -14,7 +14,7 @@ fn decisions() {
     const US: Option<&str> = Some("us");
     const THEM: Option<&str> = Some("5d41402abc4b2a76");
     use Action::{Create, Refresh, Restore, Update};
-    let foreign = "shop/ConfigMap x exists and is not ours";
+    let foreign = "shop/ConfigMap x exists, and no installation owns it";
     let theirs = "shop/ConfigMap x belongs to another installation (owner label 5d41402abc4b2a76); remove it there, \
                   or take it out of this manifest";
     // kind, (recorded state, digest), (owner label, uid, generation), due?, (action, state before, state after)

@@ -122,7 +122,9 @@ fn an_object_of_others() {
     assert!(plan.steps.is_empty());
     assert_eq!(plan.exact.objects[&x()].object.state, Preexisting);
     assert!(
-        world(Reconcile).error().contains("exists and is not ours"),
+        world(Reconcile)
+            .error()
+            .contains("exists, and no installation owns it"),
         "{}",
         world(Reconcile).error()
     );

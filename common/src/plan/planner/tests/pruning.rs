@@ -207,7 +207,7 @@ fn empty_and_mostly_pruning_sets() {
             assert_eq!(
                 plan.unwrap_err().to_string(),
                 format!(
-                    "{} of {there} objects would be pruned, and {wanted} are wanted",
+                    "{} of {there} objects would be pruned, and the limit is 50%; the new version has {wanted}",
                     there - wanted
                 )
             );
