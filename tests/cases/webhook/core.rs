@@ -123,7 +123,7 @@ async fn deletions_are_denied(
     let words = format!(
         "{DENIED}{name} is a core add-on of this cluster (coreAddon in namespace {SYSTEM_NAMESPACE}); \
          a member of the core group releases it first: \
-         kubectl annotate addoninstallation {name} -n {SYSTEM_NAMESPACE} kubectl-addons.dev/released=true"
+         kubectl addons core release {name} -n {SYSTEM_NAMESPACE}"
     );
     for who in [admin, core] {
         for line in [
@@ -217,7 +217,7 @@ async fn a_namespace_that_holds_core_is_deleted_only_with_its_cluster() -> Resul
     let words = format!(
         "{DENIED_NAMESPACE}namespace {ns} holds a core add-on of this cluster ({name}); \
          a member of the core group releases them first: \
-         kubectl annotate addoninstallation {name} -n {ns} kubectl-addons.dev/released=true"
+         kubectl addons core release {name} -n {ns}"
     );
     // The webhook's watch may be a moment behind; a dry run deletes nothing meanwhile.
     let delete = format!("delete namespace {ns}");

@@ -50,9 +50,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
         .iter()
         .map(|(home, names)| {
             let names = names.join(" ");
-            format!(
-                "kubectl annotate addoninstallation {names} -n {home} {ANNOTATION_RELEASED}={MARKED}"
-            )
+            format!("kubectl addons core release {names} -n {home}")
         })
         .collect();
     if names.is_empty() {

@@ -30,7 +30,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
 fn release_first(core: &Marks) -> String {
     format!(
         "a member of the core group releases it first: \
-         kubectl annotate addoninstallation {} -n {} {ANNOTATION_RELEASED}=true",
+         kubectl addons core release {} -n {}",
         core.name(),
         core.namespace()
     )

@@ -85,8 +85,7 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
             .unwrap()
             .to_string(),
         "namespace kubectl-addons holds 2 core add-ons of this cluster (coredns, kube-proxy); a member of the \
-         core group releases them first: kubectl annotate addoninstallation coredns kube-proxy -n kubectl-addons \
-         kubectl-addons.dev/released=true; or, if the cluster itself is being deleted: \
+         core group releases them first: kubectl addons core release coredns kube-proxy -n kubectl-addons; or, if the cluster itself is being deleted: \
          kubectl annotate namespace kubectl-addons kubectl-addons.dev/cluster-deleting=true"
     );
 }

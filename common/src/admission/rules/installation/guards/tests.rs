@@ -49,7 +49,7 @@ fn core_is_not_deleted_unless_released_or_with_its_namespace_or_cluster() {
             .to_string(),
         "coredns is a core add-on of this cluster (coreAddon in namespace kubectl-addons); \
          a member of the core group releases it first: \
-         kubectl annotate addoninstallation coredns -n kubectl-addons kubectl-addons.dev/released=true"
+         kubectl addons core release coredns -n kubectl-addons"
     );
 }
 
