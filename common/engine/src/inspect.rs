@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use common::api::names::{
     ANNOTATION_INSTALLATION, InstallationName, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
 };
+use common::directory::class::{ENSURE_EXISTS, MODE};
 use common::doctor::right::Right;
 use common::doctor::{Namespace, Owned};
 use futures::future::try_join_all;
@@ -110,7 +111,13 @@ pub async fn owned(cluster: &Cluster) -> Result<Vec<Owned>, EngineError> {
         let collection = Collection::known(api_version, kind, plural, None);
         let selectors = [("labelSelector", LABEL_OWNER)];
         let found = read_selected(cluster, &collection, &selectors).await?;
-        let found = found.into_iter().flatten();
+        // What is only created is kept when its manifest goes, on purpose.
+        let is_kept = |it: &Metadata| {
+            it.labels
+                .get(MODE)
+                .is_some_and(|mode| mode == ENSURE_EXISTS)
+        };
+        let found = found.into_iter().flatten().filter(|it| !is_kept(it));
         Ok::<_, EngineError>(found.map(|it| of(&collection, &it)).collect::<Vec<_>>())
     });
     Ok(try_join_all(lists).await?.into_iter().flatten().collect())

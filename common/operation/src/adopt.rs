@@ -113,6 +113,13 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     let mut installs = installs(&marks.objects, &records.claims(&[]).owners);
     retain_orphans(ctx, &records, &mut installs).await?;
     name_applications(ctx, &mut installs).await?;
+    // kops notes at a namespace what this tool has installed from its index as well.
+    let is_ours = |install: &Install| {
+        let mut records = records.all.iter();
+        install.objects == 0
+            && records.any(|record| record.metadata.name.as_ref() == Some(&install.name))
+    };
+    installs.retain(|install| !is_ours(install));
     let may_read =
         !matches!(offer, Offer::Catalogues) || ctx.readable_catalogues().await?.is_some();
     let mut offered: BTreeMap<String, Vec<String>> = BTreeMap::new();

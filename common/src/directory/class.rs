@@ -7,6 +7,8 @@ use serde_json::Value;
 
 /// Label with the class of an object.
 pub const MODE: &str = "addonmanager.kubernetes.io/mode";
+/// The class whose objects stay when their manifest is gone.
+pub const ENSURE_EXISTS: &str = "EnsureExists";
 /// Label of 2015; without a class it means `Reconcile`.
 pub const CLUSTER_SERVICE: &str = "kubernetes.io/cluster-service";
 /// Both: their bare `true` counts as text.
@@ -52,7 +54,7 @@ pub fn class(object: &Value, all: bool) -> Class {
     let is_service = label(CLUSTER_SERVICE) == Some("true");
     match label(MODE) {
         Some("Reconcile") => Class::Reconcile,
-        Some("EnsureExists") => Class::EnsureExists,
+        Some(ENSURE_EXISTS) => Class::EnsureExists,
         // The addon-manager selects the label of 2015 with every class but EnsureExists.
         _ if is_service => Class::Reconcile,
         Some(other) => Class::Ignored(Unmanaged::OtherMode(other.to_owned())),

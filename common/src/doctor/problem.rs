@@ -107,6 +107,14 @@ pub enum Problem {
         /// What the API server says.
         why: String,
     },
+    /// A webhook outside the cluster cannot be asked.
+    #[error("it runs outside the cluster at {url}, and does not answer: {why}")]
+    UnansweredOutside {
+        /// Where, as its configuration says.
+        url: String,
+        /// What the API server says.
+        why: String,
+    },
     /// What must be denied is accepted.
     #[error("it does not deny a request that it must deny")]
     NotJudged,
@@ -238,7 +246,10 @@ impl Problem {
             | Self::DefinitionNewer { name, .. }
             | Self::DefinitionDiffers { name } => format!("CustomResourceDefinition {name}"),
             Self::Right { .. } => "the caller".to_owned(),
-            Self::NoWebhook | Self::Unanswered { .. } | Self::NotJudged => "webhook".to_owned(),
+            Self::NoWebhook
+            | Self::Unanswered { .. }
+            | Self::UnansweredOutside { .. }
+            | Self::NotJudged => "webhook".to_owned(),
             Self::FailuresIgnored => "ValidatingWebhookConfiguration kubectl-addons".to_owned(),
             Self::NoEndpoints => format!("{SYSTEM_NAMESPACE}/Service addons-webhook"),
             Self::NoPolicies => "admission policies".to_owned(),

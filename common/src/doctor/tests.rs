@@ -138,6 +138,32 @@ fn each_part_of_the_admission_is_judged() {
 }
 
 #[test]
+fn of_a_webhook_outside_only_its_answer_is_judged() {
+    let outside = |asked: Asked| {
+        with(|facts| {
+            let webhook = webhook(facts);
+            webhook.parts[0].live = None;
+            let configuration = &mut webhook.parts[1];
+            let at = |client: Value| json!({"webhooks": [{"name": "a", "clientConfig": client}]});
+            let kind = configuration.wanted["kind"].clone();
+            configuration.wanted = at(json!({"service": {"name": "addons-webhook"}}));
+            configuration.wanted["kind"] = kind;
+            configuration.live = Some(at(json!({"url": "https://a.example/judge"})));
+            webhook.ready = 0;
+            webhook.certificate = Err("no Secret".to_owned());
+            webhook.asked = asked;
+        })
+    };
+    assert_eq!(outside(Asked::Denied), Vec::<String>::new());
+    assert_eq!(
+        outside(Asked::Unanswered("refused".to_owned())),
+        [
+            "Error webhook: it runs outside the cluster at https://a.example/judge, and does not answer: refused"
+        ]
+    );
+}
+
+#[test]
 fn a_certificate_is_judged_by_time_and_trust() {
     let of = |certificate: Certificate| {
         with(|facts| {

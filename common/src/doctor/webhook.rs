@@ -49,35 +49,69 @@ pub fn judge(webhook: &Webhook, now: Timestamp, is_defined: bool) -> Vec<Problem
     if webhook.parts.iter().all(|part| part.live.is_none()) {
         return vec![Problem::NoWebhook];
     }
-    let mut found: Vec<Problem> = webhook.parts.iter().flat_map(part).collect();
-    if webhook.ready == 0 {
-        found.push(Problem::NoEndpoints);
+    let url = outside(webhook);
+    // What runs elsewhere has no objects and no certificate in the cluster.
+    let parts = webhook
+        .parts
+        .iter()
+        .filter(|part| url.is_none() || is_configuration(part));
+    let mut found: Vec<Problem> = parts.flat_map(|pair| part(pair, url.is_some())).collect();
+    if url.is_none() {
+        if webhook.ready == 0 {
+            found.push(Problem::NoEndpoints);
+        }
+        match &webhook.certificate {
+            Err(why) => found.push(Problem::Unchecked {
+                what: "the certificate of the webhook",
+                why: why.clone(),
+            }),
+            Ok(certificate) => found.extend(of_certificate(certificate, now)),
+        }
     }
-    match &webhook.certificate {
-        Err(why) => found.push(Problem::Unchecked {
-            what: "the certificate of the webhook",
+    match (&webhook.asked, url) {
+        (Asked::Unanswered(why), Some(url)) => found.push(Problem::UnansweredOutside {
+            url: url.to_owned(),
             why: why.clone(),
         }),
-        Ok(certificate) => found.extend(of_certificate(certificate, now)),
-    }
-    match &webhook.asked {
-        Asked::Denied => {}
-        Asked::Unanswered(why) => found.push(Problem::Unanswered { why: why.clone() }),
-        // Without our definitions nothing can be asked.
-        Asked::Accepted if is_defined => found.push(Problem::NotJudged),
-        Asked::Accepted => {}
+        (asked, _) => found.extend(of_answer(asked, is_defined)),
     }
     found
 }
 
+/// The URL of a webhook that runs outside the cluster; `None` where a configuration names a Service.
+fn outside(webhook: &Webhook) -> Option<&str> {
+    let configurations = webhook.parts.iter().filter(|part| is_configuration(part));
+    let live = configurations.filter_map(|part| part.live.as_ref());
+    let webhooks = live
+        .filter_map(|live| live["webhooks"].as_array())
+        .flatten();
+    let mut urls = webhooks.map(|webhook| webhook["clientConfig"]["url"].as_str());
+    let first = urls.next()??;
+    urls.all(|url| url.is_some()).then_some(first)
+}
+
+fn is_configuration(pair: &Pair) -> bool {
+    text(&pair.wanted["kind"]).ends_with("WebhookConfiguration")
+}
+
+fn of_answer(asked: &Asked, is_defined: bool) -> Option<Problem> {
+    match asked {
+        Asked::Denied => None,
+        Asked::Unanswered(why) => Some(Problem::Unanswered { why: why.clone() }),
+        // Without our definitions nothing can be asked.
+        Asked::Accepted => is_defined.then_some(Problem::NotJudged),
+    }
+}
+
 /// A part that is missing, or a configuration that differs. Of the others, `kubectl addons status` says what was edited.
-fn part(pair: &Pair) -> Vec<Problem> {
+/// `is_outside`: where the webhook is, is not judged.
+fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
     let kind = text(&pair.wanted["kind"]);
     let object = format!("{kind} {}", name(&pair.wanted));
     let Some(live) = &pair.live else {
         return vec![Problem::PartMissing { object }];
     };
-    if !kind.ends_with("WebhookConfiguration") {
+    if !is_configuration(pair) {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -91,6 +125,9 @@ fn part(pair: &Pair) -> Vec<Problem> {
     for webhook in wanted["webhooks"].as_array_mut().into_iter().flatten() {
         if let Some(fields) = webhook.as_object_mut() {
             fields.remove("failurePolicy");
+            if is_outside {
+                fields.remove("clientConfig");
+            }
         }
     }
     let differs = difference(&wanted["webhooks"], &live["webhooks"]);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
+use crate::directory::class::{ENSURE_EXISTS, MODE};
 use crate::manifest::key::ObjectKey;
 
 /// Annotation of the kops tool at the namespace of an add-on: this, and the name of the add-on.
@@ -195,7 +196,9 @@ fn identity(
     if let Some(owner) = label(LABEL_OWNER) {
         let installation = annotation(ANNOTATION_INSTALLATION)?;
         let (namespace, name) = installation.split_once('/')?;
-        let is_gone = !owners.contains(owner);
+        // What is only created is kept when its manifest goes, on purpose.
+        let is_kept = label(MODE).is_some_and(|mode| mode == ENSURE_EXISTS);
+        let is_gone = !owners.contains(owner) && !is_kept;
         return is_gone.then(|| (FoundBy::Orphan, Some(namespace.to_owned()), name.to_owned()));
     }
     if let Some(name) = annotation(HELM_NAME) {
@@ -209,7 +212,7 @@ fn identity(
         let namespace = kops.get(name).cloned().unwrap_or_else(here);
         return Some((FoundBy::Kops, namespace, name.clone()));
     }
-    if label("addonmanager.kubernetes.io/mode").is_some() {
+    if label(MODE).is_some() {
         return Some((FoundBy::AddonManager, here(), app()));
     }
     annotation(LAST_APPLIED).map(|_| (FoundBy::Kubectl, here(), app()))
@@ -314,6 +317,12 @@ mod tests {
                 &[(ANNOTATION_INSTALLATION, "kubectl-addons/new"), last],
             ),
             object("ConfigMap", "j", &[], &[]),
+            object(
+                "ConfigMap",
+                "k",
+                &[(LABEL_OWNER, "gone"), (MODE, ENSURE_EXISTS)],
+                &[(ANNOTATION_INSTALLATION, "kubectl-addons/kept"), last],
+            ),
         ]
     }
 

@@ -45,12 +45,12 @@ pub async fn run(session: &Session, args: &Doctor) -> Result<Exit> {
         Format::Json | Format::Yaml | Format::Template(_) => {
             output::value(&Items { items: &found }, args.output)?;
         }
-        Format::Table | Format::Wide | Format::Name if found.is_empty() => {
-            output::note("no problems found");
+        Format::Name => {
+            let lines = found.iter().map(|one| format!("{}\n", one.object));
+            output::data(&lines.collect::<String>());
         }
-        Format::Table | Format::Wide | Format::Name => {
-            output::data(&table(&found).listed(args.output))
-        }
+        Format::Table | Format::Wide if found.is_empty() => output::note("no problems found"),
+        Format::Table | Format::Wide => output::data(&table(&found).listed(args.output)),
     }
     let is_broken = found.iter().any(|one| one.severity == Severity::Error);
     Ok(if is_broken { Exit::Failed } else { Exit::Done })

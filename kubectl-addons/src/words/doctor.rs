@@ -45,6 +45,7 @@ pub fn fix(problem: &Problem) -> String {
         | Problem::NoEndpoints
         | Problem::Unanswered { .. }
         | Problem::NotJudged => WEBHOOK.to_owned(),
+        Problem::UnansweredOutside { url, .. } => format!("start the webhook at {url}"),
         Problem::NoPolicies | Problem::PolicyMissing { .. } | Problem::PolicyDiffers { .. } => {
             POLICIES.to_owned()
         }
