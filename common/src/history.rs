@@ -183,7 +183,13 @@ impl StoredRevision {
     pub fn changes_since(&self, before: &Self) -> Changes {
         let (old, new) = (&before.operation.installed, &self.operation.installed);
         let version = (&old.version, &old.id) != (&new.version, &new.id);
-        let edits = gitops::edits(&unpinned(&before.spec), &unpinned(&self.spec));
+        // The first value is named as every other one, and not the map that came with it.
+        let with_values = |spec| {
+            let mut spec = unpinned(spec);
+            spec.values.get_or_insert_with(|| json!({}));
+            spec
+        };
+        let edits = gitops::edits(&with_values(&before.spec), &with_values(&self.spec));
         Changes {
             version,
             manifest: !version && old.manifest_hash != new.manifest_hash,

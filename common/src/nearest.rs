@@ -3,6 +3,9 @@
 /// Longest name that is compared; an edit distance costs the product of both lengths.
 const MAX_LENGTH: usize = 128;
 
+/// Up to this length, two other letters make another word, unless the first one is the same: `hots` is host, `nope` is not gone.
+const SHORT: usize = 6;
+
 /// The candidate closest to `name`, if at most a third of the letters differ.
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -11,6 +14,10 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .filter_map(|candidate| Some((distance(name, candidate)?, candidate)))
         .filter(|(distance, _)| *distance <= limit)
+        .filter(|(distance, candidate)| {
+            let is_short = name.chars().count() <= SHORT;
+            !is_short || *distance <= 1 || name.chars().next() == candidate.chars().next()
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }
@@ -52,6 +59,18 @@ mod tests {
             (&"x".repeat(4096), None),
         ] {
             assert_eq!(nearest(name, known), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_short_name_is_not_taken_for_another_word() {
+        for (name, known, expected) in [
+            ("nope", "gone", None),
+            ("hots", "host", Some("host")),
+            ("wbe", "web", Some("web")),
+            ("eb", "web", Some("web")),
+        ] {
+            assert_eq!(nearest(name, [known]), expected, "{name}");
         }
     }
 

@@ -237,6 +237,9 @@ fn changes_are_named_by_version_and_fields() {
         fields: vec!["values.replicas".to_owned()],
     };
     assert_eq!(changes, expected);
+    let mut bare = old.clone();
+    bare.spec.values = None;
+    assert_eq!(new.changes_since(&bare), expected);
     let mut same = old.clone();
     same.operation.installed.manifest_hash = "b".repeat(64);
     same.spec.addon_ref.version = Some("1.0.0".to_owned());
