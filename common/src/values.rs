@@ -53,7 +53,7 @@ pub enum ValuesError {
         path: String,
     },
     /// An assignment that cannot be read, or not be made.
-    #[error("value {path:?}")]
+    #[error("path {path:?}")]
     Set {
         /// The path.
         path: String,

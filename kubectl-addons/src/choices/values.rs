@@ -200,7 +200,7 @@ mod tests {
         let error = changes(&typed, &[]).unwrap_err();
         assert_eq!(
             format!("{error:#}"),
-            "--unset: value \"a.b\": give only the path, without = and a value"
+            "--unset: path \"a.b\": give only the path, without = and a value"
         );
     }
 

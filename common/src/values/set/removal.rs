@@ -161,14 +161,14 @@ mod tests {
             ("a.b[0][1].c", &["a.b[0][1].c"][..]),
             ("a,b[0],c", &["a", "b[0]", "c"]),
             (r"a\,b", &[r"a\,b"]),
-            ("", &["value \"\": a key of the path is empty"]),
-            ("a..b", &["value \"a..b\": a key of the path is empty"]),
-            ("a.", &["value \"a.\": a key of the path is empty"]),
-            ("a[x]", &[&format!("value \"a[x]\": {index}")]),
-            ("a[0]b", &[&format!("value \"a[0]b\": {after}")]),
+            ("", &["path \"\": a key of the path is empty"]),
+            ("a..b", &["path \"a..b\": a key of the path is empty"]),
+            ("a.", &["path \"a.\": a key of the path is empty"]),
+            ("a[x]", &[&format!("path \"a[x]\": {index}")]),
+            ("a[0]b", &[&format!("path \"a[0]b\": {after}")]),
             (
                 "a.b=s3cret",
-                &["value \"a.b\": give only the path, without = and a value"],
+                &["path \"a.b\": give only the path, without = and a value"],
             ),
         ] {
             assert_eq!(words(flag), expected, "{flag}");

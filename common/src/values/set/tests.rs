@@ -45,7 +45,7 @@ fn assignments_change_what_is_there() {
 /// (flag, why it is refused).
 #[test]
 fn refused_flags_show_no_value_and_change_nothing() {
-    let many = "value \"a[65536]\": the indices of these flags leave more than 65536 gaps in lists";
+    let many = "path \"a[65536]\": the indices of these flags leave more than 65536 gaps in lists";
     let deep = format!("{}x=s3cret", "a.".repeat(31));
     let indices = format!("a{}=s3cret", "[0]".repeat(31));
     let after = "what follows its comma is not PATH=VALUE; write \\, for a comma in a value";
@@ -54,41 +54,41 @@ fn refused_flags_show_no_value_and_change_nothing() {
         ("a", "\"a\" has no value; write PATH=VALUE"),
         ("", "\"\" has no value; write PATH=VALUE"),
         ("a[0]", "\"a[0]\" has no value; write PATH=VALUE"),
-        ("=s3cret", "value \"\": a key of the path is empty"),
-        ("a..b=s3cret", "value \"a..b\": a key of the path is empty"),
-        ("p=x,s3cret", &format!("value \"p\": {after}")),
-        ("p=x,s3cret[=1", &format!("value \"p\": {after}")),
-        ("p=x,,s3cret=1", &format!("value \"p\": {after}")),
+        ("=s3cret", "path \"\": a key of the path is empty"),
+        ("a..b=s3cret", "path \"a..b\": a key of the path is empty"),
+        ("p=x,s3cret", &format!("path \"p\": {after}")),
+        ("p=x,s3cret[=1", &format!("path \"p\": {after}")),
+        ("p=x,,s3cret=1", &format!("path \"p\": {after}")),
         (
             "p={s3cret",
-            "value \"p\": the list has no } at its end; write \\{ for a brace in a value",
+            "path \"p\": the list has no } at its end; write \\{ for a brace in a value",
         ),
         (
             "p=s3cret\\",
-            "value \"p\": it ends in a backslash: write \\\\ for one, \\, for a comma, \\. for a dot",
+            "path \"p\": it ends in a backslash: write \\\\ for one, \\, for a comma, \\. for a dot",
         ),
-        ("a[-1]=s3cret", &format!("value \"a[-1]\": {index}")),
-        ("a[65537]=s3cret", &format!("value \"a[65537]\": {index}")),
-        ("a[0=s3cret", &format!("value \"a[0\": {index}")),
+        ("a[-1]=s3cret", &format!("path \"a[-1]\": {index}")),
+        ("a[65537]=s3cret", &format!("path \"a[65537]\": {index}")),
+        ("a[0=s3cret", &format!("path \"a[0\": {index}")),
         (
             "l[0]x=s3cret",
-            "value \"l[0]x\": an index must be followed by =, a dot or another index",
+            "path \"l[0]x\": an index must be followed by =, a dot or another index",
         ),
         (
             "t.x=s3cret",
-            "value \"t.x\": t is not a map, so nothing can be set in it",
+            "path \"t.x\": t is not a map, so nothing can be set in it",
         ),
         (
             "l.x=s3cret",
-            "value \"l.x\": l is not a map, so nothing can be set in it",
+            "path \"l.x\": l is not a map, so nothing can be set in it",
         ),
         (
             "t[0]=s3cret",
-            "value \"t[0]\": t is not a list, so it has no index",
+            "path \"t[0]\": t is not a list, so it has no index",
         ),
         (
             "ok=1,l[0][0]=s3cret",
-            "value \"l[0][0]\": l[0] is not a list, so it has no index",
+            "path \"l[0][0]\": l[0] is not a list, so it has no index",
         ),
         ("b[65536]=s3cret,a[65536]=s3cret", many),
         (
@@ -129,11 +129,11 @@ fn json_is_read_whole() {
         assert_eq!(values, expected, "{flag}");
     }
     for (flag, message) in [
-        ("a=s3cret", "value \"a\": the value is not valid JSON"),
-        ("a={\"s3cret\":", "value \"a\": the value is not valid JSON"),
+        ("a=s3cret", "path \"a\": the value is not valid JSON"),
+        ("a={\"s3cret\":", "path \"a\": the value is not valid JSON"),
         (
             "a=12345678901234567890",
-            "value \"a\": a number of that size loses digits in the API server; write it in quotes",
+            "path \"a\": a number of that size loses digits in the API server; write it in quotes",
         ),
     ] {
         let error = parse(Grammar::Json, flag).unwrap_err();
