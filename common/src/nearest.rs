@@ -67,7 +67,6 @@ mod tests {
         for (name, known, expected) in [
             ("nope", "gone", None),
             ("hots", "host", Some("host")),
-            ("wbe", "web", Some("web")),
             ("eb", "web", Some("web")),
         ] {
             assert_eq!(nearest(name, [known]), expected, "{name}");

@@ -32,6 +32,7 @@ pub fn files() -> Result<Vec<(String, String)>> {
         // `init` never puts an older definition over a newer one (semantics 17).
         metadata["annotations"] = json!({names::ANNOTATION_CRD_VERSION: env!("CARGO_PKG_VERSION")});
         tidy(&mut object);
+        without_citations(&mut object);
         let yaml = serde_saphyr::to_string(&object)?;
         let header =
             "# Generated from the Rust types: cargo run -p addons-tests --bin generate-crds\n";
@@ -62,5 +63,48 @@ fn tidy(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(tidy),
         _ => {}
+    }
+}
+
+/// Takes `(semantics 6)` out of descriptions: the rules are a document of this repository, which `kubectl explain` does not show.
+pub(crate) fn without_citations(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(text)) = fields.get_mut("description") {
+                *text = uncited(text);
+            }
+            fields.values_mut().for_each(without_citations);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_citations),
+        _ => {}
+    }
+}
+
+fn uncited(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, cited)) = rest.split_once("(semantics ") {
+        let Some((_, after)) = cited.split_once(')') else {
+            break;
+        };
+        kept.push_str(before.trim_end());
+        rest = after;
+    }
+    kept + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_cites_no_rule() {
+        for (text, expected) in [
+            ("The lock (semantics 13).", "The lock."),
+            ("A\n(semantics 1, 5). B (semantics 2)", "A. B"),
+            ("A (b).", "A (b)."),
+        ] {
+            assert_eq!(uncited(text), expected);
+        }
     }
 }

@@ -7,6 +7,8 @@ use common::api::names;
 use kube::CustomResourceExt;
 use serde_json::{Map, Value, json};
 
+use crate::crds::without_citations;
+
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
 /// File names below `deploy/schemas`, and what stands in them.
@@ -15,6 +17,7 @@ const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 /// A definition without a schema.
 pub fn files() -> Result<Vec<(String, String)>> {
     let named = |title: &str, mut schema: Value| -> Result<String> {
+        without_citations(&mut schema);
         schema["$schema"] = json!(DRAFT);
         schema["title"] = json!(title);
         Ok(format!("{}\n", serde_json::to_string_pretty(&schema)?))

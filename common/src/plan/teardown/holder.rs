@@ -267,7 +267,7 @@ mod tests {
         }
         let unknown = words(&json!({}), &["a.b/c".to_owned()], &[]);
         assert!(
-            unknown.starts_with("held by finalizer a.b/c; nothing"),
+            unknown.starts_with("held by finalizer a.b/c; no controller"),
             "{unknown}"
         );
     }

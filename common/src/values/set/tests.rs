@@ -94,14 +94,14 @@ fn refused_flags_show_no_value_and_change_nothing() {
         (
             &deep,
             &format!(
-                "value {:?}: the path has more than 30 dots and indices",
+                "path {:?}: the path has more than 30 dots and indices",
                 &deep[..63]
             ),
         ),
         (
             &indices,
             &format!(
-                "value {:?}: the path has more than 30 dots and indices",
+                "path {:?}: the path has more than 30 dots and indices",
                 &indices[..94]
             ),
         ),
