@@ -149,11 +149,16 @@ impl Records {
                 if let (None, Some(elsewhere)) = (namespace, self.all.iter().find(is_meant)) {
                     self.check_local(&name_of(elsewhere).namespace)?;
                 }
+                // The namespace of a record is taken for that of its objects.
+                let elsewhere = self.all.iter().find(is_meant).map(name_of);
                 let names = self.within(namespace);
                 let names = names.filter_map(|record| record.metadata.name.as_deref());
                 Err(OperationError::UnknownInstallation {
                     name: name.to_owned(),
-                    near: nearest(name, names).map(str::to_owned),
+                    near: match elsewhere {
+                        Some(one) => Some(format!("the one in namespace {}", one.namespace)),
+                        None => nearest(name, names).map(str::to_owned),
+                    },
                 })
             }
             several => {

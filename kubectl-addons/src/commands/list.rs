@@ -1,5 +1,8 @@
 //! `list`: the installations, their versions, whether they are healthy, and newer versions.
 
+mod brief;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -25,9 +28,12 @@ use crate::words::{self, hint};
 use addons_operation::health::{self, Health};
 use addons_operation::{Offer, Records, name_of};
 use addons_operation::{orphan, transfer};
+use brief::one_line;
 
-/// How many characters of a status a table shows.
-const SHOWN: usize = 60;
+pub(super) use brief::brief;
+
+/// Namespaces with records that are named one by one.
+const NAMED: usize = 3;
 
 /// One installation.
 #[derive(Debug, Serialize)]
@@ -64,6 +70,8 @@ struct Row {
 struct Listed {
     rows: Vec<Row>,
     has_others: bool,
+    /// Where records are, if the namespace that was asked for has none.
+    elsewhere: Option<String>,
 }
 
 /// Lists the installations of this cluster.
@@ -108,6 +116,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
     let mut merged = Listed {
         rows: Vec::new(),
         has_others: false,
+        elsewhere: None,
     };
     for (cluster, listed) in found {
         merged.has_others |= listed.has_others;
@@ -131,6 +140,7 @@ async fn listed(session: &Session, args: &List) -> Result<Listed> {
     }
     let namespace = session.global().namespace.as_deref();
     let is_partial = known.is_partial;
+    let elsewhere = namespace.and_then(|namespace| elsewhere(&known, namespace));
     let mut records = known.into_within(namespace);
     records.retain(|record| !args.core || record.spec.core_addon);
     let mut rows = rows(session, &records, is_partial).await?;
@@ -138,10 +148,33 @@ async fn listed(session: &Session, args: &List) -> Result<Listed> {
     Ok(Listed {
         has_others: rows.len() < records.len(),
         rows,
+        elsewhere,
     })
 }
 
-fn show(Listed { rows, has_others }: &Listed, args: &List) -> Result<()> {
+/// What is said of a namespace without records: it may be taken for that of objects.
+fn elsewhere(known: &Records, namespace: &str) -> Option<String> {
+    let places: BTreeSet<String> = known.all.iter().map(|it| name_of(it).namespace).collect();
+    if places.is_empty() || places.contains(namespace) {
+        return None;
+    }
+    let more = match places.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let places: Vec<String> = places.into_iter().take(NAMED).collect();
+    Some(format!(
+        "namespace {namespace} has no installations; -n names the namespace of their records, and those are in {}{more}",
+        places.join(", ")
+    ))
+}
+
+fn show(listed: &Listed, args: &List) -> Result<()> {
+    let Listed {
+        rows,
+        has_others,
+        elsewhere,
+    } = listed;
     match args.output.format {
         Format::Json | Format::Yaml | Format::Template(_) => {
             output::value(&Items { items: rows }, args.output)?
@@ -157,6 +190,9 @@ fn show(Listed { rows, has_others }: &Listed, args: &List) -> Result<()> {
         Format::Table | Format::Wide if rows.is_empty() => {
             if *has_others {
                 output::note("everything is up to date");
+            } else if let Some(elsewhere) = elsewhere {
+                let look = hint::below(&hint::look("kubectl addons list"));
+                output::note(&format!("{elsewhere}{look}"));
             } else {
                 let look = hint::below(&hint::look("kubectl addons search"));
                 output::note(&format!("nothing is installed{look}"));
@@ -291,16 +327,6 @@ fn status(
     }
 }
 
-/// A status in one line of a table; `status` shows it whole.
-pub(super) fn brief(status: &str) -> String {
-    let line = status.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= SHOWN {
-        return line;
-    }
-    let kept: String = line.chars().take(SHOWN - 1).collect();
-    format!("{}…", kept.trim_end())
-}
-
 fn entry_label(entry: &Entry) -> String {
     if entry.version.version.is_empty() {
         format!("id {}", entry.version.id)
@@ -334,7 +360,11 @@ fn table(rows: &[Row], wide: bool) -> Table {
             name,
             row.target_namespace.clone(),
             version,
-            brief(&row.status),
+            if wide {
+                one_line(&row.status)
+            } else {
+                brief(&row.status)
+            },
             row.newer.clone().unwrap_or_else(|| "–".to_owned()),
             row.age.clone(),
         ];
@@ -352,18 +382,4 @@ fn table(rows: &[Row], wide: bool) -> Table {
         table.row(cells);
     }
     table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_is_one_short_line_in_a_table() {
-        assert_eq!(brief("Ready"), "Ready");
-        assert_eq!(brief("Failed: a\n  b"), "Failed: a b");
-        let long = brief(&format!("Failed: {}", "é".repeat(80)));
-        assert_eq!(long.chars().count(), SHOWN);
-        assert!(long.ends_with("é…"), "{long}");
-    }
 }

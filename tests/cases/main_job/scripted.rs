@@ -27,6 +27,7 @@ async fn exit_codes_names_and_stdin() -> Result<()> {
     ensure!(unknown.code > 1, "{}: {}", unknown.code, unknown.stderr);
 
     listed(&stage).await?;
+    elsewhere(&stage).await?;
     looked_at(&stage).await?;
     planned_on_stdin(&stage).await
 }
@@ -44,6 +45,34 @@ async fn listed(stage: &Stage) -> Result<()> {
     let upgrade = format!("upgrade {} --yes", names.join(" "));
     let said = stage.run(&upgrade).await?.done()?.stderr;
     ensure!(said.matches("nothing to do").count() == 2, "{said}");
+    Ok(())
+}
+
+/// `-n` names the namespace of records, and is often taken for that of objects; `show` knows what is installed from an index.
+async fn elsewhere(stage: &Stage) -> Result<()> {
+    let target = "--target-namespace";
+    for (line, code, words) in [
+        (
+            "list -n default",
+            0,
+            "-n names the namespace of their records",
+        ),
+        (
+            "status one -n default",
+            1,
+            "; did you mean the one in namespace ",
+        ),
+        (
+            "upgrade one -n default --yes",
+            2,
+            "fix:    leave out -n default: ",
+        ),
+        ("show one", 0, "which it is installed from"),
+    ] {
+        let said = stage.run(line).await?.ended(code)?.stderr;
+        ensure!(said.contains(words), "{line}: {said}");
+        ensure!(!said.contains(target), "{line}: {said}");
+    }
     Ok(())
 }
 
