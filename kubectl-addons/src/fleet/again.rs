@@ -113,7 +113,7 @@ mod tests {
                     "10%",
                 ],
                 vec![namespace("b")],
-                "kubectl addons upgrade --clusters kubernetes.io/metadata.name=b --max-unavailable '10%'",
+                "kubectl addons upgrade --clusters kubernetes.io/metadata.name=b --max-unavailable 10%",
             ),
             (
                 vec![

@@ -3,13 +3,14 @@
 mod airgap;
 mod core;
 mod directory;
+mod namespace;
 mod object;
-mod place;
 mod plan;
 mod refused;
 mod rollback;
 mod set;
 mod source;
+mod typed;
 mod values;
 
 use addons_engine::EngineError;
@@ -79,15 +80,19 @@ fn of_operation(error: &OperationError) -> Vec<String> {
     }
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
-        OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
+        OperationError::UnknownInstallation { near: None, .. } => {
+            look(&format!("kubectl addons list{}", typed::clusters()))
+        }
         OperationError::NotLocal {
-            asked, holds_old, ..
-        } => place::of_namespace(asked, *holds_old),
+            asked,
+            system,
+            holds_old,
+        } => namespace::of_namespace(asked, system, *holds_old),
         OperationError::Remote(RemoteError::SameCluster { namespace, .. }) => {
-            place::of_own_cluster(namespace)
+            namespace::of_own_cluster(namespace)
         }
         OperationError::Stays(installation, _) => {
-            place::of_place(&installation.namespace, Vec::new())
+            namespace::of_place(&installation.namespace, Vec::new())
         }
         OperationError::NotListed(_) => {
             fix("add -n NAMESPACE, a namespace in which you may list installations")
@@ -104,10 +109,13 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             to,
             ..
         } => vec![
-            format!("look:   kubectl addons show {addon}"),
+            format!("look:   kubectl addons show {addon}{}", typed::source()),
             format!(
-                "accept: kubectl addons upgrade {}@{to} -n {} --allow-downgrade",
-                installation.name, installation.namespace
+                "accept: {}",
+                typed::with(&["--allow-downgrade".to_owned()]).unwrap_or_else(|| format!(
+                    "kubectl addons upgrade {}@{to} -n {} --allow-downgrade",
+                    installation.name, installation.namespace
+                ))
             ),
         ],
         OperationError::Orphaned { installation, lost } => {
@@ -167,22 +175,16 @@ fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
     ))
 }
 
+/// A plan file has neither the values nor the set that it was made of, so the command that made it is not guessed.
 fn of_moved(moved: &Moved) -> Vec<String> {
-    let (addons, gone) = (moved.addons.join(" "), moved.gone.join(" "));
-    match (moved.addons.as_slice(), moved.gone.as_slice()) {
-        ([], _) => vec![
+    if moved.addons.is_empty() {
+        let gone = moved.gone.join(" ");
+        return vec![
             format!("look:   kubectl addons uninstall {gone} --dry-run"),
             format!("fix:    kubectl addons plan --uninstall {gone} -o FILE, and apply that"),
-        ],
-        (_, []) => vec![
-            format!("look:   kubectl addons diff {addons}"),
-            format!("fix:    kubectl addons plan {addons} -o FILE, and apply that"),
-        ],
-        (_, _) => vec![
-            "look:   kubectl addons diff --filename SET --set-name NAME --prune".to_owned(),
-            "fix:    plan the set again, and apply that".to_owned(),
-        ],
+        ];
     }
+    fix("write the plan again with the command that wrote it, and apply that")
 }
 
 fn of_indexes(error: &IndexesError) -> Vec<String> {
@@ -203,8 +205,8 @@ fn of_adoption(error: &AdoptError) -> Vec<String> {
             format!("fix:    {}", command("upgrade", name)),
         ],
         AdoptError::Nothing { addon } => vec![
-            format!("look:   kubectl addons show {addon}"),
-            format!("fix:    kubectl addons install {addon}"),
+            format!("look:   kubectl addons show {addon}{}", typed::source()),
+            format!("fix:    kubectl addons install {addon}{}", typed::source()),
         ],
         AdoptError::SameCluster(name) => look(&command("status", name)),
         AdoptError::Release(_) => Vec::new(),
@@ -268,6 +270,7 @@ fn of_dependents(error: &Dependents) -> Vec<String> {
 fn of_engine(error: &EngineError) -> Vec<String> {
     match error {
         EngineError::NotInitialised => fix("kubectl addons init"),
+        EngineError::Denied { message, .. } => refused::of_group(message).into_iter().collect(),
         EngineError::Locked { installation, .. } => vec![
             format!("look:   {}", command("status", installation)),
             "accept: --steal-lock, which takes over at once".to_owned(),
@@ -288,24 +291,32 @@ pub fn fix(command: &str) -> Vec<String> {
 
 fn of_choice(error: &ChooseError) -> Vec<String> {
     match error {
+        ChooseError::Unknown { name, .. } if is_path(name) => {
+            fix(&format!("write ./{name}, if that path is meant"))
+        }
         ChooseError::Unknown { near: Some(_), .. } => Vec::new(),
         ChooseError::Unknown { nothing: true, .. } => vec![
             "look:   kubectl addons catalogue list".to_owned(),
             "fix:    kubectl addons catalogue add FILE".to_owned(),
         ],
-        ChooseError::Unknown { .. } => look("kubectl addons search"),
+        ChooseError::Unknown { .. } => look(&format!("kubectl addons search{}", typed::source())),
         ChooseError::Unread { catalogue, .. } => of_unread(catalogue),
         ChooseError::NoSuchVersion { name, .. } | ChooseError::DoesNotFit { name, .. } => {
-            look(&format!("kubectl addons show {name}"))
+            look(&format!("kubectl addons show {name}{}", typed::source()))
         }
     }
 }
 
+/// Whether a name that no catalogue has is a path in which the ./ is missing.
+fn is_path(name: &str) -> bool {
+    name.contains('/') && std::path::Path::new(name).exists()
+}
+
 fn of_file(error: &FileError) -> Vec<String> {
-    let fix = "fix:    create it again: kubectl addons plan NAME… -o FILE".to_owned();
+    let fix = "fix:    write it again with the command that wrote it".to_owned();
     match error {
         FileError::TooLarge => Vec::new(),
-        FileError::NotAPlan { .. } => {
+        FileError::NotAPlan { .. } | FileError::NotJson { .. } => {
             vec!["fix:    a plan file is made by: kubectl addons plan NAME… -o FILE".to_owned()]
         }
         FileError::Tampered { .. } => {
@@ -314,7 +325,7 @@ fn of_file(error: &FileError) -> Vec<String> {
                 fix,
             ]
         }
-        FileError::NotJson { .. } | FileError::OtherVersion { .. } | FileError::Malformed(_) => {
+        FileError::OtherVersion { .. } | FileError::Malformed(_) => {
             vec![fix]
         }
     }
@@ -335,7 +346,7 @@ fn set(name: &str) -> String {
 
 /// One word of a command, quoted where a shell would read something else.
 pub fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=@:,+".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=@:,+%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()
     } else {
@@ -350,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_that_moved_names_what_to_plan_again() {
+    fn a_plan_that_moved_is_written_again_by_its_own_command() {
         let moved = Moved {
             differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
             addons: vec!["web@1.1.0".to_owned()],
@@ -359,10 +370,7 @@ mod tests {
         let error = anyhow::Error::from(OperationError::from(moved));
         assert_eq!(
             lines(error.as_ref()),
-            [
-                "look:   kubectl addons diff web@1.1.0",
-                "fix:    kubectl addons plan web@1.1.0 -o FILE, and apply that"
-            ]
+            ["fix:    write the plan again with the command that wrote it, and apply that"]
         );
     }
 

@@ -201,10 +201,12 @@ async fn a_refused_change_stops_its_own_addon_only() -> Result<()> {
         .await?
         .ended(4)?;
     let way_out = format!(
-        "accept: kubectl addons sync {} --recreate Job/once",
-        directory.path.display()
+        "accept: kubectl addons {} ",
+        directory.line("--yes --wait=false")
     );
-    ensure!(said.stderr.contains(&way_out), "{}", said.stderr);
+    for words in [way_out.as_str(), " --recreate Job/once\n"] {
+        ensure!(said.stderr.contains(words), "{}", said.stderr);
+    }
     ensure!(directory.value("b").await?.as_deref() == Some("2"));
     stage
         .run(&directory.line("--yes --wait=false --recreate Job/once"))

@@ -40,11 +40,9 @@ async fn a_selector_is_refused_with_the_way_out() -> Result<()> {
     let line = installed(&stage, &deployment("web", 1, None), &two).await?;
     let before = uid(&stage, "deployment", "web").await?;
     let refused = stage.run(&line).await?.ended(4)?;
-    let accept = format!(
-        "accept: kubectl addons upgrade fixed -n {} --recreate Deployment/web",
-        stage.namespace
-    );
-    for words in ["spec.selector: field is immutable", "look: ", &accept] {
+    let accept = format!("accept: kubectl addons {line} ");
+    let flag = " --recreate Deployment/web\n";
+    for words in ["spec.selector: field is immutable", "look: ", &accept, flag] {
         ensure!(
             refused.stderr.contains(words),
             "no {words}: {}",

@@ -83,12 +83,14 @@ async fn hints_name_the_version_and_the_installation_that_is_meant() -> Result<(
         .done()?;
     stage.run(&install("1.1.0")).await?.done()?;
 
-    let namespace = &stage.namespace;
     let said = stage.run(&install("1.0.0")).await?.ended(1)?;
     let accept = format!(
-        "\n       accept: kubectl addons upgrade web@1.0.0 -n {namespace} --allow-downgrade\n"
+        "\n       accept: kubectl addons {} ",
+        install("1.0.0").replacen("install", "upgrade", 1)
     );
-    ensure!(said.stderr.contains(&accept), "{}", said.stderr);
+    for words in [accept.as_str(), " --allow-downgrade\n"] {
+        ensure!(said.stderr.contains(words), "{}", said.stderr);
+    }
     stage
         .run("upgrade web@1.0.0 --allow-downgrade --yes")
         .await?

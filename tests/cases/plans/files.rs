@@ -154,7 +154,7 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
                 "\"apiVersion\": \"kubectl-addons.dev/v1\"",
             ),
             1,
-            "fix:    create it again: kubectl addons plan NAME",
+            "fix:    write it again with the command that wrote it",
         ),
         (
             "pod.yaml",

@@ -44,7 +44,7 @@ impl Upgrade {
         ensure!(
             refused
                 .stderr
-                .contains("fix:    kubectl addons plan small@2.0.0"),
+                .contains("fix:    write the plan again with the command that wrote it"),
             "{}",
             refused.stderr
         );
@@ -94,7 +94,9 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
         .stage
         .patch("addoninstallation", "small", &ensure_spec)
         .await?;
-    upgrade.refused(&["its spec, labels or annotations changed"]).await?;
+    upgrade
+        .refused(&["its spec, labels or annotations changed"])
+        .await?;
 
     // A manifest that is not what its hash says, then one with another hash.
     upgrade.plan().await?;

@@ -76,8 +76,9 @@ async fn a_field_that_live_objects_set_is_removed_only_when_accepted() -> Result
     let error = format!(
         "error: the upgrade of some would lose data in 2 Tills ({namespace}/back, {namespace}/front)"
     );
-    let accept = format!("accept: kubectl addons upgrade some -n {namespace} --allow-crd-breakage");
-    let words = [&change, &harmless, &error, &accept].map(String::as_str);
+    let accept = format!("accept: kubectl addons {upgrade} ");
+    let flag = " --allow-crd-breakage\n".to_owned();
+    let words = [&change, &harmless, &error, &accept, &flag].map(String::as_str);
     refused(&stage, &upgrade, &words).await?;
     for mode in ["client", "server"] {
         let said = stage.run(&format!("{upgrade} --dry-run={mode}")).await?;

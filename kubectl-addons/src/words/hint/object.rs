@@ -4,7 +4,7 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::Remedy;
 
-use super::command;
+use super::{command, typed};
 
 /// The lines for an object of an installation.
 pub fn of_object(remedy: Remedy, key: &ObjectKey, installation: &InstallationName) -> Vec<String> {
@@ -12,21 +12,29 @@ pub fn of_object(remedy: Remedy, key: &ObjectKey, installation: &InstallationNam
     let way_out = match remedy {
         Remedy::Upgrade => format!("fix:    {upgrade}"),
         Remedy::TakeOrYield => {
-            format!("accept: {upgrade} --conflicts take    (or yield, which leaves them)")
+            let accept = with(&["--conflicts", "take"], &upgrade);
+            format!("accept: {accept}    (or yield, which leaves them)")
         }
         Remedy::Annotation => {
             "fix:    give the live field the wanted value, or change the annotation".to_owned()
         }
-        Remedy::Recreate => format!("accept: {upgrade} --recreate {}/{}", key.kind, key.name),
+        Remedy::Recreate => {
+            let object = format!("{}/{}", key.kind, key.name);
+            format!("accept: {}", with(&["--recreate", &object], &upgrade))
+        }
         Remedy::ByHand => {
             "fix:    take the change out of the manifest, or delete and create the object by hand"
                 .to_owned()
         }
     };
-    vec![
-        format!("look:   {}", command("diff", installation)),
-        way_out,
-    ]
+    let look = typed::diff().unwrap_or_else(|| command("diff", installation));
+    vec![format!("look:   {look}"), way_out]
+}
+
+/// The command that was typed with a flag, or else the upgrade with it.
+fn with(flags: &[&str], upgrade: &str) -> String {
+    let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+    typed::with(&flags).unwrap_or_else(|| format!("{upgrade} {}", flags.join(" ")))
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
-use common::plan::immutable::RecreationError;
+use common::plan::immutable::{RecreationError, Refused};
 use common::plan::migration::MigrationError;
 use common::plan::pin::OtherCluster;
 use common::plan::planner::{PlanError, Refusal, RefusalReason};
 use common::plan::requires::{Problem, RequiresError};
 
-use super::{command, fix, look};
+use super::{command, fix, look, typed};
 
 /// For a plan that could not be made.
 pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
@@ -27,7 +27,11 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
                 Verb::Install => Verb::Upgrade,
                 verb => *verb,
             };
-            accepted(verb, installation, &format!("--allow-prune {needed}"))
+            accepted(
+                verb,
+                installation,
+                &["--allow-prune".to_owned(), needed.to_string()],
+            )
         }
         PlanError::Refused { objects } => of_refused(objects),
         PlanError::RecordOlder(older) => vec![
@@ -118,7 +122,7 @@ pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
         }
         BreakageError::Breaks {
             installation, verb, ..
-        } => accepted(*verb, installation, "--allow-crd-breakage"),
+        } => accepted(*verb, installation, &["--allow-crd-breakage".to_owned()]),
     }
 }
 
@@ -127,11 +131,26 @@ pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
     let MigrationError {
         installation, verb, ..
     } = error;
-    accepted(*verb, installation, "--migrate-stored-versions")
+    accepted(
+        *verb,
+        installation,
+        &["--migrate-stored-versions".to_owned()],
+    )
 }
 
-/// What shows the change that was refused, and what accepts it. Which revision a rollback goes back to is known to who typed it.
-fn accepted(verb: Verb, installation: &InstallationName, flags: &str) -> Vec<String> {
+/// What shows the change that was refused, and what accepts it: the command that was typed, with the flag. A loop has none, there
+/// it is a command for the installation. Which revision a rollback goes back to is known to who typed it.
+fn accepted(verb: Verb, installation: &InstallationName, flags: &[String]) -> Vec<String> {
+    if let Some(accept) = typed::with(flags) {
+        let dry: Vec<String> = flags
+            .iter()
+            .cloned()
+            .chain(["--dry-run".to_owned()])
+            .collect();
+        let look = typed::diff().or_else(|| typed::with(&dry));
+        let look = look.unwrap_or_else(|| command("diff", installation));
+        return vec![format!("look:   {look}"), format!("accept: {accept}")];
+    }
     let (look, accept) = match verb {
         Verb::Rollback => (
             "the same command with --dry-run=server".to_owned(),
@@ -139,33 +158,32 @@ fn accepted(verb: Verb, installation: &InstallationName, flags: &str) -> Vec<Str
         ),
         verb => (
             command("diff", installation),
-            command(typed(verb), installation),
+            command(of_verb(verb), installation),
         ),
     };
+    let flags = flags.join(" ");
     vec![
         format!("look:   {look}"),
         format!("accept: {accept} {flags}"),
     ]
 }
 
-/// For objects that cannot be changed in place: two lines for each installation.
+/// For objects that cannot be changed in place: two lines for the command that was typed, or for each installation.
 pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
+    let all: Vec<String> = error.refused.iter().flat_map(recreate_flags).collect();
+    let whole = (!all.is_empty()).then(|| typed::with(&all)).flatten();
     let mut lines = Vec::new();
     for refused in &error.refused {
-        let (kept, free): (Vec<_>, Vec<_>) = refused
-            .objects
-            .iter()
-            .partition(|object| object.obstacle.is_some());
-        let flags: Vec<String> = free
-            .iter()
-            .map(|object| recreate_flag(&object.key))
-            .collect();
-        let mut accepted = accepted(refused.verb, &refused.installation, &flags.join(" "));
-        if free.is_empty() {
-            accepted.truncate(1);
+        let flags = recreate_flags(refused);
+        if whole.is_none() || lines.is_empty() {
+            let flags = if whole.is_some() { &all } else { &flags };
+            let mut accepted = accepted(refused.verb, &refused.installation, flags);
+            if flags.is_empty() {
+                accepted.truncate(1);
+            }
+            lines.extend(accepted);
         }
-        lines.extend(accepted);
-        if !kept.is_empty() {
+        if refused.objects.iter().any(|it| it.obstacle.is_some()) {
             lines.push(
                 "fix:    take the change out of the manifest, or delete and create the object by hand"
                     .to_owned(),
@@ -175,11 +193,18 @@ pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
     lines
 }
 
-fn recreate_flag(key: &ObjectKey) -> String {
-    format!("--recreate {}/{}", key.kind, key.name)
+/// What accepts that the objects are recreated which hold no data.
+fn recreate_flags(refused: &Refused) -> Vec<String> {
+    let free = refused.objects.iter().filter(|it| it.obstacle.is_none());
+    free.flat_map(|object| ["--recreate".to_owned(), named(&object.key)])
+        .collect()
 }
 
-fn typed(verb: Verb) -> &'static str {
+fn named(key: &ObjectKey) -> String {
+    format!("{}/{}", key.kind, key.name)
+}
+
+fn of_verb(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "install",
         Verb::Upgrade => "upgrade",

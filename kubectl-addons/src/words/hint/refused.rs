@@ -17,5 +17,35 @@ pub fn of(refused: &Refused) -> Vec<String> {
         lines.push(format!("look:   kubectl addons show {}", questions.addon));
         lines.push(format!("fix:    {}", flags.join(" ")));
     }
+    lines.extend(of_group(&refused.message));
     lines
+}
+
+/// For what only a group may do: the plugin and the webhook name it in the same words.
+pub fn of_group(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("only group ")?;
+    let verbs = ["installs", "releases", "changes"];
+    let mut ends = verbs.iter().map(|verb| format!(" {verb} core add-ons"));
+    let (groups, _) = ends.find_map(|end| rest.split_once(&end))?;
+    let group = groups.split(", ").next()?;
+    Some(format!(
+        "fix:    add --as USER --as-group {group} --as-group system:masters, if you may impersonate them"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_group_may_do_is_done_as_one_of_it() {
+        let message =
+            "web: metadata.annotations: only group kubectl-addons:core releases core add-ons";
+        let fix = of_group(message).unwrap();
+        assert!(
+            fix.starts_with("fix:    add --as USER --as-group kubectl-addons:core "),
+            "{fix}"
+        );
+        assert_eq!(of_group("only one of them"), None);
+    }
 }

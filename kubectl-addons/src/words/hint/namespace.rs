@@ -1,0 +1,44 @@
+//! The way out where `-n` names a namespace without records of this cluster, or one whose kubeconfig leads back to it.
+
+use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
+
+use super::{fix, look, typed};
+
+/// For a namespace that stands for no cluster. `holds_old`: of the records in it, `init` may move some.
+pub(super) fn of_namespace(namespace: &str, system: &str, holds_old: bool) -> Vec<String> {
+    if holds_old {
+        let init = "kubectl addons init, which moves installations of older versions";
+        return of_place(namespace, fix(init));
+    }
+    if typed::takes("--target-namespace") {
+        return of_place(
+            namespace,
+            fix(&format!(
+                "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
+            )),
+        );
+    }
+    // A label would not help: what is installed has its record elsewhere.
+    let mut lines = look(&format!("kubectl addons list -n {system}"));
+    lines.extend(fix(&format!(
+        "leave out -n {namespace}: it names the namespace of the record, and records of this cluster are in {system}"
+    )));
+    lines
+}
+
+/// For a namespace in which no record may be, beside what else is a way out.
+pub(super) fn of_place(namespace: &str, fixes: Vec<String>) -> Vec<String> {
+    let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
+    let mut lines = look(&format!("kubectl get namespaces -l {label}"));
+    lines.extend(fixes);
+    lines.push(format!(
+        "accept: kubectl label namespace {namespace} {label}"
+    ));
+    lines
+}
+
+/// For a namespace whose kubeconfig leads to the cluster that the namespace is in.
+pub(super) fn of_own_cluster(namespace: &str) -> Vec<String> {
+    let labels = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL} {LABEL_KUBECONFIG_SECRET}-");
+    fix(&format!("kubectl label namespace {namespace} {labels}"))
+}
