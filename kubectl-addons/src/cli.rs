@@ -18,6 +18,7 @@ pub mod render;
 pub mod schema;
 pub mod set;
 pub mod sync;
+mod tip;
 pub mod values;
 pub mod verify;
 
@@ -61,7 +62,9 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
     };
     // Help and mistakes are about all commands, which are described when it comes to that.
-    read(named(args)).or_else(|_| read(command()))
+    read(named(args))
+        .or_else(|_| read(command()))
+        .map_err(|error| tip::with_tips(error, args))
 }
 
 /// The command line with only those commands that a word of it names: clap copies every global flag into each command.
@@ -126,6 +129,9 @@ pub enum Command {
     #[command(alias = "delete")]
     Uninstall(Late<operation::Uninstall>),
     /// List what is installed
+    ///
+    /// STATUS is judged by the objects that tell whether an add-on works: workloads, Jobs, Services, PersistentVolumeClaims, CRDs and
+    /// APIServices. `status` reads every object, and also says which others are gone.
     #[command(alias = "ls")]
     List(Late<reading::List>),
     /// Show the objects of an installation, and why it is not ready

@@ -9,6 +9,7 @@ use addons_operation::choose::ChooseError;
 use addons_operation::verdict::Refused;
 use common::plan::immutable::RecreationError;
 use common::plan::planner::{PlanError, RefusalReason};
+use common::values::ValuesError;
 use serde::Serialize;
 
 use crate::usage::Usage;
@@ -77,7 +78,8 @@ impl Exit {
             OperationError::Refused(_) => Some(Self::Denied),
             OperationError::NotServed(_) => Some(Self::TimedOut),
             OperationError::Interrupted(_) => Some(Self::Interrupted),
-            OperationError::Recreate(_)
+            OperationError::Values(ValuesError::Set { .. } | ValuesError::NoValue { .. })
+            | OperationError::Recreate(_)
             | OperationError::Ambiguous { .. }
             | OperationError::NotLocal { .. } => Some(Self::Usage),
             // Their causes may have one.

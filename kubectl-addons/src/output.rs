@@ -3,6 +3,7 @@
 //! JSON and YAML of several things is one object `{"items": [...]}`; fields of items are added, never renamed or removed.
 
 pub mod age;
+mod cause;
 pub mod html;
 pub mod of_cluster;
 pub mod table;
@@ -93,7 +94,7 @@ pub fn value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow::Resu
 
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
-    let text = of_cluster::labelled(&plain(text));
+    let text = of_cluster::labelled(&plain(&cause::in_words(text)));
     // A closed stderr does not stop the program.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
@@ -168,7 +169,7 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
             text.push_str(cause.trim());
         }
     }
-    text
+    cause::in_words(&text)
 }
 
 /// Prints what clap has to say: help and version are data, mistakes end with 2.

@@ -25,7 +25,7 @@ pub struct Rollback {
     #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
     /// The revision, as listed by history; default: the last successful one before the newest that differs from it
-    #[arg(value_name = "REVISION", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(value_name = "REVISION", value_parser = revision)]
     pub revision: Option<i64>,
     #[command(flatten)]
     pub delete: Delete,
@@ -33,4 +33,10 @@ pub struct Rollback {
     pub differences: Differences,
     #[command(flatten)]
     pub change: Change,
+}
+
+/// The number of a revision.
+fn revision(typed: &str) -> Result<i64, String> {
+    let number = typed.parse().ok().filter(|&number| number >= 1);
+    number.ok_or_else(|| "it is the number of a revision, from 1, as history lists them".to_owned())
 }

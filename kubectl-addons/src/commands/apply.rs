@@ -4,7 +4,7 @@ use std::path::Path;
 
 use addons_operation::replay::{is_done, replay};
 use anyhow::{Context as _, Result};
-use common::plan::file::{self, Place, PlanFile, Plans};
+use common::plan::file::{self, FileError, Place, PlanFile, Plans};
 
 use crate::cli::plan::Apply;
 use crate::commands::set;
@@ -14,6 +14,7 @@ use crate::fleet::{Fleet, again, rollout_of};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::fleet as words;
+use crate::words::hint::word;
 use crate::{change, input, output};
 
 /// Runs a plan file, of one cluster or of several, or applies a set.
@@ -84,5 +85,20 @@ async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Res
 fn read(path: &Path) -> Result<Plans> {
     let name = || format!("plan file {}", path.display());
     let bytes = input::bounded(path, file::LARGEST).with_context(name)?;
-    file::read(&bytes).with_context(name)
+    let plans = file::read(&bytes);
+    if let Err(FileError::NotJson { .. }) = plans
+        && is_set(&bytes)
+    {
+        let set = word(&path.to_string_lossy());
+        let why = format!("{set} is a set, not a plan file: kubectl addons apply -f {set}");
+        return Err(Usage(why).into());
+    }
+    plans.with_context(name)
+}
+
+/// Whether a file that is no plan looks like a set: YAML with an installation.
+fn is_set(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines()
+        .any(|line| line.trim_end() == "kind: AddonInstallation")
 }

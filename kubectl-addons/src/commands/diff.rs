@@ -203,7 +203,7 @@ fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
             let items = items.iter().map(|(item, _)| item);
             let differing = items.filter(|item| item.differs());
             let names = differing.map(|item| item.installation.name.as_str());
-            output::names("addoninstallation", names);
+            output::names("addoninstallation.kubectl-addons.dev", names);
         }
         Format::Json | Format::Yaml | Format::Template(_) => {
             let items: Vec<Compared<'_>> = items.into_iter().map(|(item, _)| item).collect();

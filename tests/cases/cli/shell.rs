@@ -47,7 +47,6 @@ fn bash_completes_files_and_versions() -> Result<()> {
 fn the_program_for_kubectl_is_installed_and_answers() -> Result<()> {
     let user = User::new()?;
     let folder = user.home.path().join("tools");
-    std::fs::create_dir(&folder)?;
     let to = folder.to_str().context("a path")?;
     let install = format!("kubectl-addons completion --install --to {to}");
     let (code, _, said) = user.run(&install)?;

@@ -32,7 +32,10 @@ async fn what_is_due_is_printed_for_programs() -> Result<()> {
         .await?
         .done()?;
     ensure!(
-        said.stdout == "addoninstallation/dns\naddoninstallation/web\naddoninstallation/gone\n",
+        said.stdout
+            == ["dns", "web", "gone"]
+                .map(|name| format!("addoninstallation.kubectl-addons.dev/{name}\n"))
+                .concat(),
         "{}",
         said.stdout
     );

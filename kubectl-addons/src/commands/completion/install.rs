@@ -48,6 +48,12 @@ pub fn run(to: Option<&Path>) -> Result<Exit> {
     let folder = to.map(Path::to_owned).or_else(|| beside(&path));
     let folder = folder.ok_or(InstallError::NoFolder)?;
     let program = folder.join(PROGRAM);
+    if to.is_some() {
+        fs::create_dir_all(&folder).map_err(|error| InstallError::Unwritable {
+            path: folder.clone(),
+            error,
+        })?;
+    }
     let is_new = write(&program)?;
     output::note(&format!(
         "{} {}",

@@ -46,7 +46,10 @@ pub(super) fn show(plans: [Option<&Plan>; 2], format: Format) -> Result<()> {
         Format::Json | Format::Yaml | Format::Template(_) => {
             output::value(&Items { items: &rows }, format)?
         }
-        Format::Name => output::names("addoninstallation", rows.iter().map(|row| row.name)),
+        Format::Name => output::names(
+            "addoninstallation.kubectl-addons.dev",
+            rows.iter().map(|row| row.name),
+        ),
         Format::Table | Format::Wide => {}
     }
     Ok(())

@@ -1,0 +1,173 @@
+//! What stands below a mistake in the command line: a name that is really close, and how this tool calls what helm and kubectl
+//! call otherwise.
+
+use std::ffi::OsString;
+
+use clap::Error;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use common::nearest::nearest;
+
+/// Flags that lift a protection or change whom the server sees begin with one of these. Nobody is led to them by a typo.
+const PROTECTED: [&str; 13] = [
+    "adopt",
+    "all",
+    "as",
+    "delete-",
+    "force",
+    "insecure-",
+    "keep",
+    "migrate-",
+    "new-cluster",
+    "prune",
+    "recreate",
+    "steal-",
+    "yes",
+];
+
+/// Flags of helm and kubectl: the commands, the flag, and what is typed here.
+#[rustfmt::skip]
+const FLAGS: &[(&[&str], &str, &str)] = &[
+    (&["install", "upgrade", "diff", "plan", "adopt", "show", "render", "images", "export", "verify"], "--version",
+     "write the version behind the name: NAME@VERSION"),
+    (&["upgrade"], "--install", "'install' installs an add-on, and upgrades one that is installed"),
+    (&["uninstall", "delete"], "--cascade", "'--keep' forgets the installation and keeps its objects"),
+    (&["upgrade"], "--target-namespace", "only 'install' and 'adopt' set the target namespace of an installation"),
+    (&["upgrade"], "--reuse-values", "'upgrade' keeps the values of the installation"),
+    (&["install"], "--all", "name the add-ons to install; 'search' lists them"),
+    (&["apply"], "--allow-downgrade", "the flag belongs to 'plan', which writes the plan file"),
+];
+
+/// Verbs of helm and kubectl, and what is typed here.
+const VERBS: [(&str, &str); 5] = [
+    (
+        "get",
+        "'list' lists what is installed, 'status NAME' shows the objects of an installation",
+    ),
+    (
+        "describe",
+        "'status NAME' describes an installation, 'show NAME' an add-on of a catalogue",
+    ),
+    ("repo", "'catalogue' manages where add-ons come from"),
+    ("template", "'render NAME' prints the manifests"),
+    ("remove", "'uninstall NAME' uninstalls an add-on"),
+];
+
+/// The error with tips that help, and without those that lead astray.
+pub(super) fn with_tips(mut error: Error, args: &[OsString]) -> Error {
+    match error.kind() {
+        ErrorKind::UnknownArgument => of_flag(&mut error, args),
+        ErrorKind::InvalidSubcommand => of_verb(&mut error),
+        _ => {}
+    }
+    error
+}
+
+fn of_flag(error: &mut Error, args: &[OsString]) {
+    let Some(typed) = text(error, ContextKind::InvalidArg) else {
+        return;
+    };
+    let flag = typed.split('=').next().unwrap_or_default().to_owned();
+    // No name begins with a dash.
+    error.remove(ContextKind::Suggested);
+    let known = FLAGS.iter().find(|(verbs, name, _)| {
+        let is_typed = |verb: &&str| args.iter().any(|arg| arg.to_str() == Some(verb));
+        *name == flag && verbs.iter().any(is_typed)
+    });
+    if let Some((_, _, tip)) = known {
+        forget(error);
+        suggest(error, tip);
+        return;
+    }
+    let near = text(error, ContextKind::SuggestedArg);
+    if near.is_some_and(|near| !is_near(&flag, &near)) {
+        forget(error);
+    }
+}
+
+fn of_verb(error: &mut Error) {
+    let typed = text(error, ContextKind::InvalidSubcommand);
+    let known = VERBS
+        .iter()
+        .find(|(verb, _)| typed.as_deref() == Some(verb));
+    if let Some((_, tip)) = known {
+        error.remove(ContextKind::SuggestedSubcommand);
+        suggest(error, tip);
+    }
+}
+
+fn is_near(typed: &str, suggested: &str) -> bool {
+    let [typed, suggested] = [typed, suggested].map(|flag| flag.trim_start_matches('-'));
+    let is_protected = PROTECTED.iter().any(|flag| suggested.starts_with(flag));
+    !is_protected && nearest(typed, [suggested]).is_some()
+}
+
+/// Takes out the flag that clap takes for similar, and the usage, in which it shows that flag.
+fn forget(error: &mut Error) {
+    if error.remove(ContextKind::SuggestedArg).is_some() {
+        error.remove(ContextKind::Usage);
+    }
+}
+
+fn suggest(error: &mut Error, tip: &'static str) {
+    let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+    error.insert(ContextKind::Suggested, tips);
+}
+
+fn text(error: &Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> String {
+        let words = std::iter::once("kubectl-addons").chain(line.split(' '));
+        let args: Vec<OsString> = words.map(Into::into).collect();
+        crate::cli::parse(&args).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_helm_and_kubectl_call_otherwise_is_named() {
+        for (line, tip) in [
+            ("install web --version 1.0.0", "NAME@VERSION"),
+            ("upgrade --install web", "'install' installs an add-on"),
+            ("uninstall web --cascade=orphan", "'--keep'"),
+            ("install --all", "name the add-ons"),
+            ("upgrade web --target-namespace a", "only 'install'"),
+            ("apply plan.json --allow-downgrade", "'plan'"),
+            ("get web", "'status NAME'"),
+            ("describe web", "'show NAME'"),
+        ] {
+            let said = said(line);
+            assert!(
+                said.contains("  tip: ") && said.contains(tip),
+                "{line}: {said}"
+            );
+            assert!(!said.contains("similar"), "{line}: {said}");
+            assert!(!said.contains("--steal-lock"), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn only_a_close_name_is_a_tip_and_no_protection_is_lifted_by_one() {
+        for (line, tip) in [
+            ("upgrade web --timout 5m", Some("'--timeout'")),
+            ("list --no-header", Some("'--no-headers'")),
+            ("upgrade web --steal-loc", None),
+            ("uninstall web --delete-crd", None),
+            ("upgrade web --alow-prune 60%", None),
+            ("list --nowhere", None),
+        ] {
+            let said = said(line);
+            match tip {
+                Some(tip) => assert!(said.contains(tip), "{line}: {said}"),
+                None => assert!(!said.contains("tip:"), "{line}: {said}"),
+            }
+        }
+    }
+}
