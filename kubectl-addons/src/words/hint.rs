@@ -81,7 +81,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
         OperationError::UnknownInstallation { near: None, .. } => {
-            look(&format!("kubectl addons list{}", typed::clusters()))
+            look(&("kubectl addons list".to_owned() + &typed::clusters()))
         }
         OperationError::NotLocal {
             asked,
@@ -108,16 +108,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             addon,
             to,
             ..
-        } => vec![
-            format!("look:   kubectl addons show {addon}{}", typed::source()),
-            format!(
-                "accept: {}",
-                typed::with(&["--allow-downgrade".to_owned()]).unwrap_or_else(|| format!(
-                    "kubectl addons upgrade {}@{to} -n {} --allow-downgrade",
-                    installation.name, installation.namespace
-                ))
-            ),
-        ],
+        } => of_downgrade(installation, addon, to),
         OperationError::Orphaned { installation, lost } => {
             let (Lost::Catalogue { catalogue } | Lost::Addon { catalogue, .. }) = lost;
             vec![
@@ -165,6 +156,18 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Moved(moved) => of_moved(moved),
         _ => Vec::new(),
     }
+}
+
+fn of_downgrade(installation: &InstallationName, addon: &str, to: &str) -> Vec<String> {
+    let (name, namespace) = (&installation.name, &installation.namespace);
+    let accept = typed::with(&["--allow-downgrade".to_owned()]);
+    let accept = accept.unwrap_or_else(|| {
+        format!("kubectl addons upgrade {name}@{to} -n {namespace} --allow-downgrade")
+    });
+    vec![
+        format!("look:   kubectl addons show {addon}{}", typed::source()),
+        format!("accept: {accept}"),
+    ]
 }
 
 /// The command that sets a field of the spec.
@@ -299,7 +302,9 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
             "look:   kubectl addons catalogue list".to_owned(),
             "fix:    kubectl addons catalogue add FILE".to_owned(),
         ],
-        ChooseError::Unknown { .. } => look(&format!("kubectl addons search{}", typed::source())),
+        ChooseError::Unknown { .. } => {
+            look(&("kubectl addons search".to_owned() + &typed::source()))
+        }
         ChooseError::Unread { catalogue, .. } => of_unread(catalogue),
         ChooseError::NoSuchVersion { name, .. } | ChooseError::DoesNotFit { name, .. } => {
             look(&format!("kubectl addons show {name}{}", typed::source()))
