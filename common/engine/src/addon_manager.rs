@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use common::api::names::LABEL_OWNER;
-use common::directory::class::{CLUSTER_SERVICE, MODE};
+use common::api::names::{LABEL_MODE, LABEL_OWNER};
+use common::directory::class::CLUSTER_SERVICE;
 use common::directory::legacy::VERSIONED;
 use common::plan::Deletion;
 
@@ -35,7 +35,7 @@ pub async fn pod(cluster: &Cluster) -> Option<String> {
 pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> {
     let needed = VERSIONED.map(|(group, kind)| (group.to_owned(), kind.to_owned()));
     let kinds = cluster.kinds(&BTreeSet::from(needed)).await?;
-    let selector = format!("{CLUSTER_SERVICE}=true,{MODE}!=EnsureExists,!{LABEL_OWNER}");
+    let selector = format!("{CLUSTER_SERVICE}=true,{LABEL_MODE}!=EnsureExists,!{LABEL_OWNER}");
     let mut found = Vec::new();
     for (group, kind) in VERSIONED {
         let Some((gvk, info)) = kinds.preferred(group, kind) else {

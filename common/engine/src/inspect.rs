@@ -6,9 +6,9 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::{Value, json};
 
 use common::api::names::{
-    ANNOTATION_INSTALLATION, InstallationName, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
+    ANNOTATION_INSTALLATION, InstallationName, LABEL_KUBECONFIG_SECRET, LABEL_MODE, LABEL_OWNER,
+    MODE_ENSURE_EXISTS,
 };
-use common::directory::class::{ENSURE_EXISTS, MODE};
 use common::doctor::right::Right;
 use common::doctor::{Namespace, Owned};
 use futures::future::try_join_all;
@@ -114,8 +114,8 @@ pub async fn owned(cluster: &Cluster) -> Result<Vec<Owned>, EngineError> {
         // What is only created is kept when its manifest goes, on purpose.
         let is_kept = |it: &Metadata| {
             it.labels
-                .get(MODE)
-                .is_some_and(|mode| mode == ENSURE_EXISTS)
+                .get(LABEL_MODE)
+                .is_some_and(|mode| mode == MODE_ENSURE_EXISTS)
         };
         let found = found.into_iter().flatten().filter(|it| !is_kept(it));
         Ok::<_, EngineError>(found.map(|it| of(&collection, &it)).collect::<Vec<_>>())

@@ -17,6 +17,10 @@ pub const SYSTEM_NAMESPACE: &str = "kubectl-addons";
 
 /// On every installed object: the hash of the owning installation ([`owner_hash`], semantics 5).
 pub const LABEL_OWNER: &str = "kubectl-addons.dev/owner";
+/// The label of the addon-manager that says what becomes of an object (semantics 21).
+pub const LABEL_MODE: &str = "addonmanager.kubernetes.io/mode";
+/// Its value for an object that is created once, and kept where its manifest is gone.
+pub const MODE_ENSURE_EXISTS: &str = "EnsureExists";
 /// On every installed object: `NAMESPACE/NAME` of the owning installation (semantics 5).
 pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
 /// On a catalogue that was merged from source catalogues, and on [`COMPATIBLE_ADDONS`]: the uid of their cluster's kube-system

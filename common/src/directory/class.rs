@@ -5,14 +5,12 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Label with the class of an object.
-pub const MODE: &str = "addonmanager.kubernetes.io/mode";
-/// The class whose objects stay when their manifest is gone.
-pub const ENSURE_EXISTS: &str = "EnsureExists";
+use crate::api::names::{LABEL_MODE, MODE_ENSURE_EXISTS};
+
 /// Label of 2015; without a class it means `Reconcile`.
 pub const CLUSTER_SERVICE: &str = "kubernetes.io/cluster-service";
 /// Both: their bare `true` counts as text.
-pub const LABELS: [&str; 2] = [MODE, CLUSTER_SERVICE];
+pub const LABELS: [&str; 2] = [LABEL_MODE, CLUSTER_SERVICE];
 
 /// What becomes of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +35,10 @@ pub enum Unmanaged {
 impl fmt::Display for Unmanaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoLabel => write!(f, "it has no label {MODE}"),
+            Self::NoLabel => write!(f, "it has no label {LABEL_MODE}"),
             Self::OtherMode(mode) => write!(
                 f,
-                "its label {MODE} is {mode:?}, and neither Reconcile nor EnsureExists"
+                "its label {LABEL_MODE} is {mode:?}, and neither Reconcile nor EnsureExists"
             ),
         }
     }
@@ -52,9 +50,9 @@ pub fn class(object: &Value, all: bool) -> Class {
     let labels = object.pointer("/metadata/labels");
     let label = |name: &str| labels.and_then(|labels| labels.get(name)?.as_str());
     let is_service = label(CLUSTER_SERVICE) == Some("true");
-    match label(MODE) {
+    match label(LABEL_MODE) {
         Some("Reconcile") => Class::Reconcile,
-        Some(ENSURE_EXISTS) => Class::EnsureExists,
+        Some(MODE_ENSURE_EXISTS) => Class::EnsureExists,
         // The addon-manager selects the label of 2015 with every class but EnsureExists.
         _ if is_service => Class::Reconcile,
         Some(other) => Class::Ignored(Unmanaged::OtherMode(other.to_owned())),
@@ -112,7 +110,7 @@ mod tests {
             (None, None, none, Class::Reconcile),
         ] {
             let mut labels = json!({});
-            for (name, value) in [(MODE, mode), (CLUSTER_SERVICE, service)] {
+            for (name, value) in [(LABEL_MODE, mode), (CLUSTER_SERVICE, service)] {
                 if let Some(value) = value {
                     labels[name] = json!(value);
                 }

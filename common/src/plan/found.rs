@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
-use crate::directory::class::{ENSURE_EXISTS, MODE};
+use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_MODE, LABEL_OWNER, MODE_ENSURE_EXISTS};
 use crate::manifest::key::ObjectKey;
 
 /// Annotation of the kops tool at the namespace of an add-on: this, and the name of the add-on.
@@ -197,7 +196,7 @@ fn identity(
         let installation = annotation(ANNOTATION_INSTALLATION)?;
         let (namespace, name) = installation.split_once('/')?;
         // What is only created is kept when its manifest goes, on purpose.
-        let is_kept = label(MODE).is_some_and(|mode| mode == ENSURE_EXISTS);
+        let is_kept = label(LABEL_MODE).is_some_and(|mode| mode == MODE_ENSURE_EXISTS);
         let is_gone = !owners.contains(owner) && !is_kept;
         return is_gone.then(|| (FoundBy::Orphan, Some(namespace.to_owned()), name.to_owned()));
     }
@@ -212,7 +211,7 @@ fn identity(
         let namespace = kops.get(name).cloned().unwrap_or_else(here);
         return Some((FoundBy::Kops, namespace, name.clone()));
     }
-    if label(MODE).is_some() {
+    if label(LABEL_MODE).is_some() {
         return Some((FoundBy::AddonManager, here(), app()));
     }
     annotation(LAST_APPLIED).map(|_| (FoundBy::Kubectl, here(), app()))
@@ -320,7 +319,7 @@ mod tests {
             object(
                 "ConfigMap",
                 "k",
-                &[(LABEL_OWNER, "gone"), (MODE, ENSURE_EXISTS)],
+                &[(LABEL_OWNER, "gone"), (LABEL_MODE, MODE_ENSURE_EXISTS)],
                 &[(ANNOTATION_INSTALLATION, "kubectl-addons/kept"), last],
             ),
         ]

@@ -35,7 +35,6 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
     (&["upgrade"], "--target-namespace", "only 'install' and 'adopt' set the target namespace of an installation"),
     (&["upgrade"], "--reuse-values", "'upgrade' keeps the values of the installation"),
     (&["install"], "--all", "name the add-ons to install; 'search' lists them"),
-    (&["apply"], "--allow-downgrade", "the flag belongs to 'plan', which writes the plan file"),
 ];
 
 /// Verbs of helm and kubectl, and what is typed here.
@@ -139,7 +138,6 @@ mod tests {
             ("uninstall web --cascade=orphan", "'--keep'"),
             ("install --all", "name the add-ons"),
             ("upgrade web --target-namespace a", "only 'install'"),
-            ("apply plan.json --allow-downgrade", "'plan'"),
             ("get web", "'status NAME'"),
             ("describe web", "'show NAME'"),
         ] {

@@ -24,7 +24,6 @@ use addons_operation::orphan::Lost;
 use addons_operation::release::{ForeignRelease, ModeError};
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
-use addons_sources::dependency::DependencyError;
 use common::api::names::InstallationName;
 use common::plan::file::FileError;
 use common::plan::file::Moved;
@@ -125,15 +124,6 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),
-        OperationError::Source(error) => source::of_source(error),
-        OperationError::Dependency(DependencyError::Source { source, .. }) => {
-            source::of_source(source)
-        }
-        OperationError::Distribution(error) => source::of_distribution(error),
-        OperationError::Index(error) => source::of_catalogue(error),
-        OperationError::Url(error) => source::of_url(error),
-        OperationError::Credentials(error) => source::of_credentials(error),
-        OperationError::HelmBinary(error) => source::of_binary(error),
         OperationError::Adopt(error) => of_adoption(error),
         OperationError::Restore(error) => core::of_restore(error),
         OperationError::Rollback(error) => rollback::of_rollback(error),
@@ -154,7 +144,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::ForeignRelease(foreign) => of_release(foreign),
         OperationError::InGit(error) => plan::of_git(error),
         OperationError::Moved(moved) => of_moved(moved),
-        _ => Vec::new(),
+        other => source::of_operation(other),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The way out where a source cannot be read, or helm cannot be run.
 
 use addons_helm::BinaryError;
+use addons_operation::OperationError;
 use addons_operation::distribution::DistributionError;
 use addons_sources::SourceError;
 use addons_sources::chart::ChartError;
 use addons_sources::credentials::CredentialsError;
+use addons_sources::dependency::DependencyError;
 use addons_sources::git::Problem as GitProblem;
 use addons_sources::image::ImageError;
 use addons_sources::location::CatalogueError;
@@ -15,6 +17,22 @@ use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use common::catalogue::merged;
 
 use super::{fix, look};
+
+/// For an operation that could not read its sources, or run helm.
+pub(super) fn of_operation(error: &OperationError) -> Vec<String> {
+    match error {
+        OperationError::Source(error)
+        | OperationError::Dependency(DependencyError::Source { source: error, .. }) => {
+            of_source(error)
+        }
+        OperationError::Distribution(error) => of_distribution(error),
+        OperationError::Index(error) => of_catalogue(error),
+        OperationError::Url(error) => of_url(error),
+        OperationError::Credentials(error) => of_credentials(error),
+        OperationError::HelmBinary(error) => of_binary(error),
+        _ => Vec::new(),
+    }
+}
 
 pub(super) fn of_source(error: &SourceError) -> Vec<String> {
     match error {

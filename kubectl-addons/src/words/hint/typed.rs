@@ -287,7 +287,7 @@ mod tests {
         for (line, expected) in [
             (
                 "upgrade many@1.1.0 -n shop --allow-downgrade --timeout 5m -y",
-                Some("kubectl addons diff many@1.1.0 -n shop"),
+                Some("kubectl addons diff many@1.1.0 -n shop --allow-downgrade"),
             ),
             (
                 "install web --channel index.yaml --core --values a.yaml",

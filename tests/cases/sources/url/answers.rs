@@ -208,7 +208,7 @@ async fn files_are_for_the_user_of_this_machine() -> Result<()> {
         reader.ambient = false;
         let refusal = reader.refusal(&location).await?;
         ensure!(
-            refusal.contains("a catalogue in the cluster cannot name files"),
+            refusal.contains("cannot name files of this machine"),
             "{refusal}"
         );
         tally.ran();
