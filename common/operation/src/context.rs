@@ -32,7 +32,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::error::{OperationError, within};
 use crate::event::{Event, Finding};
 use crate::kops::Records;
-use target::Target;
+use target::{Target, Uid};
 
 pub use contents::Contents;
 
@@ -103,7 +103,7 @@ pub struct Context {
     pool: Arc<pool::Pool>,
     version: OnceCell<ClusterFacts>,
     kkp: OnceCell<Option<Version>>,
-    pub(crate) cluster_uid: Arc<OnceCell<Option<String>>>,
+    pub(crate) cluster_uid: Arc<OnceCell<Uid>>,
     events: Events,
     catalogues: Arc<contents::Catalogues>,
     files: Arc<contents::Files>,

@@ -40,7 +40,11 @@ impl Context {
             return Ok(None);
         }
         let found = self.cluster_identity().await?;
-        Ok(pin::check(&name_of(record), status, found.as_ref()).err())
+        let other = pin::check(&name_of(record), status, found.as_ref()).err();
+        if other.is_none() {
+            self.check_other().await?;
+        }
+        Ok(other)
     }
 
     /// The identity of the cluster by one of its namespaces.

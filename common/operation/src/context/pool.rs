@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OnceCell;
 
-use super::target::Target;
+use super::target::{Target, Uid};
 use super::{Context, Settings};
 
 /// What namespaces stand for, as far as it was asked for.
@@ -16,7 +16,7 @@ pub(super) struct Pool(Mutex<BTreeMap<String, Connection>>);
 #[derive(Clone, Default)]
 struct Connection {
     target: Arc<OnceCell<Target>>,
-    uid: Arc<OnceCell<Option<String>>>,
+    uid: Arc<OnceCell<Uid>>,
 }
 
 impl Pool {

@@ -26,6 +26,15 @@ pub(super) enum Target {
     },
 }
 
+/// By what the cluster of the objects is told from others.
+#[derive(Debug)]
+pub(crate) struct Uid {
+    /// That of kube-system, where it may be read.
+    value: Option<String>,
+    /// Whether a kubeconfig leads back to the cluster of the records.
+    is_home: bool,
+}
+
 impl Context {
     /// The cluster of the records and catalogues. Connecting sends no request.
     ///
@@ -100,12 +109,7 @@ impl Context {
     /// # Errors
     /// As [`Context::cluster`], and those of the request.
     pub(crate) async fn cluster_identity(&self) -> Result<Option<ClusterIdentity>, OperationError> {
-        let read = || async {
-            let uid = identity::cluster_uid(self.cluster().await?).await?;
-            self.check_other(uid.as_deref()).await?;
-            Ok::<_, OperationError>(uid)
-        };
-        let uid = self.cluster_uid.get_or_try_init(read).await?.clone();
+        let uid = self.uid().await?.value.clone();
         let secret = match self.target().await? {
             Target::Home { .. } => None,
             Target::Remote { secret, .. } => Some(secret.clone()),
@@ -117,17 +121,30 @@ impl Context {
     }
 
     /// Refuses another cluster that is this one after all, found by the uid of its kube-system: its objects would get a second owner.
-    async fn check_other(&self, uid: Option<&str>) -> Result<(), OperationError> {
-        let (Target::Remote { secret, .. }, Some(uid)) = (self.target().await?, uid) else {
-            return Ok(());
-        };
-        if identity::cluster_uid(self.home().await?).await?.as_deref() != Some(uid) {
-            return Ok(());
+    ///
+    /// # Errors
+    /// [`RemoteError::SameCluster`]; those of the request.
+    pub(crate) async fn check_other(&self) -> Result<(), OperationError> {
+        match self.target().await? {
+            Target::Remote { secret, .. } if self.uid().await?.is_home => {
+                Err(OperationError::Remote(RemoteError::SameCluster {
+                    namespace: self.settings.records_namespace().to_owned(),
+                    secret: secret.clone(),
+                }))
+            }
+            _ => Ok(()),
         }
-        Err(OperationError::Remote(RemoteError::SameCluster {
-            namespace: self.settings.records_namespace().to_owned(),
-            secret: secret.clone(),
-        }))
+    }
+
+    async fn uid(&self) -> Result<&Uid, OperationError> {
+        let read = || async {
+            let value = identity::cluster_uid(self.cluster().await?).await?;
+            let is_home = self.is_remote().await?
+                && value.is_some()
+                && identity::cluster_uid(self.home().await?).await? == value;
+            Ok::<_, OperationError>(Uid { value, is_home })
+        };
+        self.cluster_uid.get_or_try_init(read).await
     }
 
     pub(super) async fn target(&self) -> Result<&Target, OperationError> {

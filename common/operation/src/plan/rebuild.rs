@@ -66,6 +66,7 @@ pub(crate) async fn recorded_again(
     if !new_cluster {
         checked.clone()?;
     }
+    resolver.ctx.check_other().await?;
     let memory = Memory::of(Some(record));
     if memory == Memory::Open && !new_cluster {
         return Ok(None);
