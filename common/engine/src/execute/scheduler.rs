@@ -163,6 +163,8 @@ impl<'a> Scheduler<'a> {
             _ if outcome.recreated => report.recreated.push(key.clone()),
             Action::Create => report.created.push(key.clone()),
             Action::Adopt => report.adopted.push(key.clone()),
+            // Others changed only what is theirs; without a digest it is not known.
+            Action::Refresh if !outcome.step.digest.is_empty() => report.unchanged += 1,
             Action::Update | Action::Restore | Action::Refresh => report.changed.push(key.clone()),
         }
         events(Event::Applied {

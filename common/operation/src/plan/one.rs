@@ -105,7 +105,7 @@ pub(super) async fn one(
     })?;
     plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
-    restores::drop_unneeded(cluster, &mut plan).await?;
+    restores::refresh_unchanged(cluster, &mut plan).await?;
     definitions::check(cluster, &mut plan).await?;
     former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
@@ -202,6 +202,7 @@ async fn pinned(
         .map_err(EngineError::from)?;
     let found = resolver.ctx.cluster_identity().await?;
     pin::check(&resolved.name, status, found.as_ref())?;
+    resolver.ctx.check_other().await?;
     Ok(found)
 }
 
