@@ -22,7 +22,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// The other cluster, which knows nothing of our definitions.
-async fn other() -> Result<Arc<ControlPlane>> {
+pub(crate) async fn other() -> Result<Arc<ControlPlane>> {
     static OTHER: Own = Own::new();
     OTHER
         .get(async || ControlPlane::start(Options::default()).await)

@@ -10,6 +10,8 @@ use anyhow::{Result, ensure};
 use common::api::names::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
 
+use crate::clusters::other;
+
 pub(crate) const OVERLAY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/overlays/reconciler");
 pub(crate) const COMPONENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/components");
@@ -157,25 +159,26 @@ async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Re
     let patch = [&patch[..], &[r#"{"data":{"key":"by hand"}}"#]].concat();
     admin.kubectl(&patch).await?.done()?;
     has("1").await?;
-    elsewhere(&cluster, &admin).await?;
+    elsewhere(&admin).await?;
     drop(process);
     Ok(())
 }
 
-/// The kubeconfig of another cluster, which here is the same one, is read with the rights of a component.
-async fn elsewhere(cluster: &ControlPlane, admin: &Plugin) -> Result<()> {
-    let kubeconfig = std::fs::read_to_string(cluster.kubeconfig())?;
+/// The kubeconfig of another cluster is read with the rights of a component.
+async fn elsewhere(admin: &Plugin) -> Result<()> {
+    let other = other().await?;
+    let kubeconfig = std::fs::read_to_string(other.kubeconfig())?;
     let label = json!({"kubectl-addons.dev/kubeconfig-secret": "other"});
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": label}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "deployed", "labels": label}},
         {
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": "team"},
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": "deployed"},
             "stringData": {"value": kubeconfig},
         },
         {
             "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
-            "metadata": {"name": "web", "namespace": "team"},
-            "spec": {"addonRef": {"name": "web", "catalogue": "team"}, "targetNamespace": "there"},
+            "metadata": {"name": "web", "namespace": "deployed"},
+            "spec": {"addonRef": {"name": "web", "catalogue": "team"}, "targetNamespace": "deployed-there"},
         },
     ]});
     let args = ["apply", "-f", "-"];
@@ -190,7 +193,7 @@ async fn elsewhere(cluster: &ControlPlane, admin: &Plugin) -> Result<()> {
                 "addoninstallation",
                 "web",
                 "-n",
-                "team",
+                "deployed",
                 "-o",
                 "json",
             ];
@@ -205,8 +208,12 @@ async fn elsewhere(cluster: &ControlPlane, admin: &Plugin) -> Result<()> {
         admin.kubectl(&["apply", "-f", &file]).await?.done()?;
     }
     says("\"phase\": \"Ready\"").await?;
-    let args = ["get", "configmap", "web", "-n", "there"];
-    admin.kubectl(&args).await?.done().map(drop)
+    let args = ["get", "configmap", "web", "-n", "deployed-there"];
+    Plugin::admin(&other)?
+        .kubectl(&args)
+        .await?
+        .done()
+        .map(drop)
 }
 
 /// The path of a folder as an overlay in `from` has to write it.
