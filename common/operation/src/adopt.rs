@@ -1,6 +1,6 @@
 //! Takes over what other tools installed of an add-on: owners change, and nothing else (semantics 12). And finds what they installed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::{former, marks};
 use common::api::names::{InstallationName, owner_hash};
@@ -99,6 +99,8 @@ pub struct Found {
     pub installs: Vec<Install>,
     /// Names of the add-ons on offer, and their versions.
     pub offered: BTreeMap<String, Vec<String>>,
+    /// The default target namespaces of these versions.
+    namespaces: BTreeMap<String, BTreeSet<String>>,
     /// Collections that could not be listed, and why.
     pub unreadable: Vec<(String, String)>,
 }
@@ -123,8 +125,12 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     let may_read =
         !matches!(offer, Offer::Catalogues) || ctx.readable_catalogues().await?.is_some();
     let mut offered: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     if may_read {
         for entry in &ctx.catalogue(offer).await?.entries {
+            let default = entry.version.default_namespace.as_ref();
+            let defaults = namespaces.entry(entry.addon.clone()).or_default();
+            defaults.insert(default.unwrap_or(&entry.addon).clone());
             let versions = offered.entry(entry.addon.clone()).or_default();
             versions.push(entry.version.version.clone());
         }
@@ -132,6 +138,7 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     Ok(Found {
         installs,
         offered,
+        namespaces,
         unreadable: marks.unreadable,
     })
 }
@@ -187,12 +194,21 @@ async fn name_applications(ctx: &Context, installs: &mut [Install]) -> Result<()
 }
 
 impl Found {
-    /// The version on offer of an add-on that another tool installed under this name, or from the chart of that name.
+    /// The version on offer of an add-on that another tool installed under this name, or from the chart of that name. `target`: the
+    /// namespace that it is looked for in; `None`: the default ones of the add-on. What is installed elsewhere is not what is adopted.
     #[must_use]
-    pub fn version_of(&self, addon: &str, name: &str) -> Version<'_> {
+    pub fn version_of(&self, addon: &str, name: &str, target: Option<&str>) -> Version<'_> {
+        let is_there = |install: &Install| match (target, self.namespaces.get(addon)) {
+            (Some(target), _) => install.is_in(target),
+            (None, Some(defaults)) => defaults.iter().any(|default| install.is_in(default)),
+            (None, None) => false,
+        };
         let mut versions = self.installs.iter().filter_map(|install| {
             let is_it = install.name == name || install.chart.as_deref() == Some(addon);
-            install.version.as_deref().filter(|_| is_it)
+            install
+                .version
+                .as_deref()
+                .filter(|_| is_it && is_there(install))
         });
         let offered = self.offered.get(addon).map_or(&[][..], Vec::as_slice);
         match (versions.next(), versions.next()) {

@@ -91,6 +91,17 @@ pub struct Install {
     pub channel: Option<String>,
     /// How many objects carry its marks.
     pub objects: usize,
+    /// The namespaces of these objects.
+    #[serde(skip)]
+    pub namespaces: BTreeSet<String>,
+}
+
+impl Install {
+    /// Whether objects of it are in this namespace, or in none.
+    #[must_use]
+    pub fn is_in(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.contains(namespace)
+    }
 }
 
 /// What identifies an install: the marks, namespace and name.
@@ -131,8 +142,10 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
                 chart: None,
                 channel: None,
                 objects: 0,
+                namespaces: BTreeSet::new(),
             });
         install.objects += 1;
+        install.namespaces.extend(object.key.namespace.clone());
         install.version = install.version.take().or(version);
         let chart = chart.map(|(name, _)| name.to_owned());
         install.chart = install.chart.take().or(chart);
@@ -175,6 +188,7 @@ fn of_kops(object: &Marked) -> impl Iterator<Item = Install> + '_ {
             chart: None,
             channel: text("channel"),
             objects: 0,
+            namespaces: BTreeSet::from([object.key.name.clone()]),
         })
     })
 }
@@ -370,5 +384,6 @@ mod tests {
             Some("https://example.org/index.yaml")
         );
         assert_eq!(found[1].chart.as_deref(), Some("web-server"));
+        assert!(found[1].is_in("shop") && !found[1].is_in("elsewhere"));
     }
 }

@@ -129,11 +129,12 @@ async fn versions(
         return Ok(addons.to_vec());
     }
     let found = find(session.ctx(), &choices::offer(&args.source)).await?;
+    let target = args.new.named.target_namespace.as_deref();
     let mut versioned = Vec::new();
     for typed in addons {
         let name = args.new.named.name.as_ref().unwrap_or(typed);
         let version = match is_open(typed) {
-            true => found.version_of(typed, name),
+            true => found.version_of(typed, name, target),
             false => Version::Only,
         };
         if let Some(warning) = words::adoption::version(typed, version) {

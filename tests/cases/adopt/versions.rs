@@ -16,6 +16,18 @@ fn offer(stage: &Stage, old: &str) -> Result<String> {
     )
 }
 
+/// A release `web` of the chart 1.0.0, whose object says so.
+async fn labelled(stage: &Stage) -> Result<()> {
+    let labelled = config_map("web", "1").replace(
+        "metadata: {",
+        "metadata: {labels: {helm.sh/chart: web-1.0.0}, ",
+    );
+    let shelf = Shelf::new()?;
+    let packed = chart(&shelf, "1.0.0", &labelled)?.display().to_string();
+    helm(stage, &["install", "web", &packed]).await?.done()?;
+    Ok(())
+}
+
 async fn version(stage: &Stage) -> Result<Value> {
     let record = stage.record("web").await?;
     Ok(record["status"]["installed"]["version"].clone())
@@ -24,13 +36,7 @@ async fn version(stage: &Stage) -> Result<Value> {
 #[tokio::test]
 async fn a_release_is_recorded_in_the_version_of_its_chart() -> Result<()> {
     let stage = Stage::new("adopt-version").await?;
-    let labelled = config_map("web", "1").replace(
-        "metadata: {",
-        "metadata: {labels: {helm.sh/chart: web-1.0.0}, ",
-    );
-    let shelf = Shelf::new()?;
-    let packed = chart(&shelf, "1.0.0", &labelled)?.display().to_string();
-    helm(&stage, &["install", "web", &packed]).await?.done()?;
+    labelled(&stage).await?;
     let index = offer(&stage, &config_map("web", "1"))?;
     let listed = stage
         .run(&format!("adopt --channel {index}"))
@@ -51,6 +57,8 @@ async fn a_release_is_recorded_in_the_version_of_its_chart() -> Result<()> {
 
 #[tokio::test]
 async fn a_version_that_is_not_known_is_warned_of() -> Result<()> {
+    // What another namespace has of this name tells nothing.
+    labelled(&Stage::new("adopt-elsewhere").await?).await?;
     let stage = Stage::new("adopt-unknown").await?;
     stage.apply(&config_map("web", "1")).await?;
     let index = offer(&stage, &config_map("web", "1"))?;

@@ -126,6 +126,8 @@ fn command(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -145,6 +147,7 @@ mod tests {
             chart: chart.map(str::to_owned),
             channel: channel.map(str::to_owned),
             objects: 1,
+            namespaces: BTreeSet::new(),
         };
         let index = Offer::Indexes(vec!["index.yaml".to_owned()]);
         for (install, offer, expected) in [
