@@ -20,7 +20,11 @@ async fn walk(stage: &Stage, page: &str, tool: &str) -> Result<Vec<bool>> {
     let mut found = Vec::new();
     for line in blocks.flat_map(str::lines).filter(|line| !line.is_empty()) {
         let line = line.replace(NAMESPACE, &stage.namespace);
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let (command, file) = match line.split_once(" > ") {
+            Some((command, file)) => (command, Some(file)),
+            None => (line.as_str(), None),
+        };
+        let words: Vec<&str> = command.split_whitespace().collect();
         let home = stage
             .plugin
             .home()
@@ -40,7 +44,10 @@ async fn walk(stage: &Stage, page: &str, tool: &str) -> Result<Vec<bool>> {
                     .copied()
                     .chain(flag.iter().map(|it| &**it))
                     .collect();
-                stage.plugin.run_on_terminal(&rest, "y\n").await?
+                match file {
+                    Some(_) => stage.plugin.run(&rest).await?,
+                    None => stage.plugin.run_on_terminal(&rest, "y\n").await?,
+                }
             }
             [program, rest @ ..] => {
                 ensure!(*program == tool, "{line}");
@@ -59,6 +66,10 @@ async fn walk(stage: &Stage, page: &str, tool: &str) -> Result<Vec<bool>> {
         // `diff` ends with 1 where something differs.
         let most = i32::from(line.contains("addons diff"));
         ensure!(said.code <= most, "{line}: {}{}", said.stdout, said.stderr);
+        // The catalogue of the test has another version of the chart, so that something is to be upgraded.
+        if let Some(file) = file.filter(|file| !stage.plugin.home().join(file).exists()) {
+            stage.write(file, &said.stdout)?;
+        }
         if words.first() == Some(&tool) && words.get(1) == Some(&"list") {
             found.push(said.stdout.contains("web"));
         }
@@ -81,7 +92,7 @@ async fn the_way_from_helm_and_back_is_as_its_page_says() -> Result<()> {
     )?;
     stage.write("web/templates/all.yaml", &manifest(true))?;
     let found = walk(&stage, HELM, "helm").await.context("helm.md")?;
-    ensure!(found == [true, false, true], "{found:?}");
+    ensure!(found == [false, true], "{found:?}");
     ready(&stage).await?;
     ensure!(before == pods(&stage).await?, "other pods");
     Ok(())

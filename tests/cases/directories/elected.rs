@@ -167,7 +167,7 @@ async fn a_machine_without_the_directory_does_not_lead() -> Result<()> {
     let folder = first.plugin.home().join("addons");
     std::fs::rename(&folder, first.plugin.home().join("elsewhere"))?;
     leads(&second).await?;
-    ensure!(first.said().contains("No such file"), "{}", first.said());
+    ensure!(first.said().contains("no such file"), "{}", first.said());
     ensure!(value(&stage).await? == "1");
     Ok(())
 }

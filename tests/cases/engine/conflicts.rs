@@ -1,7 +1,7 @@
 //! Fields of our objects that others took: `conflicts` of the record decides (semantics 12).
 
 use addons_tests::stage::{Stage, config_map, deployment};
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 /// Version 1 is installed and its ConfigMap edited by `kubectl-patch`; the line that brings version 2, for these conflicts.
@@ -49,16 +49,16 @@ async fn fail_names_field_and_manager() -> Result<()> {
         "{}",
         record["status"]
     );
-    // The way out that the message names.
-    let accept = format!(
-        "kubectl addons upgrade fields -n {} --conflicts take",
-        stage.namespace
-    );
-    ensure!(refused.stderr.contains(&accept), "{}", refused.stderr);
-    stage
-        .run(&format!("{line} --conflicts take"))
-        .await?
-        .done()?;
+    // The way out that the message names: the same command, with a flag.
+    let mut lines = refused.stderr.lines();
+    let accept = lines.find_map(|line| line.trim_start().strip_prefix("accept: kubectl addons "));
+    let accept = accept.with_context(|| refused.stderr.clone())?;
+    let (accept, rest) = accept.split_once("    (").context("no remark")?;
+    ensure!(accept.starts_with(&line), "{accept}");
+    ensure!(accept.ends_with(" --conflicts take"), "{accept}");
+    ensure!(rest.starts_with("or yield"), "{rest}");
+    let words: Vec<&str> = ["addons"].into_iter().chain(accept.split(' ')).collect();
+    stage.plugin.kubectl(&words).await?.done()?;
     let object = stage.must("configmap", "edited").await?;
     ensure!(object["data"]["key"] == "2", "{object:#}");
     Ok(())
