@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::{API_VERSION, GROUP};
 use crate::manifest::lost::lost;
-use crate::manifest::yaml::{Document, YamlError, YamlOptions, documents};
-use crate::plan::schema::mistakes::mistakes;
+use crate::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
+use crate::plan::schema::mistakes::{Mistake, in_order, mistakes, unknown};
 use crate::render::facts::is_network_plugin;
 
 /// Installations of one set.
@@ -42,12 +42,12 @@ pub enum SetError {
         found: String,
     },
     /// An installation that cannot be read.
-    #[error("{place}: {}", mistakes.join("; "))]
+    #[error("{place}: {mistakes}")]
     Malformed {
         /// `FILE:LINE`.
         place: String,
         /// `spec.addonRef.name must be a string, not a number`.
-        mistakes: Vec<String>,
+        mistakes: String,
     },
     /// An installation of another namespace.
     #[error(
@@ -101,9 +101,8 @@ pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstal
             file: file.to_owned(),
             source,
         })?;
-        for (line, value) in objects(document) {
-            found.push((format!("{file}:{line}"), value));
-        }
+        let line = document.line;
+        found.extend(objects(document).map(|(path, value)| (line, path, value)));
     }
     if found.is_empty() || found.len() > MOST {
         return Err(SetError::Count {
@@ -112,11 +111,18 @@ pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstal
         });
     }
     let mut names = BTreeSet::new();
-    let found = found.into_iter().map(|(place, value)| {
-        let object = installation(&place, value)?;
+    let found = found.into_iter().map(|(line, path, value)| {
+        let written = Written {
+            bytes,
+            file,
+            line,
+            path,
+        };
+        let object = installation(&written, value)?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let asked = object.metadata.namespace.clone();
         if let Some(found) = asked.filter(|asked| asked != namespace) {
+            let place = written.place("metadata.namespace");
             let namespace = namespace.to_owned();
             return Err(SetError::Namespace {
                 place,
@@ -125,6 +131,7 @@ pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstal
             });
         }
         if !names.insert(name.clone()) {
+            let place = written.place("metadata.name");
             return Err(SetError::Twice { place, name });
         }
         Ok(object)
@@ -132,57 +139,84 @@ pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstal
     found.collect()
 }
 
-/// The objects of a document, each with its line.
-fn objects(document: Document) -> Vec<(usize, Value)> {
-    let Document {
-        mut value,
-        line,
-        item_lines,
-    } = document;
-    if value.is_null() {
-        return Vec::new();
+/// Where an object of a file is written; only errors look for the lines of its fields.
+struct Written<'a> {
+    bytes: &'a [u8],
+    file: &'a str,
+    /// Of its document.
+    line: usize,
+    /// In its document: `items[0].`, or nothing.
+    path: String,
+}
+
+impl Written<'_> {
+    /// `FILE:LINE` of a field.
+    fn place(&self, field: &str) -> String {
+        let places = Places::of(self.bytes, self.line);
+        let (line, _) = places.at(&format!("{}{field}", self.path));
+        format!("{}:{line}", self.file)
     }
-    let is_list = value["kind"]
-        .as_str()
-        .is_some_and(|kind| kind.ends_with("List"));
-    match value.get_mut("items").map(Value::take) {
-        Some(Value::Array(items)) if is_list => {
-            let lines = item_lines.into_iter().chain(std::iter::repeat(line));
-            lines.zip(items).collect()
+
+    fn malformed(&self, mistakes: &[Mistake]) -> SetError {
+        let places = Places::of(self.bytes, self.line);
+        let (line, mistakes) = in_order(mistakes, |path| {
+            places.at(&format!("{}{path}", self.path)).0
+        });
+        SetError::Malformed {
+            place: format!("{}:{line}", self.file),
+            mistakes,
         }
-        _ => vec![(line, value)],
     }
 }
 
-fn installation(place: &str, value: Value) -> Result<AddonInstallation, SetError> {
+/// The objects of a document, each with its path in it.
+fn objects(document: Document) -> impl Iterator<Item = (String, Value)> {
+    let mut value = document.value;
+    let is_list = value["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
+    let (items, alone) = match value.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) if is_list => (items, None),
+        _ => (Vec::new(), (!value.is_null()).then_some(value)),
+    };
+    let items = items.into_iter().enumerate();
+    let items = items.map(|(at, item)| (format!("items[{at}]."), item));
+    items.chain(alone.map(|alone| (String::new(), alone)))
+}
+
+fn installation(written: &Written<'_>, value: Value) -> Result<AddonInstallation, SetError> {
     let text = |field: &str| value[field].as_str().unwrap_or("none").to_owned();
     let (kind, version) = (text("kind"), text("apiVersion"));
     if (kind.as_str(), version.as_str()) != ("AddonInstallation", API_VERSION) {
+        let field = match kind.as_str() {
+            "AddonInstallation" => "apiVersion",
+            _ => "kind",
+        };
         return Err(SetError::Kind {
-            place: place.to_owned(),
+            place: written.place(field),
             found: format!("kind {kind} of {version}"),
         });
     }
-    let malformed = |mistakes| SetError::Malformed {
-        place: place.to_owned(),
-        mistakes,
-    };
     let mut mistakes = mistakes::<AddonInstallation>(&value);
     if value["metadata"]["name"].as_str().is_none_or(str::is_empty) {
-        mistakes.push("metadata.name is missing: an installation is known by it".to_owned());
+        mistakes.push(Mistake {
+            path: "metadata.name".to_owned(),
+            text: "metadata.name is missing: an installation is known by it".to_owned(),
+        });
     }
-    if !mistakes.is_empty() {
-        return Err(malformed(mistakes));
-    }
-    let of_serde = |error: serde_json::Error| malformed(vec![error.to_string()]);
     let spec = value["spec"].clone();
-    let mut object: AddonInstallation = serde_json::from_value(value).map_err(of_serde)?;
-    let kept = serde_json::to_value(&object.spec).map_err(of_serde)?;
-    let unknown = lost(&spec, &kept, "spec");
+    let read = match mistakes.is_empty() {
+        true => serde_json::from_value::<AddonInstallation>(value).map_err(|error| Mistake {
+            path: "spec".to_owned(),
+            text: error.to_string(),
+        }),
+        false => return Err(written.malformed(&mistakes)),
+    };
+    let mut object = read.map_err(|mistake| written.malformed(&[mistake]))?;
+    let kept = serde_json::to_value(&object.spec).unwrap_or_default();
+    let unknown = unknown(lost(&spec, &kept, "spec"));
     if !unknown.is_empty() {
-        let fields = unknown.join(", ");
-        let mistake = format!("unknown field {fields}; remove it or correct its name");
-        return Err(malformed(vec![mistake]));
+        return Err(written.malformed(&unknown));
     }
     object.status = None;
     Ok(object)

@@ -8,9 +8,9 @@ use common::api::names;
 use common::catalogue::channel::ChannelError;
 use common::catalogue::{Catalogue, Origin, channel};
 use common::manifest::lost::lost;
-use common::manifest::yaml::{Document, YamlError, YamlOptions, documents};
+use common::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
 use common::nearest::nearest;
-use common::plan::schema::mistakes;
+use common::plan::schema::mistakes::{self, in_order};
 use serde_json::Value;
 
 use crate::Access;
@@ -71,36 +71,12 @@ pub enum CatalogueError {
         near: Option<&'static str>,
     },
     /// A catalogue that would not be what the file says.
-    #[error("{place}")]
+    #[error("{place}: {mistakes}")]
     Document {
         /// `LOCATION:LINE`.
         place: String,
-        /// Why.
-        #[source]
-        source: DocumentError,
-    },
-}
-
-/// Why a document is not a catalogue that this client can use.
-#[derive(Debug, thiserror::Error)]
-pub enum DocumentError {
-    /// Another version of the API.
-    #[error("apiVersion {found} is not supported; use {}", names::API_VERSION)]
-    Version {
-        /// As given.
-        found: String,
-    },
-    /// Values of the wrong type.
-    #[error("{}", mistakes.join("; "))]
-    Malformed {
         /// `spec.addons[0].name must be a string, not a list`.
-        mistakes: Vec<String>,
-    },
-    /// Fields that would be lost.
-    #[error("unknown field {fields}; remove it or correct its name")]
-    Unknown {
-        /// Their paths.
-        fields: String,
+        mistakes: String,
     },
 }
 
@@ -166,15 +142,19 @@ fn parse(
             location: location.clone(),
             source,
         })?;
-        let place = format!("{location}:{}", document.line);
         if document.value.is_null() {
             continue;
         }
         if !is_catalogue(&document.value) {
+            let place = format!("{location}:{}", document.line);
             return Err(other_kind(place, &document.value));
         }
-        let object = typed(document.value);
-        let object = object.map_err(|source| CatalogueError::Document { place, source })?;
+        let object = typed(document.value).map_err(|mistakes| {
+            let places = Places::of(bytes, document.line);
+            let (line, mistakes) = in_order(&mistakes, |path| places.at(path).0);
+            let place = format!("{location}:{line}");
+            CatalogueError::Document { place, mistakes }
+        })?;
         found.push(located(object, Vec::new(), location.clone()));
     }
     Ok(found)
@@ -254,30 +234,35 @@ fn meant(near: Option<&'static str>) -> String {
     }
 }
 
-fn typed(document: Value) -> Result<AddonCatalogue, DocumentError> {
+fn typed(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Mistake>> {
     let version = document.get("apiVersion").and_then(Value::as_str);
     if version != Some(names::API_VERSION) {
-        let found = version.unwrap_or_default().to_owned();
-        return Err(DocumentError::Version { found });
+        let (found, supported) = (version.unwrap_or_default(), names::API_VERSION);
+        return Err(vec![mistakes::Mistake {
+            path: "apiVersion".to_owned(),
+            text: format!("apiVersion {found} is not supported; use {supported}"),
+        }]);
     }
-    let malformed = |field| {
+    let malformed = |field: &'static str| {
         let document = &document;
         move |_| {
             let mut mistakes = mistakes::mistakes::<AddonCatalogue>(document);
             if mistakes.is_empty() {
-                mistakes.push(format!("{field} cannot be read"));
+                mistakes.push(mistakes::Mistake {
+                    path: field.to_owned(),
+                    text: format!("{field} cannot be read"),
+                });
             }
-            DocumentError::Malformed { mistakes }
+            mistakes
         }
     };
     let spec = document.get("spec").cloned().unwrap_or_default();
     let read: AddonCatalogueSpec =
         serde_json::from_value(spec.clone()).map_err(malformed("spec"))?;
     let kept = serde_json::to_value(&read).map_err(malformed("spec"))?;
-    let unknown = lost(&spec, &kept, "spec");
+    let unknown = mistakes::unknown(lost(&spec, &kept, "spec"));
     if !unknown.is_empty() {
-        let fields = unknown.join(", ");
-        return Err(DocumentError::Unknown { fields });
+        return Err(unknown);
     }
     let metadata = document.get("metadata").cloned().unwrap_or_default();
     let mut object = AddonCatalogue::new("", read);
@@ -310,26 +295,59 @@ mod tests {
         for (version, expected) in [
             (
                 json!({"version": "1", "source": {"url": {"manifest": "a"}}}),
-                None,
+                Vec::new(),
             ),
             (
                 json!({"source": {"url": {"manifest": "a"}, "git": null}, "needsPKI": false}),
-                None,
+                Vec::new(),
             ),
             (
                 json!({"source": {"url": {"manifest": "a", "sha": "1"}}, "hash": "2"}),
-                Some(
-                    "unknown field spec.addons[0].versions[0].hash, spec.addons[0].versions[0].source.url.sha; \
-                     remove it or correct its name",
-                ),
+                vec![
+                    "spec.addons[0].versions[0].hash",
+                    "spec.addons[0].versions[0].source.url.sha",
+                ],
             ),
         ] {
             let read = typed(document(version.clone()));
-            let message = read.as_ref().err().map(ToString::to_string);
-            assert_eq!(message.as_deref(), expected, "{version}");
+            let mistakes = read.as_ref().err().into_iter().flatten();
+            let paths: Vec<&str> = mistakes.map(|mistake| &*mistake.path).collect();
+            assert_eq!(paths, expected, "{version}");
             if let Ok(object) = read {
                 assert_eq!(object.metadata.resource_version, None);
             }
         }
+    }
+
+    #[test]
+    fn a_mistake_has_the_line_of_its_field() {
+        let head = format!(
+            "# A team.\napiVersion: {}\nkind: AddonCatalogue\nmetadata:\n  name: c\nspec:\n  addons:\n  - name: a\n",
+            names::API_VERSION
+        );
+        for (rest, expected) in [
+            (
+                "    versions:\n    - version: 1.2\n      source: {url: {manifest: a}}\n    - source: a\n",
+                "file:///c.yaml:10: spec.addons[0].versions[0].version must be a string, not a number: put it in quotes; \
+                 line 12: spec.addons[0].versions[1].source must be an object, not a string",
+            ),
+            (
+                "    versions:\n    - source: {url: {manifest: a, sha: b}}\n      hash: c\n",
+                "file:///c.yaml:10: unknown field spec.addons[0].versions[0].source.url.sha; remove it or correct its name; \
+                 line 11: unknown field spec.addons[0].versions[0].hash; remove it or correct its name",
+            ),
+        ] {
+            let read = of_bytes(format!("{head}{rest}").as_bytes(), "file:///c.yaml");
+            let error = read
+                .map(|read| read.len())
+                .map_err(|error| error.to_string());
+            assert_eq!(error, Err(expected.to_owned()));
+        }
+        let other = head.replace("v1alpha1", "v1");
+        let read = of_bytes(other.as_bytes(), "file:///c.yaml");
+        let error = read
+            .map(|read| read.len())
+            .map_err(|error| error.to_string());
+        assert!(error.is_err_and(|error| error.starts_with("file:///c.yaml:2: apiVersion ")));
     }
 }

@@ -184,13 +184,13 @@ impl Schemas {
     }
 }
 
-/// Why the API server would refuse an object by an openAPIV3Schema: `spec.a must be a string, not a list`.
+/// Why the API server would refuse an object by an openAPIV3Schema: `spec.a`, and `must be a string, not a list`.
 #[must_use]
-pub fn problems(schema: &Value, object: &Value) -> Vec<String> {
+pub fn problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
     let findings = Check::root(schema, object).into_iter();
     findings
         .filter_map(|finding| match finding {
-            Finding::Problem { path, message } => Some(format!("{path} {message}")),
+            Finding::Problem { path, message } => Some((path, message)),
             Finding::Unknown { .. } | Finding::Note(_) => None,
         })
         .collect()

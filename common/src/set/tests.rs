@@ -6,6 +6,13 @@ fn one(name: &str, more: &str) -> String {
     )
 }
 
+/// As [`one`], a field a line.
+fn long(more: &str) -> String {
+    format!(
+        "apiVersion: {API_VERSION}\nkind: AddonInstallation\nmetadata:\n  name: a\nspec:\n  addonRef:\n    name: web\n{more}"
+    )
+}
+
 fn names(text: &str) -> Result<Vec<String>, String> {
     let read =
         read(text.as_bytes(), "set.yaml", "kubectl-addons").map_err(|error| error.to_string())?;
@@ -39,24 +46,39 @@ fn what_is_wrong_has_its_line_and_its_field() {
         ),
         (
             of_config_map.to_owned(),
-            "set.yaml:1: kind ConfigMap of v1 is not an AddonInstallation of",
+            "set.yaml:2: kind ConfigMap of v1 is not an AddonInstallation of",
         ),
         (
             one("a", ", value: {x: 1}"),
-            "set.yaml:1: unknown field spec.value; remove it",
+            "set.yaml:4: unknown field spec.value; remove it",
         ),
         (
             one("a", ", suspend: maybe"),
-            "set.yaml:1: spec.suspend must be",
+            "set.yaml:4: spec.suspend must be",
         ),
-        (one("", ""), "set.yaml:1: metadata.name is missing"),
+        (
+            long("  suspend: maybe\n  reconcile: Never\n"),
+            "set.yaml:8: spec.suspend must be true or false, not a string; line 9: spec.reconcile must be one of",
+        ),
+        (
+            format!("{}---\n{}", one("b", ""), long("  value: {x: 1}\n")),
+            "set.yaml:13: unknown field spec.value; remove it",
+        ),
+        (
+            format!(
+                "kind: List\nitems:\n- {}",
+                long("  value: {x: 1}\n").replace('\n', "\n  ")
+            ),
+            "set.yaml:10: unknown field spec.value; remove it",
+        ),
+        (one("", ""), "set.yaml:3: metadata.name is missing"),
         (
             format!("{}---\n{}", one("a", ""), one("a", "")),
-            "set.yaml:6: metadata.name: a is in this file twice",
+            "set.yaml:8: metadata.name: a is in this file twice",
         ),
         (
             one("a, namespace: shop", ""),
-            "set.yaml:1: metadata.namespace is shop, and this command works in kubectl-addons",
+            "set.yaml:3: metadata.namespace is shop, and this command works in kubectl-addons",
         ),
         ("a: [".to_owned(), "set.yaml"),
     ] {

@@ -8,16 +8,59 @@ use crate::plan::schema;
 /// How many mistakes are named.
 const NAMED: usize = 5;
 
+/// Something wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Path of the field.
+    pub path: String,
+    /// What is wrong, with the path.
+    pub text: String,
+}
+
 /// The mistakes of an object of ours, by the schema that the API server would judge it by.
 #[must_use]
-pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<String> {
-    let mut found = schema::problems(&schema_of::<K>(), document);
-    let more = found.len().saturating_sub(NAMED);
-    found.truncate(NAMED);
-    if more > 0 {
-        found.push(format!("and {more} more"));
+pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<Mistake> {
+    let found = schema::problems(&schema_of::<K>(), document);
+    let mistake = |(path, message)| Mistake {
+        text: format!("{path} {message}"),
+        path,
+    };
+    found.into_iter().map(mistake).collect()
+}
+
+/// Fields that an object of ours does not have.
+#[must_use]
+pub fn unknown(paths: Vec<String>) -> Vec<Mistake> {
+    let mistake = |path| Mistake {
+        text: format!("unknown field {path}; remove it or correct its name"),
+        path,
+    };
+    paths.into_iter().map(mistake).collect()
+}
+
+/// Mistakes in the order of their file: the line of the first one, and all as one text, which names the other lines. `line`: that of a
+/// path.
+#[must_use]
+pub fn in_order(mistakes: &[Mistake], line: impl Fn(&str) -> usize) -> (usize, String) {
+    let mut found: Vec<(usize, &Mistake)> = Vec::with_capacity(mistakes.len());
+    for mistake in mistakes {
+        found.push((line(&mistake.path), mistake));
     }
-    found
+    found.sort_by_key(|(line, _)| *line);
+    let first = found.first().map_or(1, |(line, _)| *line);
+    let mut last = first;
+    let named = found.iter().take(NAMED).map(|(line, mistake)| {
+        let is_same = std::mem::replace(&mut last, *line) == *line;
+        match is_same {
+            true => mistake.text.clone(),
+            false => format!("line {line}: {}", mistake.text),
+        }
+    });
+    let mut texts: Vec<String> = named.collect();
+    if found.len() > NAMED {
+        texts.push(format!("and {} more", found.len() - NAMED));
+    }
+    (first, texts.join("; "))
 }
 
 /// All of them, and the fields that an object of ours does not have: paths, and what is wrong there.
@@ -74,10 +117,10 @@ mod tests {
             }));
             match expected {
                 Some(expected) => assert!(
-                    matches!(found.as_slice(), [one] if one.starts_with(&expected)),
+                    matches!(found.as_slice(), [one] if one.text.starts_with(&expected)),
                     "{expected}: {found:?}"
                 ),
-                None => assert_eq!(found, Vec::<String>::new()),
+                None => assert_eq!(found, []),
             }
         }
     }
