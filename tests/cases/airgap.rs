@@ -7,6 +7,7 @@ mod tokens;
 mod upstream;
 
 use std::fs;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -155,6 +156,15 @@ async fn an_archive_that_was_changed_is_refused() -> Result<()> {
     let archive = stage.plugin.home().join("site.tar");
     let export = format!("export web {EXPORT} -o {}", archive.display());
     stage.run(&upstream.at_home(&export)).await?.done()?;
+    // A registry that is down: nothing was to be fetched from it.
+    let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let import = format!("import {} --registry {closed}/site", archive.display());
+    let said = stage.run(&import).await?.ended(1)?;
+    ensure!(
+        said.stderr.contains(" cannot be pushed: "),
+        "{}",
+        said.stderr
+    );
     let mut bytes = fs::read(&archive)?;
     let layer = upstream::layer(upstream::LAST);
     let at = bytes

@@ -92,6 +92,15 @@ pub enum RegistryError {
         #[source]
         source: HttpError,
     },
+    /// No usable answer to what was to be pushed.
+    #[error("{location} cannot be pushed")]
+    Push {
+        /// What was to be pushed.
+        location: String,
+        /// Why.
+        #[source]
+        source: HttpError,
+    },
     /// Another size than the manifest says.
     #[error(
         "{location} has {found} bytes, but its manifest says {size}: the transfer was cut off, or the registry is \

@@ -41,7 +41,13 @@ impl Registry<'_> {
         self.recall().await?;
         let mut answered = 0;
         loop {
-            let failed = |source| wrong(location, source);
+            let failed = |source| match self.login.is_pushing() {
+                true => RegistryError::Push {
+                    location: location.to_owned(),
+                    source,
+                },
+                false => wrong(location, source),
+            };
             let request = make(self).map_err(failed)?;
             let sent = self.http.send(tries, &request, redirects, None).await;
             let response = sent.map_err(failed)?;

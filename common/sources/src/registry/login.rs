@@ -96,6 +96,10 @@ impl<'a> Login<'a> {
         self.pushes = true;
     }
 
+    pub fn is_pushing(&self) -> bool {
+        self.pushes
+    }
+
     /// Asks for tokens that may read another repository as well, until it is told otherwise.
     pub fn reads_beside(&mut self, repository: Option<&str>) {
         self.beside = repository.map(str::to_owned);
