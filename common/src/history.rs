@@ -184,12 +184,16 @@ impl StoredRevision {
         let (old, new) = (&before.operation.installed, &self.operation.installed);
         let version = (&old.version, &old.id) != (&new.version, &new.id);
         // The first value is named as every other one, and not the map that came with it.
-        let with_values = |spec| {
+        let with_maps_of = |spec, other: &AddonInstallationSpec| {
             let mut spec = unpinned(spec);
-            spec.values.get_or_insert_with(|| json!({}));
+            let values = spec.values.get_or_insert_with(|| json!({}));
+            add_maps(values, other.values.as_ref().unwrap_or(&Value::Null));
             spec
         };
-        let edits = gitops::edits(&with_values(&before.spec), &with_values(&self.spec));
+        let edits = gitops::edits(
+            &with_maps_of(&before.spec, &self.spec),
+            &with_maps_of(&self.spec, &before.spec),
+        );
         Changes {
             version,
             manifest: !version && old.manifest_hash != new.manifest_hash,
@@ -207,6 +211,16 @@ impl StoredRevision {
             ..one.operation.installed.clone()
         };
         state(self).is_same_target(&state(other)) && unpinned(&self.spec) == unpinned(&other.spec)
+    }
+}
+
+/// Gives `values` the maps that only `other` has, empty.
+fn add_maps(values: &mut Value, other: &Value) {
+    let (Value::Object(values), Value::Object(other)) = (values, other) else {
+        return;
+    };
+    for (name, other) in other.iter().filter(|(_, other)| other.is_object()) {
+        add_maps(values.entry(name).or_insert_with(|| json!({})), other);
     }
 }
 

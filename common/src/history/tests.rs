@@ -240,6 +240,11 @@ fn changes_are_named_by_version_and_fields() {
     let mut bare = old.clone();
     bare.spec.values = None;
     assert_eq!(new.changes_since(&bare), expected);
+    let mut nested = old.clone();
+    nested.spec.values = Some(json!({"replicas": 1, "pod": {"labels": {"a": "b"}}}));
+    for changes in [nested.changes_since(&old), old.changes_since(&nested)] {
+        assert_eq!(changes.fields, ["values.pod.labels.a"]);
+    }
     let mut same = old.clone();
     same.operation.installed.manifest_hash = "b".repeat(64);
     same.spec.addon_ref.version = Some("1.0.0".to_owned());
