@@ -54,7 +54,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
     };
-    output::trace_requests(cli.global.verbosity);
+    if cli.global.verbosity >= 6 {
+        output::requests::trace();
+    }
     if cli.command.has_events() {
         events::begin();
     }

@@ -6,6 +6,7 @@ pub mod age;
 mod cause;
 pub mod html;
 pub mod of_cluster;
+pub mod requests;
 pub mod table;
 pub mod template;
 
@@ -181,26 +182,6 @@ pub fn usage(error: &clap::Error) -> Exit {
     } else {
         Exit::Done
     }
-}
-
-/// From level 6 on, as kubectl: every request on stderr.
-pub fn trace_requests(verbosity: u8) {
-    use tracing_subscriber::filter::{LevelFilter, Targets};
-    use tracing_subscriber::layer::SubscriberExt as _;
-    use tracing_subscriber::util::SubscriberInitExt as _;
-    if verbosity < 6 {
-        return;
-    }
-    // Other targets may hold headers, and with them tokens.
-    let targets = Targets::new().with_target("kube_client", LevelFilter::DEBUG);
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(false);
-    // It fails only where one was installed before.
-    let _ = tracing_subscriber::registry()
-        .with(lines)
-        .with(targets)
-        .try_init();
 }
 
 /// Whether people read stdout as it comes.

@@ -57,6 +57,34 @@ async fn t21_many_installations_have_a_line_each_on_a_terminal() -> Result<()> {
     Ok(())
 }
 
+/// From level 6 on, a line for each answer of the API server, as with kubectl; headers are in none.
+#[tokio::test]
+async fn requests_are_printed_with_their_answers() -> Result<()> {
+    let stage = Stage::new("many-requests").await?;
+    let namespace = stage.namespace.clone();
+    let said = stage.run(&format!("list -n {namespace} -v 6")).await?;
+    let lines: Vec<&str> = said.stderr.lines().collect();
+    let of_answer = |method: &str, end: &str, answer: &str| {
+        lines.iter().any(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            words.first() == Some(&method)
+                && words
+                    .get(1)
+                    .is_some_and(|url| url.starts_with("https://") && url.contains(end))
+                && line.contains(&format!(" {answer} in "))
+                && line.ends_with(" milliseconds")
+        })
+    };
+    ensure!(
+        of_answer("GET", "/addoninstallations", "200 OK"),
+        "{lines:#?}"
+    );
+    ensure!(!said.stderr.to_lowercase().contains("bearer"), "{lines:#?}");
+    let said = stage.run("version -v 5").await?.done()?;
+    ensure!(!said.stderr.contains("milliseconds"), "{}", said.stderr);
+    Ok(())
+}
+
 /// trust, small things: a warning of the API server that many objects get is one line.
 #[tokio::test]
 async fn t21_a_warning_is_shown_once_with_its_count() -> Result<()> {

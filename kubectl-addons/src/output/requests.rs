@@ -1,0 +1,116 @@
+//! Requests to the API server as they are answered, as kubectl logs them from level 6 on.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use http::StatusCode;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Prints every request from now on.
+pub fn trace() {
+    // Other targets may hold headers, and with them tokens.
+    let targets = Targets::new().with_target("kube_client", LevelFilter::DEBUG);
+    // It fails only where one was installed before.
+    let _ = tracing_subscriber::registry()
+        .with(Requests)
+        .with(targets)
+        .try_init();
+}
+
+struct Requests;
+
+/// A request of kube, whose span names it and gets the status of the answer.
+struct Request {
+    method: String,
+    url: String,
+    sent: Instant,
+    /// Whether it was printed: the spans of errors are written to again.
+    is_told: bool,
+}
+
+impl Request {
+    fn tell(&mut self, answer: &str) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            let (method, url) = (&self.method, &self.url);
+            let took = self.sent.elapsed().as_millis();
+            super::note(&format!("{method} {url} {answer} in {took} milliseconds"));
+        }
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Requests {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
+        let mut found = Fields::default();
+        attributes.record(&mut found);
+        if let (Some(span), Some(method), Some(url)) = (ctx.span(id), found.method, found.url) {
+            span.extensions_mut().insert(Mutex::new(Request {
+                method,
+                url,
+                sent: Instant::now(),
+                is_told: false,
+            }));
+        }
+    }
+
+    fn on_record(&self, id: &Id, record: &Record<'_>, ctx: Context<'_, S>) {
+        let mut found = Fields::default();
+        record.record(&mut found);
+        if let Some(status) = found.status {
+            with_request(&ctx, id, |request| request.tell(&status));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, ctx: Context<'_, S>) {
+        if *event.metadata().level() == Level::ERROR
+            && let Some(span) = ctx.event_span(event)
+        {
+            with_request(&ctx, &span.id(), |request| request.tell("was not answered"));
+        }
+    }
+}
+
+fn with_request<S: Subscriber + for<'a> LookupSpan<'a>>(
+    ctx: &Context<'_, S>,
+    id: &Id,
+    work: impl FnOnce(&mut Request),
+) {
+    let Some(span) = ctx.span(id) else { return };
+    let extensions = span.extensions();
+    if let Some(request) = extensions.get::<Mutex<Request>>() {
+        work(&mut request.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// What is read of a span.
+#[derive(Default)]
+struct Fields {
+    method: Option<String>,
+    url: Option<String>,
+    status: Option<String>,
+}
+
+impl Visit for Fields {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if field.name() == "http.status_code" {
+            let code = u16::try_from(value).ok();
+            let status = code.and_then(|code| StatusCode::from_u16(code).ok());
+            self.status = status.map(|status| status.to_string());
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let found = match field.name() {
+            "http.method" => &mut self.method,
+            "http.url" => &mut self.url,
+            _ => return,
+        };
+        *found = Some(format!("{value:?}"));
+    }
+}
