@@ -32,8 +32,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads them: one LIST, of its namespace for a command on another cluster, or one for each namespace of the command where the caller may not list those of the cluster. Missing
-    /// definitions mean that nothing is installed yet.
+    /// Reads them: one LIST; for a command on another cluster that of its namespace, and one for each namespace of the command where
+    /// the caller may not list those of the cluster. Missing definitions mean that nothing is installed yet.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
