@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 /// A user with two add-ons in namespaces of their own, the first of which requires the second. What is required is looked for in the
-/// whole cluster, which other tests use: their names are of this module alone.
-async fn stage(what: &str) -> Result<Stage> {
+/// whole cluster, which other tests use at the same time: their names are of one test alone.
+async fn stage(what: &str, [upper, lower]: [&str; 2]) -> Result<Stage> {
     let stage = Stage::new(what).await?;
-    for (name, requires) in [("roof", json!([{"name": "wall"}])), ("wall", json!([]))] {
+    for (name, requires) in [(upper, json!([{"name": lower}])), (lower, json!([]))] {
         let version = json!({"version": "1.0.0", "requires": requires,
             "defaultNamespace": made(&stage, name),
             "source": {"inline": {"manifest": config_map(name, "1")}}});
@@ -32,7 +32,7 @@ fn plan(stage: &Stage, file: &str) -> Result<Value> {
 
 #[tokio::test]
 async fn a_plan_says_which_namespace_comes_and_goes() -> Result<()> {
-    let stage = stage("plan-gone").await?;
+    let stage = stage("plan-gone", ["roof", "wall"]).await?;
     let namespace = made(&stage, "roof");
     let said = stage.run("plan roof wall -o plan.json").await?.done()?;
     let creates = format!("create    Namespace {namespace}");
@@ -98,11 +98,11 @@ async fn a_plan_says_which_namespace_comes_and_goes() -> Result<()> {
 
 #[tokio::test]
 async fn the_server_is_asked_about_deletions() -> Result<()> {
-    let stage = stage("asked-gone").await?;
-    stage.run("install roof wall --yes").await?.done()?;
+    let stage = stage("asked-gone", ["hinge", "doorway"]).await?;
+    stage.run("install hinge doorway --yes").await?.done()?;
     let mark = stage.cluster.audit().mark()?;
     let shown = stage
-        .run("uninstall roof wall --dry-run=server")
+        .run("uninstall hinge doorway --dry-run=server")
         .await?
         .done()?;
     ensure!(
@@ -113,7 +113,7 @@ async fn the_server_is_asked_about_deletions() -> Result<()> {
     let Requests(requests) = stage.requests(mark)?;
     let deletions = requests.iter().filter(|one| one.verb == "delete");
     ensure!(deletions.count() == 4, "{requests:?}");
-    for name in ["roof", "wall"] {
+    for name in ["hinge", "doorway"] {
         ensure!(stage.has("addoninstallation", name).await?, "{name}");
     }
 
@@ -129,9 +129,9 @@ async fn the_server_is_asked_about_deletions() -> Result<()> {
         "subjects": [{"apiGroup": group, "kind": "User", "name": reader}]});
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [role, binding]});
     stage.apply(&list.to_string()).await?;
-    let line = format!("uninstall roof wall --dry-run=server --as {reader}");
+    let line = format!("uninstall hinge doorway --dry-run=server --as {reader}");
     let refused = stage.run(&line).await?.ended(1)?;
-    for words in ["/ConfigMap roof:", "/AddonInstallation roof:"] {
+    for words in ["/ConfigMap hinge:", "/AddonInstallation hinge:"] {
         let mut lines = refused.stderr.lines();
         let is_said = lines.any(|line| line.contains("refused") && line.contains(words));
         ensure!(is_said, "{words}: {}", refused.stderr);
@@ -141,8 +141,8 @@ async fn the_server_is_asked_about_deletions() -> Result<()> {
 
 #[tokio::test]
 async fn all_of_a_cluster_is_planned_like_what_is_named() -> Result<()> {
-    let stage = stage("all-gone").await?;
-    stage.run("install roof wall --yes").await?.done()?;
+    let stage = stage("all-gone", ["lantern", "bracket"]).await?;
+    stage.run("install lantern bracket --yes").await?.done()?;
     let refused = stage.run("plan --uninstall").await?.ended(2)?;
     ensure!(
         refused
@@ -157,7 +157,7 @@ async fn all_of_a_cluster_is_planned_like_what_is_named() -> Result<()> {
     let installations = planned["installations"].as_array();
     ensure!(installations.is_some_and(|all| all.len() == 2), "{planned}");
     stage.run("apply gone.json --yes").await?.done()?;
-    for name in ["roof", "wall"] {
+    for name in ["lantern", "bracket"] {
         ensure!(!stage.has("addoninstallation", name).await?, "{name}");
     }
     Ok(())
