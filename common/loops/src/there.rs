@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use addons_engine::remote::{self, RemoteError};
+use addons_engine::remote::RemoteError;
 use addons_engine::{local, record};
 use addons_operation::{Context, Interruption, OperationError, Resolver, name_of};
 use common::api::installation::{AddonInstallation, DeletionPolicy};
@@ -102,7 +102,8 @@ async fn lost(
 ) {
     let is_of_namespace = match error.root() {
         OperationError::NotLocal { .. } | OperationError::Remote(_) => true,
-        _ => leads_elsewhere(ctx).await,
+        // Of a namespace that stands for another cluster, also where that is not reached.
+        _ => matches!(ctx.standing().await, Ok(Standing::There(_))),
     };
     let error = Arc::new(error);
     let again = |outcome| Found::new(None, outcome);
@@ -140,15 +141,6 @@ async fn lost(
         };
         done(name, found);
     }
-}
-
-/// Whether the namespace stands for another cluster, also one that is not reached.
-async fn leads_elsewhere(ctx: &Context) -> bool {
-    let (Ok(home), Some(namespace)) = (ctx.home().await, &ctx.settings().namespace) else {
-        return false;
-    };
-    let standing = remote::standing(home, namespace).await;
-    matches!(standing, Ok(Standing::There(_)))
 }
 
 /// Removes our finalizer from a record whose deletion must not wait for another cluster: the kubeconfig is gone, the objects are to be

@@ -148,23 +148,33 @@ impl Context {
     }
 
     pub(super) async fn target(&self) -> Result<&Target, OperationError> {
-        let asked = self.settings.namespace.as_ref();
-        let asked = asked.filter(|asked| **asked != self.settings.system_namespace);
         let find = || async {
-            let Some(asked) = asked else {
-                return Ok(Target::Home { is_meant: true });
-            };
-            let home = self.shared_home().await?;
-            match remote::standing(home, asked).await? {
+            match self.standing().await? {
                 Standing::Here => Ok(Target::Home { is_meant: true }),
                 Standing::Nowhere => Ok(Target::Home { is_meant: false }),
-                Standing::There(location) => Ok::<_, OperationError>(Target::Remote {
-                    cluster: Arc::new(remote::connect(home, asked, &location).await?),
-                    secret: location.secret,
-                }),
+                Standing::There(location) => {
+                    let home = self.shared_home().await?;
+                    let namespace = self.settings.records_namespace();
+                    Ok::<_, OperationError>(Target::Remote {
+                        cluster: Arc::new(remote::connect(home, namespace, &location).await?),
+                        secret: location.secret,
+                    })
+                }
             }
         };
         self.target.get_or_try_init(find).await
+    }
+
+    /// Which cluster the namespace of the command stands for, also one that is not reached. Asked again with every call.
+    ///
+    /// # Errors
+    /// Those of the connection and of the requests; labels that do not tell which.
+    pub async fn standing(&self) -> Result<Standing, OperationError> {
+        let namespace = self.settings.records_namespace();
+        if namespace == self.settings.system_namespace {
+            return Ok(Standing::Here);
+        }
+        Ok(remote::standing(self.shared_home().await?, namespace).await?)
     }
 }
 
