@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::{former, marks};
+use common::admission::mutate::default_namespace;
 use common::api::names::{InstallationName, owner_hash};
 use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
@@ -128,9 +129,8 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     if may_read {
         for entry in &ctx.catalogue(offer).await?.entries {
-            let default = entry.version.default_namespace.as_ref();
             let defaults = namespaces.entry(entry.addon.clone()).or_default();
-            defaults.insert(default.unwrap_or(&entry.addon).clone());
+            defaults.extend(default_namespace(entry).map(str::to_owned));
             let versions = offered.entry(entry.addon.clone()).or_default();
             versions.push(entry.version.version.clone());
         }
