@@ -150,18 +150,19 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
+    /// The line of a field.
+    fn lines(&self) -> impl Fn(&str) -> usize {
+        let places = Places::of(self.bytes, self.line);
+        move |field| places.at(&format!("{}{field}", self.path)).0
+    }
+
     /// `FILE:LINE` of a field.
     fn place(&self, field: &str) -> String {
-        let places = Places::of(self.bytes, self.line);
-        let (line, _) = places.at(&format!("{}{field}", self.path));
-        format!("{}:{line}", self.file)
+        format!("{}:{}", self.file, self.lines()(field))
     }
 
     fn malformed(&self, mistakes: &[Mistake]) -> SetError {
-        let places = Places::of(self.bytes, self.line);
-        let (line, mistakes) = in_order(mistakes, |path| {
-            places.at(&format!("{}{path}", self.path)).0
-        });
+        let (line, mistakes) = in_order(mistakes, self.lines());
         SetError::Malformed {
             place: format!("{}:{line}", self.file),
             mistakes,
@@ -204,16 +205,18 @@ fn installation(written: &Written<'_>, value: Value) -> Result<AddonInstallation
             text: "metadata.name is missing: an installation is known by it".to_owned(),
         });
     }
-    let spec = value["spec"].clone();
-    let read = match mistakes.is_empty() {
-        true => serde_json::from_value::<AddonInstallation>(value).map_err(|error| Mistake {
+    if !mistakes.is_empty() {
+        return Err(written.malformed(&mistakes));
+    }
+    let of_serde = |error: serde_json::Error| {
+        written.malformed(&[Mistake {
             path: "spec".to_owned(),
             text: error.to_string(),
-        }),
-        false => return Err(written.malformed(&mistakes)),
+        }])
     };
-    let mut object = read.map_err(|mistake| written.malformed(&[mistake]))?;
-    let kept = serde_json::to_value(&object.spec).unwrap_or_default();
+    let spec = value["spec"].clone();
+    let mut object: AddonInstallation = serde_json::from_value(value).map_err(of_serde)?;
+    let kept = serde_json::to_value(&object.spec).map_err(of_serde)?;
     let unknown = unknown(lost(&spec, &kept, "spec"));
     if !unknown.is_empty() {
         return Err(written.malformed(&unknown));

@@ -42,21 +42,19 @@ pub fn unknown(paths: Vec<String>) -> Vec<Mistake> {
 /// path.
 #[must_use]
 pub fn in_order(mistakes: &[Mistake], line: impl Fn(&str) -> usize) -> (usize, String) {
-    let mut found: Vec<(usize, &Mistake)> = Vec::with_capacity(mistakes.len());
-    for mistake in mistakes {
-        found.push((line(&mistake.path), mistake));
-    }
+    let lines = mistakes.iter().map(|mistake| line(&mistake.path));
+    let mut found: Vec<(usize, &Mistake)> = lines.zip(mistakes).collect();
     found.sort_by_key(|(line, _)| *line);
     let first = found.first().map_or(1, |(line, _)| *line);
+    let mut texts = Vec::new();
     let mut last = first;
-    let named = found.iter().take(NAMED).map(|(line, mistake)| {
-        let is_same = std::mem::replace(&mut last, *line) == *line;
-        match is_same {
+    for (line, mistake) in found.iter().take(NAMED) {
+        texts.push(match *line == last {
             true => mistake.text.clone(),
             false => format!("line {line}: {}", mistake.text),
-        }
-    });
-    let mut texts: Vec<String> = named.collect();
+        });
+        last = *line;
+    }
     if found.len() > NAMED {
         texts.push(format!("and {} more", found.len() - NAMED));
     }
