@@ -214,13 +214,15 @@ impl StoredRevision {
     }
 }
 
-/// Gives `values` the maps that only `other` has, empty.
+/// Gives `values` the maps that only `other` has, empty; a map without values is named itself.
 fn add_maps(values: &mut Value, other: &Value) {
     let (Value::Object(values), Value::Object(other)) = (values, other) else {
         return;
     };
-    for (name, other) in other.iter().filter(|(_, other)| other.is_object()) {
-        add_maps(values.entry(name).or_insert_with(|| json!({})), other);
+    for (name, other) in other {
+        if other.as_object().is_some_and(|map| !map.is_empty()) {
+            add_maps(values.entry(name).or_insert_with(|| json!({})), other);
+        }
     }
 }
 

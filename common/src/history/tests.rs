@@ -241,9 +241,9 @@ fn changes_are_named_by_version_and_fields() {
     bare.spec.values = None;
     assert_eq!(new.changes_since(&bare), expected);
     let mut nested = old.clone();
-    nested.spec.values = Some(json!({"replicas": 1, "pod": {"labels": {"a": "b"}}}));
+    nested.spec.values = Some(json!({"replicas": 1, "pod": {"labels": {"a": "b"}, "none": {}}}));
     for changes in [nested.changes_since(&old), old.changes_since(&nested)] {
-        assert_eq!(changes.fields, ["values.pod.labels.a"]);
+        assert_eq!(changes.fields, ["values.pod.labels.a", "values.pod.none"]);
     }
     let mut same = old.clone();
     same.operation.installed.manifest_hash = "b".repeat(64);
