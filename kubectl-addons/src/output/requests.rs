@@ -1,6 +1,5 @@
 //! Requests to the API server as they are answered, as kubectl logs them from level 6 on.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use http::StatusCode;
@@ -50,12 +49,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Requests {
         let mut found = Fields::default();
         attributes.record(&mut found);
         if let (Some(span), Some(method), Some(url)) = (ctx.span(id), found.method, found.url) {
-            span.extensions_mut().insert(Mutex::new(Request {
+            span.extensions_mut().insert(Request {
                 method,
                 url,
                 sent: Instant::now(),
                 is_told: false,
-            }));
+            });
         }
     }
 
@@ -63,7 +62,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Requests {
         let mut found = Fields::default();
         record.record(&mut found);
         if let Some(status) = found.status {
-            with_request(&ctx, id, |request| request.tell(&status));
+            tell(&ctx, id, &status);
         }
     }
 
@@ -71,20 +70,15 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Requests {
         if *event.metadata().level() == Level::ERROR
             && let Some(span) = ctx.event_span(event)
         {
-            with_request(&ctx, &span.id(), |request| request.tell("was not answered"));
+            tell(&ctx, &span.id(), "was not answered");
         }
     }
 }
 
-fn with_request<S: Subscriber + for<'a> LookupSpan<'a>>(
-    ctx: &Context<'_, S>,
-    id: &Id,
-    work: impl FnOnce(&mut Request),
-) {
+fn tell<S: Subscriber + for<'a> LookupSpan<'a>>(ctx: &Context<'_, S>, id: &Id, answer: &str) {
     let Some(span) = ctx.span(id) else { return };
-    let extensions = span.extensions();
-    if let Some(request) = extensions.get::<Mutex<Request>>() {
-        work(&mut request.lock().unwrap_or_else(PoisonError::into_inner));
+    if let Some(request) = span.extensions_mut().get_mut::<Request>() {
+        request.tell(answer);
     }
 }
 

@@ -61,24 +61,16 @@ async fn t21_many_installations_have_a_line_each_on_a_terminal() -> Result<()> {
 #[tokio::test]
 async fn requests_are_printed_with_their_answers() -> Result<()> {
     let stage = Stage::new("many-requests").await?;
-    let namespace = stage.namespace.clone();
-    let said = stage.run(&format!("list -n {namespace} -v 6")).await?;
+    let said = stage.run("list -v 6").await?.done()?;
     let lines: Vec<&str> = said.stderr.lines().collect();
-    let of_answer = |method: &str, end: &str, answer: &str| {
-        lines.iter().any(|line| {
-            let words: Vec<&str> = line.split(' ').collect();
-            words.first() == Some(&method)
-                && words
-                    .get(1)
-                    .is_some_and(|url| url.starts_with("https://") && url.contains(end))
-                && line.contains(&format!(" {answer} in "))
-                && line.ends_with(" milliseconds")
+    let is_told = lines.iter().any(|line| {
+        line.strip_prefix("GET https://").is_some_and(|rest| {
+            rest.contains("/addoninstallations")
+                && rest.contains(" 200 OK in ")
+                && rest.ends_with(" milliseconds")
         })
-    };
-    ensure!(
-        of_answer("GET", "/addoninstallations", "200 OK"),
-        "{lines:#?}"
-    );
+    });
+    ensure!(is_told, "{lines:#?}");
     ensure!(!said.stderr.to_lowercase().contains("bearer"), "{lines:#?}");
     let said = stage.run("version -v 5").await?.done()?;
     ensure!(!said.stderr.contains("milliseconds"), "{}", said.stderr);
