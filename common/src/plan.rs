@@ -324,7 +324,7 @@ pub enum Action {
     Update,
     /// The live object was edited.
     Restore,
-    /// It is not known whether it changed (Secrets carry no digest).
+    /// It is not known whether it changed (Secrets carry no digest), or others changed what is theirs alone.
     Refresh,
 }
 
