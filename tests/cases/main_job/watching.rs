@@ -46,6 +46,12 @@ async fn each_change_is_a_line_or_a_document() -> Result<()> {
     for process in [&lines, &judge] {
         prints(process, &[&web, "web  Ready"]).await?;
     }
+    // Each of them has seen the beginning: what is slow to start would begin with a later state.
+    until("there is a document", async || {
+        let text = printed(&json)?;
+        Ok((!documents(&json)?.is_empty()).then_some(()).ok_or(text))
+    })
+    .await?;
     stage
         .kubectl(&["scale", "deployment/web", "--replicas=2"])
         .await?;
