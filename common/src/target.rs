@@ -27,6 +27,8 @@ pub enum Standing {
     There(Location),
     /// None.
     Nowhere,
+    /// There is no such namespace.
+    Absent,
 }
 
 /// Where a kubeconfig is, in the namespace that stands for its cluster.

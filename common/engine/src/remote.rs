@@ -107,7 +107,7 @@ struct Checked {
 /// Those of the requests; [`StandingError`].
 pub async fn standing(home: &Cluster, namespace: &str) -> Result<Standing, RemoteError> {
     let Some(found) = read_one(home, &namespace_collection(), namespace).await? else {
-        return Ok(Standing::Nowhere);
+        return Ok(Standing::Absent);
     };
     if let Some(standing) = by_labels(namespace, &found.labels)? {
         return Ok(standing);

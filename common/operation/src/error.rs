@@ -11,7 +11,6 @@ use addons_helm::{BinaryError, HelmError};
 use addons_sources::{SourceError, credentials::CredentialsError, dependency::DependencyError};
 use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
-use common::admission::rules::cluster::no_cluster;
 use common::manifest::{digest::HashError, parse::ManifestError};
 use common::plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
 use common::plan::{immutable::RecreationError, migration::MigrationError, pin::OtherCluster};
@@ -34,6 +33,7 @@ use crate::distribution::DistributionError;
 use crate::elapsed::seconds;
 use crate::gitops::InGit;
 use crate::interruption::Interrupted;
+use crate::not_local::NotLocal;
 use crate::orphan::Lost;
 use crate::release::{ForeignRelease, ModeError};
 use crate::required_types::NotServed;
@@ -107,15 +107,8 @@ pub enum OperationError {
     #[error(transparent)]
     NotListed(EngineError),
     /// A namespace for a record that does not stand for this cluster (semantics 6).
-    #[error("namespace {}", no_cluster(asked, system))]
-    NotLocal {
-        /// As asked.
-        asked: String,
-        /// The system namespace.
-        system: String,
-        /// Whether records lie there that `init` may move (semantics 5).
-        holds_old: bool,
-    },
+    #[error(transparent)]
+    NotLocal(#[from] NotLocal),
     /// A record of an older version that stays where it is (semantics 5).
     #[error("{0} stays in its namespace: {1}")]
     Stays(InstallationName, Box<Obstacle>),

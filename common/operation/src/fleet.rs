@@ -38,7 +38,7 @@ pub async fn select(ctx: &Context, selector: &str) -> Result<Selected, Operation
     let mut selected = Selected::default();
     for (namespace, standing) in standings {
         let is_cluster = match standing {
-            Ok(Standing::Nowhere) => namespace == *system,
+            Ok(Standing::Nowhere | Standing::Absent) => namespace == *system,
             Ok(Standing::Here | Standing::There(_)) | Err(RemoteError::Standing(_)) => true,
             Err(error) => return Err(error.into()),
         };

@@ -50,6 +50,7 @@ pub mod intent;
 pub mod interruption;
 pub mod kops;
 mod lookup;
+pub mod not_local;
 mod origin;
 pub mod orphan;
 pub mod plan;

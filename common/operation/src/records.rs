@@ -12,6 +12,7 @@ use common::plan::transfer::is_of_old_place;
 
 use crate::context::{Context, Settings};
 use crate::error::OperationError;
+use crate::not_local::NotLocal;
 
 /// All installations of the cluster.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Records {
     /// The namespaces that stand for this cluster, as far as it matters: the system namespace, and those with the label, where
     /// records are in others or another one was asked for (semantics 6).
     pub local: BTreeSet<String>,
+    /// Whether the namespace of the command does not exist.
+    pub is_absent: bool,
     /// Whether the cluster of the command is another one than that of the records: then `local` is the namespace that stands for it.
     pub is_remote: bool,
 }
@@ -60,10 +63,12 @@ impl Records {
         };
         let system = &ctx.settings().system_namespace;
         let mut local = BTreeSet::from([system.clone()]);
+        let mut is_absent = false;
         match &ctx.settings().namespace {
             Some(asked) if asked == system => {}
             Some(asked) if is_remote => local = BTreeSet::from([asked.clone()]),
             Some(asked) => {
+                is_absent = !ctx.has_namespace().await?;
                 if ctx.has_cluster().await? {
                     local.insert(asked.clone());
                 }
@@ -77,6 +82,7 @@ impl Records {
             uninitialised,
             system: system.clone(),
             local,
+            is_absent,
             is_remote,
         })
     }
@@ -89,11 +95,13 @@ impl Records {
         if self.local.contains(namespace) {
             return Ok(());
         }
-        Err(OperationError::NotLocal {
+        Err(NotLocal {
             asked: namespace.to_owned(),
             system: self.system.clone(),
+            exists: !self.is_absent,
             holds_old: self.within(Some(namespace)).any(is_of_old_place),
-        })
+        }
+        .into())
     }
 
     /// The record of this namespace and name.

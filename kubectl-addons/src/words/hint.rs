@@ -82,11 +82,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::UnknownInstallation { near: None, .. } => {
             look(&("kubectl addons list".to_owned() + &typed::clusters()))
         }
-        OperationError::NotLocal {
-            asked,
-            system,
-            holds_old,
-        } => namespace::of_namespace(asked, system, *holds_old),
+        OperationError::NotLocal(found) => namespace::of_namespace(found),
         OperationError::Remote(RemoteError::SameCluster { namespace, .. }) => {
             namespace::of_own_cluster(namespace)
         }

@@ -108,6 +108,21 @@ async fn t01_a_tenants_record_never_runs_with_the_rights_of_an_administrator() -
 
     // What the error advises works, and says whose records these are; what they name is not read with the caller's accounts.
     let label = "kubectl-addons.dev/cluster=local";
+    let nowhere = [
+        "install",
+        "evil",
+        "-n",
+        "nowhere",
+        "--channel",
+        "index.yaml",
+    ];
+    let said = admin.run(&nowhere).await?.ended(2)?.stderr;
+    ensure!(
+        said.contains("namespace nowhere does not exist: installations of this cluster belong in kubectl-addons")
+            && said.contains("fix:    --target-namespace nowhere")
+            && !said.contains(label),
+        "{said}"
+    );
     admin
         .kubectl(&["label", "namespace", TENANT, label])
         .await?

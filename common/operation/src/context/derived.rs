@@ -51,7 +51,7 @@ impl Context {
     pub async fn acting_as(&self, namespace: &str, account: &str) -> Result<Self, OperationError> {
         let acting = Arc::new(self.home().await?.acting_as(namespace, account).await?);
         let target = match self.target().await? {
-            Target::Home { .. } => Arc::clone(&self.target),
+            Target::Home | Target::None { .. } => Arc::clone(&self.target),
             Target::Remote { cluster, secret } => {
                 let cluster = Arc::new(cluster.with_home(Arc::clone(&acting)).await);
                 let secret = secret.clone();

@@ -10,13 +10,16 @@ use common::target::Standing;
 
 use super::Context;
 use crate::error::OperationError;
+use crate::not_local::NotLocal;
 
 /// What the namespace of a command stands for.
 pub(super) enum Target {
     /// The cluster of the records.
-    Home {
-        /// Whether the namespace, if one was asked for, stands for it.
-        is_meant: bool,
+    Home,
+    /// None: a command that only reads then reads the cluster of the records.
+    None {
+        /// Whether the namespace exists.
+        exists: bool,
     },
     /// Another one.
     Remote {
@@ -64,7 +67,7 @@ impl Context {
     /// [`OperationError::Connect`]; [`OperationError::Remote`] where the namespace stands for another cluster that nothing leads to.
     pub async fn cluster(&self) -> Result<&Cluster, OperationError> {
         match self.target().await? {
-            Target::Home { .. } => self.home().await,
+            Target::Home | Target::None { .. } => self.home().await,
             Target::Remote { cluster, .. } => Ok(cluster),
         }
     }
@@ -74,10 +77,18 @@ impl Context {
     /// # Errors
     /// As [`Context::cluster`].
     pub(crate) async fn has_cluster(&self) -> Result<bool, OperationError> {
-        Ok(match self.target().await? {
-            Target::Home { is_meant } => *is_meant,
-            Target::Remote { .. } => true,
-        })
+        Ok(!matches!(self.target().await?, Target::None { .. }))
+    }
+
+    /// Whether the namespace of the command exists.
+    ///
+    /// # Errors
+    /// As [`Context::cluster`].
+    pub(crate) async fn has_namespace(&self) -> Result<bool, OperationError> {
+        Ok(!matches!(
+            self.target().await?,
+            Target::None { exists: false }
+        ))
     }
 
     /// Refuses a namespace of the command that stands for no cluster (semantics 6).
@@ -89,11 +100,13 @@ impl Context {
         if self.has_cluster().await? {
             return Ok(());
         }
-        Err(OperationError::NotLocal {
+        Err(NotLocal {
             asked: self.settings.namespace.as_ref().unwrap_or(system).clone(),
             system: system.clone(),
+            exists: self.has_namespace().await?,
             holds_old: false,
-        })
+        }
+        .into())
     }
 
     /// Whether the objects are in another cluster than the records.
@@ -111,7 +124,7 @@ impl Context {
     pub(crate) async fn cluster_identity(&self) -> Result<Option<ClusterIdentity>, OperationError> {
         let uid = self.uid().await?.value.clone();
         let secret = match self.target().await? {
-            Target::Home { .. } => None,
+            Target::Home | Target::None { .. } => None,
             Target::Remote { secret, .. } => Some(secret.clone()),
         };
         Ok(uid.map(|kube_system_uid| ClusterIdentity {
@@ -150,8 +163,9 @@ impl Context {
     pub(super) async fn target(&self) -> Result<&Target, OperationError> {
         let find = || async {
             match self.standing().await? {
-                Standing::Here => Ok(Target::Home { is_meant: true }),
-                Standing::Nowhere => Ok(Target::Home { is_meant: false }),
+                Standing::Here => Ok(Target::Home),
+                Standing::Nowhere => Ok(Target::None { exists: true }),
+                Standing::Absent => Ok(Target::None { exists: false }),
                 Standing::There(location) => {
                     let home = self.shared_home().await?;
                     let namespace = self.settings.records_namespace();

@@ -39,7 +39,7 @@ pub async fn selected(ctx: &Context, selector: &str) -> Result<Vec<Target>, Oper
 async fn one(home: &Arc<Cluster>, namespace: &str) -> Result<Arc<Cluster>, OperationError> {
     match remote::standing(home, namespace).await? {
         Standing::Here => Ok(Arc::clone(home)),
-        Standing::Nowhere => Err(DistributionError::NoCluster.into()),
+        Standing::Nowhere | Standing::Absent => Err(DistributionError::NoCluster.into()),
         Standing::There(location) => {
             let cluster = remote::alone(home, namespace, &location).await?;
             Ok(Arc::new(cluster))

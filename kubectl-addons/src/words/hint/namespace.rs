@@ -1,22 +1,30 @@
 //! The way out where `-n` names a namespace without records of this cluster, or one whose kubeconfig leads back to it.
 
+use addons_operation::not_local::NotLocal;
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
 
 use super::{fix, look, typed};
 
-/// For a namespace that stands for no cluster. `holds_old`: of the records in it, `init` may move some.
-pub(super) fn of_namespace(namespace: &str, system: &str, holds_old: bool) -> Vec<String> {
-    if holds_old {
+/// For a namespace that stands for no cluster.
+pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
+    let NotLocal {
+        asked: namespace,
+        system,
+        ..
+    } = found;
+    if found.holds_old {
         let init = "kubectl addons init, which moves installations of older versions";
         return of_place(namespace, fix(init));
     }
     if typed::takes("--target-namespace") {
-        return of_place(
-            namespace,
-            fix(&format!(
-                "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
-            )),
-        );
+        let objects = fix(&format!(
+            "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
+        ));
+        return match found.exists {
+            true => of_place(namespace, objects),
+            // What does not exist has no labels; the namespace of objects is created with them.
+            false => objects,
+        };
     }
     // A label would not help: what is installed has its record elsewhere.
     let mut lines = look(&format!("kubectl addons list -n {system}"));

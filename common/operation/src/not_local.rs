@@ -1,0 +1,31 @@
+//! A namespace for records that stands for no cluster (semantics 6).
+
+use std::fmt;
+
+use common::admission::rules::cluster::no_cluster;
+
+/// Why nothing is recorded in the namespace of a command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct NotLocal {
+    /// The namespace, as asked.
+    pub asked: String,
+    /// The system namespace.
+    pub system: String,
+    /// Whether there is such a namespace.
+    pub exists: bool,
+    /// Whether records lie there that `init` may move (semantics 5).
+    pub holds_old: bool,
+}
+
+impl fmt::Display for NotLocal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, system, .. } = self;
+        if self.exists {
+            return write!(f, "namespace {}", no_cluster(asked, system));
+        }
+        write!(
+            f,
+            "namespace {asked} does not exist: installations of this cluster belong in {system}"
+        )
+    }
+}
