@@ -183,17 +183,7 @@ impl StoredRevision {
     pub fn changes_since(&self, before: &Self) -> Changes {
         let (old, new) = (&before.operation.installed, &self.operation.installed);
         let version = (&old.version, &old.id) != (&new.version, &new.id);
-        // The first value is named as every other one, and not the map that came with it.
-        let with_maps_of = |spec, other: &AddonInstallationSpec| {
-            let mut spec = unpinned(spec);
-            let values = spec.values.get_or_insert_with(|| json!({}));
-            add_maps(values, other.values.as_ref().unwrap_or(&Value::Null));
-            spec
-        };
-        let edits = gitops::edits(
-            &with_maps_of(&before.spec, &self.spec),
-            &with_maps_of(&self.spec, &before.spec),
-        );
+        let edits = gitops::edits_by_value(&unpinned(&before.spec), &unpinned(&self.spec));
         Changes {
             version,
             manifest: !version && old.manifest_hash != new.manifest_hash,
@@ -211,18 +201,6 @@ impl StoredRevision {
             ..one.operation.installed.clone()
         };
         state(self).is_same_target(&state(other)) && unpinned(&self.spec) == unpinned(&other.spec)
-    }
-}
-
-/// Gives `values` the maps that only `other` has, empty; a map without values is named itself.
-fn add_maps(values: &mut Value, other: &Value) {
-    let (Value::Object(values), Value::Object(other)) = (values, other) else {
-        return;
-    };
-    for (name, other) in other {
-        if other.as_object().is_some_and(|map| !map.is_empty()) {
-            add_maps(values.entry(name).or_insert_with(|| json!({})), other);
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
 use crate::manifest::managed_fields::former::tool;
@@ -217,6 +217,33 @@ pub fn edits(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Ve
     let mut found = Vec::new();
     compare(&json(from), &json(to), &mut Vec::new(), &mut found);
     found
+}
+
+/// The same with each value under its own path, also the first of a map and the last: not the map that came or went with it.
+#[must_use]
+pub fn edits_by_value(
+    from: &AddonInstallationSpec,
+    to: &AddonInstallationSpec,
+) -> Vec<Vec<String>> {
+    let with_maps_of = |spec: &AddonInstallationSpec, other: &AddonInstallationSpec| {
+        let mut spec = spec.clone();
+        let values = spec.values.get_or_insert_with(|| json!({}));
+        add_maps(values, other.values.as_ref().unwrap_or(&Value::Null));
+        spec
+    };
+    edits(&with_maps_of(from, to), &with_maps_of(to, from))
+}
+
+/// Gives `values` the maps that only `other` has, empty; a map without values is named itself.
+fn add_maps(values: &mut Value, other: &Value) {
+    let (Value::Object(values), Value::Object(other)) = (values, other) else {
+        return;
+    };
+    for (name, other) in other {
+        if other.as_object().is_some_and(|map| !map.is_empty()) {
+            add_maps(values.entry(name).or_insert_with(|| json!({})), other);
+        }
+    }
 }
 
 /// The recursion ends with the depth of an object.

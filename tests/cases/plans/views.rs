@@ -66,7 +66,10 @@ async fn a_plan_of_the_record_alone_says_what_it_records() -> Result<()> {
     stage.run("install till --yes").await?.done()?;
     let line = "upgrade till --set ingress.password=hunter2 --dry-run";
     let said = stage.run(line).await?.done()?;
-    says(&said.stderr, &["record    values changed: ingress"])?;
+    says(
+        &said.stderr,
+        &["record    values changed: ingress.password"],
+    )?;
     ensure!(!said.stderr.contains("hunter2"), "{}", said.stderr);
     let pinned = json!({"addonRef": {"name": "till", "version": "1.0.0"}, "values": {"b": 1}});
     let file = stage.write("set.yaml", &set(&[installation("till", pinned)]))?;

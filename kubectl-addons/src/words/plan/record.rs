@@ -5,7 +5,6 @@ use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonR
 use common::api::names::LABEL_SET;
 use common::plan::gitops;
 use common::plan::{InstallationPlan, Verb};
-use serde_json::json;
 
 use super::{LISTED, line, objects};
 
@@ -54,7 +53,7 @@ fn between(before: &AddonInstallation, plan: &InstallationPlan) -> Vec<String> {
 fn of_spec(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<String> {
     let mut values = Vec::new();
     let mut others = Vec::new();
-    for path in gitops::edits(&with_values(from), &with_values(to)) {
+    for path in gitops::edits_by_value(from, to) {
         match path.split_first() {
             Some((first, rest)) if first == "values" => values.push(rest.join(".")),
             Some((first, _)) if first == "addonRef" => {}
@@ -75,13 +74,6 @@ fn of_spec(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Stri
         changes.push(format!("changed: {}", named(&others)));
     }
     changes
-}
-
-/// No values are an empty map, so that each value has a path.
-fn with_values(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
-    let mut spec = spec.clone();
-    spec.values.get_or_insert_with(|| json!({}));
-    spec
 }
 
 /// The first of many names; `all` where none is known.
@@ -128,6 +120,8 @@ fn origin(reference: &AddonRef) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -161,7 +155,7 @@ mod tests {
         assert_eq!(
             free,
             [
-                "values changed: b, ingress",
+                "values changed: b, ingress.host",
                 "no longer pinned to a version: it follows newer ones",
             ]
         );
