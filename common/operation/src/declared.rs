@@ -8,6 +8,7 @@ use common::plan::prune::limit::PruneLimit;
 use kube::ResourceExt as _;
 
 use crate::choose::choose;
+use crate::context::Context;
 use crate::error::OperationError;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
@@ -133,10 +134,14 @@ impl Resolver<'_> {
                 spec.target_namespace.clone_from(&before.target_namespace);
             }
         }
-        let wanted = AddonInstallation {
+        if let Some(index) = &mut spec.addon_ref.index {
+            *index = Context::location(index)?;
+        }
+        let mut wanted = AddonInstallation {
             spec,
             ..declared.clone()
         };
+        wanted.metadata.namespace = Some(name.namespace.clone());
         let reference = &wanted.spec.addon_ref;
         let request = Request {
             addon: &reference.name,
@@ -144,7 +149,12 @@ impl Resolver<'_> {
             id: reference.id.as_deref(),
             catalogue: reference.catalogue.as_deref(),
         };
-        let catalogue = catalogue_of(self.ctx, &wanted).await?;
+        let catalogue = catalogue_of(self.ctx, &wanted).await;
+        let catalogue = catalogue.map_err(|error| match error {
+            // Of what is not installed yet there is nothing to mend but the file.
+            OperationError::NoIndex { error, .. } if existing.is_none() => *error,
+            error => error,
+        })?;
         let fit = self.ctx.fit_for(catalogue.versions()).await?;
         let rules = self.ctx.settings().rules;
         let (entry, selection) = choose(&catalogue, &request, &fit, rules)?;

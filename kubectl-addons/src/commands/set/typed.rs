@@ -4,7 +4,7 @@ use std::path::Path;
 
 use addons_operation::{DeclaredSet, OperationError};
 use anyhow::{Context as _, Result, bail};
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, AddonRef};
 use common::plan::prune::limit::PruneLimit;
 use common::set;
 
@@ -76,8 +76,12 @@ impl TypedSet {
             bail!("set {name}: more than {LARGEST} bytes; split it");
         }
         let namespace = session.ctx().settings().records_namespace();
+        let mut installations = set::read(&bytes, &name, namespace)?;
+        for installation in &mut installations {
+            beside(path, &mut installation.spec.addon_ref);
+        }
         Ok(Self {
-            installations: set::read(&bytes, &name, namespace)?,
+            installations,
             members: members.clone(),
             path: name,
         })
@@ -98,6 +102,14 @@ impl TypedSet {
             name: self.members.set_name,
             prune: self.members.prune.then_some(allowed),
         }
+    }
+}
+
+/// A relative path in a set is one beside its file, from wherever that is applied; in a set from stdin, one of the working directory.
+fn beside(set: &Path, reference: &mut AddonRef) {
+    let index = reference.index.as_mut();
+    if let (Some(index), Some(folder)) = (index.filter(|it| !it.contains("://")), set.parent()) {
+        *index = folder.join(&*index).display().to_string();
     }
 }
 
