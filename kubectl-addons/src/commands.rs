@@ -4,6 +4,7 @@ pub mod adopt;
 pub mod apply;
 pub mod catalogue;
 pub mod channel;
+mod chosen;
 pub mod completion;
 pub mod core;
 pub mod diff;

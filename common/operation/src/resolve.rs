@@ -1,12 +1,14 @@
 //! From an intent to the wanted installations: entries chosen, records completed and judged.
 
+mod install;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
-use common::api::names::{self, InstallationName};
+use common::api::names::InstallationName;
+use common::catalogue::Entry;
 use common::catalogue::select::Request;
-use common::catalogue::{Catalogue, Entry, Origin};
 use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
@@ -218,48 +220,6 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// The record for a new installation, or for the one that has its name already.
-    pub(crate) async fn install(
-        &self,
-        new: &NewInstallation,
-        answers: &Answers,
-    ) -> Result<Resolved, OperationError> {
-        let catalogue = self.ctx.catalogue(&self.offer).await?;
-        let request = Request {
-            addon: &new.addon.name,
-            version: new.addon.version.as_deref(),
-            ..Request::default()
-        };
-        let rules = self.ctx.settings().rules;
-        let fit = self.ctx.fit_for(catalogue.versions()).await?;
-        let (entry, selection) = choose(&catalogue, &request, &fit, rules)?;
-        self.warn(&entry, &selection.warnings);
-        let name = match &new.name {
-            Some(name) => name.clone(),
-            None => self.own_name(&catalogue, &entry, new.target_namespace.as_deref()),
-        };
-        let name = InstallationName {
-            namespace: self.namespace().to_owned(),
-            name,
-        };
-        let existing = self.records.get(&name).cloned();
-        if existing.as_ref().is_some_and(|record| record.spec.suspend) {
-            return Err(OperationError::Suspended(name));
-        }
-        let mut resolved = Resolved::new(name, existing, entry, selection.rules);
-        resolved.is_asked_for = new.addon.version.is_some();
-        // The webhook guards the entry that a core record names (semantics 18).
-        if resolved.is_asked_for || new.core {
-            resolved.pin();
-        }
-        resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
-        let spec = &mut resolved.wanted.spec;
-        let target = new.target_namespace.clone();
-        spec.target_namespace = target.or(spec.target_namespace.take());
-        spec.core_addon |= new.core;
-        self.complete(resolved, &new.edits, answers).await
-    }
-
     /// The record for an upgrade.
     pub(crate) async fn upgrade(
         &self,
@@ -334,43 +294,6 @@ impl<'a> Resolver<'a> {
     /// asked for.
     pub(crate) fn namespace(&self) -> &str {
         self.ctx.settings().records_namespace()
-    }
-
-    /// The name of an installation that was given none: that of the add-on. kops tells entries of one name apart by their
-    /// namespaces: the second of them gets a hash of its own (semantics 5).
-    fn own_name(&self, catalogue: &Catalogue, entry: &Entry, target: Option<&str>) -> String {
-        let name = names::installation_name(&entry.addon);
-        let target = target.or(entry.version.default_namespace.as_deref());
-        let (Origin::Index { location }, Some(target)) = (&*entry.origin, target) else {
-            return name;
-        };
-        let taken = self.records.get(&InstallationName {
-            namespace: self.namespace().to_owned(),
-            name: name.clone(),
-        });
-        let Some(spec) = taken.map(|record| &record.spec) else {
-            return name;
-        };
-        let mut others = catalogue
-            .entries
-            .iter()
-            .filter(|other| other.addon == entry.addon);
-        let is_the_only_one =
-            others.all(|other| other.version.default_namespace == entry.version.default_namespace);
-        let is_same = spec
-            .addon_ref
-            .index
-            .as_deref()
-            .is_none_or(|index| index == location && is_the_only_one)
-            || spec
-                .target_namespace
-                .as_deref()
-                .is_none_or(|at| at == target);
-        if is_same {
-            name
-        } else {
-            names::second_name(&name, target)
-        }
     }
 
     /// Only where something is required: then the catalogues are searched for a version that fits.

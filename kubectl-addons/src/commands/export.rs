@@ -23,11 +23,11 @@ pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
         .catalogue(&choices::offer(&args.source))
         .await?;
     super::warn_of_unread(&catalogue);
-    let facts = super::facts(session, &catalogue, &args.fit).await?;
     let entries: Vec<Entry> = if args.all {
+        let facts = super::facts(session, &catalogue, &args.fit).await?;
         fitting(session, &catalogue, &facts, false)
     } else {
-        named(session, &catalogue, &facts, &args.addons)?
+        named(session, &args.source, &args.fit, &args.addons).await?
     };
     let indexes: Vec<String> = args.source.channel.iter().cloned().collect();
     let request = Request {

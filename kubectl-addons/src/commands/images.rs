@@ -11,14 +11,14 @@ use common::manifest::key::ObjectKey;
 use common::render::images::{images, mentions};
 use serde::Serialize;
 
+use super::chosen;
 use crate::choices;
-use crate::cli::reading::Images;
+use crate::cli::operation::Source;
+use crate::cli::reading::{Fit, Images};
 use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
-use addons_operation::Target;
-use addons_operation::choose::choose;
 use addons_operation::render;
 
 /// An image and who needs it.
@@ -39,11 +39,11 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
         .catalogue(&choices::offer(&args.source))
         .await?;
     super::warn_of_unread(&catalogue);
-    let facts = super::facts(session, &catalogue, &args.fit).await?;
     let entries = if args.addons.is_empty() {
+        let facts = super::facts(session, &catalogue, &args.fit).await?;
         fitting(session, &catalogue, &facts, args.core)
     } else {
-        named(session, &catalogue, &facts, &args.addons)?
+        named(session, &args.source, &args.fit, &args.addons).await?
     };
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut is_complete = catalogue.unread.is_empty();
@@ -71,21 +71,15 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
 }
 
 /// The entries that are named.
-pub(super) fn named(
+pub(super) async fn named(
     session: &Session,
-    catalogue: &Catalogue,
-    facts: &ClusterFacts,
+    source: &Source,
+    fit: &Fit,
     names: &[String],
 ) -> Result<Vec<Entry>> {
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
-        let wish = Target::parse(name);
-        let request = Request {
-            addon: &wish.name,
-            version: wish.version.as_deref(),
-            ..Request::default()
-        };
-        entries.push(choose(catalogue, &request, facts, session.rules())?.0);
+        entries.push(chosen::entry(session, source, fit, name).await?.0);
     }
     Ok(entries)
 }

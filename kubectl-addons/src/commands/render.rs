@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonVersion, CatalogueClass, Template};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
-use common::catalogue::select::Request;
 use common::catalogue::{Entry, Origin};
 use common::values;
 use serde_json::{Value, json};
 
+use super::chosen;
 use crate::choices;
 use crate::cli::Format;
 use crate::cli::render::{Method, Render, RenderFormat};
@@ -22,8 +22,6 @@ use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 use addons_operation::Resolved;
-use addons_operation::Target;
-use addons_operation::choose::choose;
 use addons_operation::fetch::{self, Verified};
 use addons_operation::inputs::{Data, Inputs};
 use addons_operation::render;
@@ -88,18 +86,8 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
 
 /// The entry that fits.
 async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
-    let wish = Target::parse(args.addon.as_deref().unwrap_or_default());
-    let catalogue = session
-        .ctx()
-        .catalogue(&choices::offer(&args.source))
-        .await?;
-    let request = Request {
-        addon: &wish.name,
-        version: wish.version.as_deref(),
-        ..Request::default()
-    };
-    let facts = super::facts(session, &catalogue, &args.fit).await?;
-    let (entry, selection) = choose(&catalogue, &request, &facts, session.rules())?;
+    let name = args.addon.as_deref().unwrap_or_default();
+    let (entry, selection) = chosen::entry(session, &args.source, &args.fit, name).await?;
     warn_each(&selection.warnings);
     Ok(entry)
 }

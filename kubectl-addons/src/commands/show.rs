@@ -7,22 +7,22 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use common::api::catalogue::{FormField, Method, Requirement, Source, Support};
-use common::catalogue::select::{ClusterFacts, Rejection, Request, Rules, Selection, select};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::select::{ClusterFacts, Rejection, Rules, Selection, select};
+use common::catalogue::{Entry, Origin};
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::choices;
+use super::chosen;
 use crate::cli::Format;
 use crate::cli::reading::Show;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
-use addons_operation::choose::{ChooseError, choose};
+use addons_operation::Target;
+use addons_operation::choose::choose;
 use addons_operation::render::{self, Rendered};
-use addons_operation::{Offer, Records, Target};
 
 /// An add-on as JSON and YAML show it.
 #[derive(Debug, Serialize)]
@@ -109,36 +109,19 @@ struct PassedOver {
 /// No such add-on; a manifest that cannot be fetched, verified or read (after everything else was shown); for a document, nothing that
 /// fits.
 pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
-    let mut wish = Target::parse(&args.addon);
-    let offer = choices::offer(&args.source);
-    let mut catalogue = session.ctx().catalogue(&offer).await?;
-    // The name is looked for first: that needs no cluster.
-    if let Err(unknown) = check_known(session, &catalogue, &wish) {
-        let Some((index, addon)) = installed_from(session, args, &wish.name).await else {
-            return Err(unknown.into());
-        };
-        output::note(&format!(
-            "no catalogue has {}; shown from {index}, which it is installed from",
-            wish.name
-        ));
-        wish.name = addon;
-        catalogue = session
-            .ctx()
-            .catalogue(&Offer::Indexes(vec![index]))
-            .await?;
-        check_known(session, &catalogue, &wish)?;
-    }
-    let request = request(&wish);
-    let facts = super::facts(session, &catalogue, &args.fit).await?;
+    let found = chosen::find(session, &args.source, &args.addon).await?;
+    let catalogue = &found.catalogue;
+    let request = found.request();
+    let facts = super::facts(session, catalogue, &args.fit).await?;
     if args.values || args.readme {
-        let (entry, selection) = choose(&catalogue, &request, &facts, session.rules())?;
+        let (entry, selection) = choose(catalogue, &request, &facts, session.rules())?;
         selection
             .warnings
             .iter()
             .for_each(|warning| output::warn(warning));
         return documents::print(session, args, &entry).await;
     }
-    let selection = select(&catalogue, &request, &facts, session.rules());
+    let selection = select(catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
         Some(entry) => Some(render::of_entry(session.ctx(), entry, args.fit.k8s.as_deref()).await),
         None => None,
@@ -160,7 +143,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     {
         output::warn(warning);
     }
-    let shown = Shown::new(wish, &facts, &selection, rendered);
+    let shown = Shown::new(found.wish, &facts, &selection, rendered);
     match args.output.format {
         Format::Json | Format::Yaml | Format::Template(_) => {
             output::value(&shown, args.output.format)?
@@ -173,36 +156,6 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         None if selection.chosen.is_none() => Ok(Exit::DoesNotFit),
         None => Ok(Exit::Done),
     }
-}
-
-fn request(wish: &Target) -> Request<'_> {
-    Request {
-        addon: &wish.name,
-        version: wish.version.as_deref(),
-        ..Request::default()
-    }
-}
-
-/// Whether the catalogue knows the name.
-fn check_known(session: &Session, catalogue: &Catalogue, wish: &Target) -> Result<(), ChooseError> {
-    let facts = ClusterFacts::default();
-    match choose(catalogue, &request(wish), &facts, session.rules()) {
-        Err(unknown @ (ChooseError::Unknown { .. } | ChooseError::Unread { .. })) => Err(unknown),
-        _ => Ok(()),
-    }
-}
-
-/// The index that an installation of this name came from, and the name of its add-on there. Without a cluster there is none.
-async fn installed_from(session: &Session, args: &Show, name: &str) -> Option<(String, String)> {
-    if args.source.channel.is_some() || args.source.catalogue.is_some() {
-        return None;
-    }
-    let records = Records::read(session.ctx()).await.ok()?;
-    let record = records
-        .find(name, session.global().namespace.as_deref())
-        .ok()?;
-    let reference = &record.spec.addon_ref;
-    Some((reference.index.clone()?, reference.name.clone()))
 }
 
 impl Shown {

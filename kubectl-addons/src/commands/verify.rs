@@ -9,11 +9,11 @@ use common::api::catalogue::{
     AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source, Template,
 };
 use common::api::installation::Signature;
-use common::catalogue::select::{ClusterFacts, Request};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::{Entry, Origin};
 use common::render::image::is_of_this_machine;
 use serde::Serialize;
 
+use super::chosen;
 use crate::choices;
 use crate::cli::verify::{Signer, Verify};
 use crate::cli::{Format, Listing};
@@ -21,8 +21,7 @@ use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 use crate::usage::Usage;
-use addons_operation::choose::choose;
-use addons_operation::{OperationError, Target, provenance, signature};
+use addons_operation::{OperationError, provenance, signature};
 
 /// How references are told from names.
 const OCI: &str = "oci://";
@@ -55,30 +54,23 @@ enum Signed {
 pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
     let signed = signed(&args.signer)?;
     let is_reference = |name: &String| name.starts_with(OCI);
-    let catalogue = match args.names.iter().all(is_reference) {
-        true => None,
-        false => {
-            let offer = choices::offer(&args.source);
-            let catalogue = session.ctx().catalogue(&offer).await?;
-            super::warn_of_unread(&catalogue);
-            let facts = super::facts(session, &catalogue, &args.fit).await?;
-            Some((catalogue, facts))
-        }
-    };
+    if !args.names.iter().all(is_reference) {
+        let offer = choices::offer(&args.source);
+        super::warn_of_unread(&*session.ctx().catalogue(&offer).await?);
+    }
     let mut rows = Vec::with_capacity(args.names.len());
     for name in &args.names {
-        let verified = match (name.strip_prefix(OCI), &catalogue) {
-            (Some(reference), _) => {
+        let verified = match name.strip_prefix(OCI) {
+            Some(reference) => {
                 // As everywhere, a registry on this machine speaks HTTP.
                 let host = reference.split('/').next().unwrap_or_default();
                 let plain_http = args.plain_http || is_of_this_machine(host);
                 of_reference(session, reference, plain_http, &signed).await?
             }
-            (None, Some((catalogue, facts))) => {
-                let entry = entry(session, catalogue, facts, name)?;
+            None => {
+                let (entry, _) = chosen::entry(session, &args.source, &args.fit, name).await?;
                 of_entry(session, &entry, &signed).await?
             }
-            (None, None) => continue,
         };
         rows.push(match verified {
             Ok(signature) => Row {
@@ -136,21 +128,6 @@ fn read(flag: &str, file: &Path) -> Result<Vec<u8>> {
 fn text(flag: &str, file: &Path) -> Result<String> {
     let bytes = read(flag, file)?;
     String::from_utf8(bytes).with_context(|| format!("{flag} {}", file.display()))
-}
-
-fn entry(
-    session: &Session,
-    catalogue: &Catalogue,
-    facts: &ClusterFacts,
-    name: &str,
-) -> Result<Entry> {
-    let wish = Target::parse(name);
-    let request = Request {
-        addon: &wish.name,
-        version: wish.version.as_deref(),
-        ..Request::default()
-    };
-    Ok(choose(catalogue, &request, facts, session.rules())?.0)
 }
 
 /// The signature, or why there is none.
