@@ -76,6 +76,14 @@ async fn an_add_on_is_installed_where_only_the_registry_is() -> Result<()> {
 
     fs::remove_file(stage.plugin.home().join("catalogue.json"))?;
     fs::remove_file(stage.plugin.home().join("web.yaml"))?;
+    // Before it is installed, it can be looked at.
+    let (_, flags) = install.split_once(" --").context("no flags")?;
+    let show = stage.run(&format!("show db --{flags}")).await?.done()?;
+    ensure!(
+        show.stdout.contains(&format!("{}/team/", site.path())),
+        "{}",
+        show.stdout
+    );
     stage.run(&offline(&stage, &install)).await?.done()?;
     for name in ["web", "db"] {
         let object = stage.must("deployment", name).await?;

@@ -232,6 +232,14 @@ pub struct Source {
     pub catalogue: Option<String>,
 }
 
+/// The registry of a site.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Site {
+    /// Private registry to which all images, and sources in registries, are rewritten
+    #[arg(long, value_name = "HOST[/PATH]")]
+    pub registry: Option<String>,
+}
+
 /// What happens to fields that others changed, and to fields that never change.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Differences {

@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCandidates;
 use common::api::names::InstallationName;
 
 use super::fleet::Clusters;
-use super::operation::{Run, Source};
+use super::operation::{Run, Site, Source};
 use super::{Late, Listing, Output, Paged, Reported};
 use crate::completion;
 
@@ -210,6 +210,8 @@ pub struct Show {
     #[command(flatten)]
     pub source: Source,
     #[command(flatten)]
+    pub site: Site,
+    #[command(flatten)]
     pub fit: Fit,
     #[command(flatten)]
     pub output: Output,
@@ -227,6 +229,8 @@ pub struct Images {
     #[command(flatten)]
     pub source: Source,
     #[command(flatten)]
+    pub site: Site,
+    #[command(flatten)]
     pub fit: Fit,
     #[command(flatten)]
     pub output: Listing,
@@ -238,7 +242,7 @@ pub struct List {
     /// Show core add-ons only
     #[arg(long)]
     pub core: bool,
-    /// Show only installations for which a newer version fits
+    /// Show only installations for which a newer version fits; what was installed from an index is compared with it
     #[arg(long)]
     pub outdated: bool,
     /// Show the installations of all namespaces of this cluster, which is the default without --namespace

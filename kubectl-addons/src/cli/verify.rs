@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::Listing;
-use super::operation::Source;
+use super::operation::{Site, Source};
 use super::reading::Fit;
 use crate::completion;
 
@@ -24,6 +24,8 @@ pub struct Verify {
     pub plain_http: bool,
     #[command(flatten)]
     pub source: Source,
+    #[command(flatten)]
+    pub site: Site,
     #[command(flatten)]
     pub fit: Fit,
     #[command(flatten)]

@@ -15,6 +15,14 @@ use crate::session::Session;
 use addons_operation::choose::{ChooseError, choose};
 use addons_operation::{Offer, OperationError, Records, Target, records::name_of};
 
+/// Where a command looks for add-ons, and what has to fit.
+pub(super) struct Offered<'a> {
+    pub source: &'a Source,
+    /// To which sources and images are rewritten, instead of what the catalogue or the installation says.
+    pub registry: Option<&'a str>,
+    pub fit: &'a Fit,
+}
+
 /// A name, and the catalogue that has it.
 pub(super) struct Found {
     /// The name of the add-on there, and the version that was asked for.
@@ -33,11 +41,13 @@ impl Found {
 ///
 /// # Errors
 /// No such add-on; an installation from a directory, which only `sync` reads; an index or catalogue that cannot be read.
-pub(super) async fn find(session: &Session, source: &Source, typed: &str) -> Result<Found> {
+pub(super) async fn find(session: &Session, offered: &Offered<'_>, typed: &str) -> Result<Found> {
     let mut wish = Target::parse(typed);
+    let source = offered.source;
     let catalogue = session.ctx().catalogue(&choices::offer(source)).await?;
     // That needs no cluster.
     let Err(unknown) = check_known(session, &catalogue, &wish) else {
+        let catalogue = rewritten(catalogue, offered.registry);
         return Ok(Found { wish, catalogue });
     };
     let is_elsewhere = source.channel.is_some() || source.catalogue.is_some();
@@ -67,7 +77,21 @@ pub(super) async fn find(session: &Session, source: &Source, typed: &str) -> Res
     let offer = Offer::Indexes(vec![index]);
     let catalogue = session.ctx().catalogue(&offer).await?;
     check_known(session, &catalogue, &wish)?;
+    let registry = offered.registry.or(record.spec.registry.as_deref());
+    let catalogue = rewritten(catalogue, registry);
     Ok(Found { wish, catalogue })
+}
+
+/// A catalogue whose sources and images are those of a registry.
+pub(super) fn rewritten(catalogue: Arc<Catalogue>, registry: Option<&str>) -> Arc<Catalogue> {
+    let Some(registry) = registry else {
+        return catalogue;
+    };
+    let mut rewritten = Catalogue::clone(&catalogue);
+    for entry in &mut rewritten.entries {
+        entry.registry = Some(registry.to_owned());
+    }
+    Arc::new(rewritten)
 }
 
 /// The entry that a name stands for and that fits.
@@ -76,12 +100,11 @@ pub(super) async fn find(session: &Session, source: &Source, typed: &str) -> Res
 /// As [`find`]; none fits.
 pub(super) async fn entry(
     session: &Session,
-    source: &Source,
-    fit: &Fit,
+    offered: &Offered<'_>,
     typed: &str,
 ) -> Result<(Entry, Selection)> {
-    let found = find(session, source, typed).await?;
-    let facts = super::facts(session, &found.catalogue, fit).await?;
+    let found = find(session, offered, typed).await?;
+    let facts = super::facts(session, &found.catalogue, offered.fit).await?;
     let chosen = choose(&found.catalogue, &found.request(), &facts, session.rules())?;
     Ok(chosen)
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use common::catalogue::Entry;
 
+use super::chosen::Offered;
 use super::images::{fitting, named};
 use crate::choices;
 use crate::cli::airgap::Export;
@@ -23,11 +24,17 @@ pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
         .catalogue(&choices::offer(&args.source))
         .await?;
     super::warn_of_unread(&catalogue);
+    // What is exported is what the catalogue names: a site rewrites it.
+    let offered = Offered {
+        source: &args.source,
+        registry: None,
+        fit: &args.fit,
+    };
     let entries: Vec<Entry> = if args.all {
         let facts = super::facts(session, &catalogue, &args.fit).await?;
         fitting(session, &catalogue, &facts, false)
     } else {
-        named(session, &args.source, &args.fit, &args.addons).await?
+        named(session, &offered, &args.addons).await?
     };
     let indexes: Vec<String> = args.source.channel.iter().cloned().collect();
     let request = Request {

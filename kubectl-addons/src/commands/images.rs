@@ -1,6 +1,7 @@
 //! `images [NAME[@VERSION]…]`: all images of add-ons, sorted, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::Result;
 use common::api::catalogue::CatalogueClass;
@@ -11,10 +12,9 @@ use common::manifest::key::ObjectKey;
 use common::render::images::{images, mentions};
 use serde::Serialize;
 
-use super::chosen;
+use super::chosen::{self, Offered};
 use crate::choices;
-use crate::cli::operation::Source;
-use crate::cli::reading::{Fit, Images};
+use crate::cli::reading::Images;
 use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
@@ -39,11 +39,17 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
         .catalogue(&choices::offer(&args.source))
         .await?;
     super::warn_of_unread(&catalogue);
+    let offered = Offered {
+        source: &args.source,
+        registry: args.site.registry.as_deref(),
+        fit: &args.fit,
+    };
     let entries = if args.addons.is_empty() {
         let facts = super::facts(session, &catalogue, &args.fit).await?;
+        let catalogue = chosen::rewritten(Arc::clone(&catalogue), offered.registry);
         fitting(session, &catalogue, &facts, args.core)
     } else {
-        named(session, &args.source, &args.fit, &args.addons).await?
+        named(session, &offered, &args.addons).await?
     };
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut is_complete = catalogue.unread.is_empty();
@@ -73,13 +79,12 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
 /// The entries that are named.
 pub(super) async fn named(
     session: &Session,
-    source: &Source,
-    fit: &Fit,
+    offered: &Offered<'_>,
     names: &[String],
 ) -> Result<Vec<Entry>> {
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
-        entries.push(chosen::entry(session, source, fit, name).await?.0);
+        entries.push(chosen::entry(session, offered, name).await?.0);
     }
     Ok(entries)
 }

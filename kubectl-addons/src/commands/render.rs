@@ -14,7 +14,7 @@ use common::catalogue::{Entry, Origin};
 use common::values;
 use serde_json::{Value, json};
 
-use super::chosen;
+use super::chosen::{self, Offered};
 use crate::choices;
 use crate::cli::Format;
 use crate::cli::render::{Method, Render, RenderFormat};
@@ -86,8 +86,13 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
 
 /// The entry that fits.
 async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
+    let offered = Offered {
+        source: &args.source,
+        registry: args.values.registry.as_deref(),
+        fit: &args.fit,
+    };
     let name = args.addon.as_deref().unwrap_or_default();
-    let (entry, selection) = chosen::entry(session, &args.source, &args.fit, name).await?;
+    let (entry, selection) = chosen::entry(session, &offered, name).await?;
     warn_each(&selection.warnings);
     Ok(entry)
 }

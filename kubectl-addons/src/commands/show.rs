@@ -14,7 +14,7 @@ use common::manifest::key::ObjectKey;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::chosen;
+use super::chosen::{self, Offered};
 use crate::cli::Format;
 use crate::cli::reading::Show;
 use crate::exit::Exit;
@@ -109,7 +109,12 @@ struct PassedOver {
 /// No such add-on; a manifest that cannot be fetched, verified or read (after everything else was shown); for a document, nothing that
 /// fits.
 pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
-    let found = chosen::find(session, &args.source, &args.addon).await?;
+    let offered = Offered {
+        source: &args.source,
+        registry: args.site.registry.as_deref(),
+        fit: &args.fit,
+    };
+    let found = chosen::find(session, &offered, &args.addon).await?;
     let catalogue = &found.catalogue;
     let request = found.request();
     let facts = super::facts(session, catalogue, &args.fit).await?;

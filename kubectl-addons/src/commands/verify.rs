@@ -13,7 +13,7 @@ use common::catalogue::{Entry, Origin};
 use common::render::image::is_of_this_machine;
 use serde::Serialize;
 
-use super::chosen;
+use super::chosen::{self, Offered};
 use crate::choices;
 use crate::cli::verify::{Signer, Verify};
 use crate::cli::{Format, Listing};
@@ -58,6 +58,11 @@ pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
         let offer = choices::offer(&args.source);
         super::warn_of_unread(&*session.ctx().catalogue(&offer).await?);
     }
+    let offered = Offered {
+        source: &args.source,
+        registry: args.site.registry.as_deref(),
+        fit: &args.fit,
+    };
     let mut rows = Vec::with_capacity(args.names.len());
     for name in &args.names {
         let verified = match name.strip_prefix(OCI) {
@@ -68,7 +73,7 @@ pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
                 of_reference(session, reference, plain_http, &signed).await?
             }
             None => {
-                let (entry, _) = chosen::entry(session, &args.source, &args.fit, name).await?;
+                let (entry, _) = chosen::entry(session, &offered, name).await?;
                 of_entry(session, &entry, &signed).await?
             }
         };
