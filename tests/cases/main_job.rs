@@ -5,6 +5,7 @@ mod bad_input;
 mod library;
 mod lifecycle;
 pub(crate) mod many_addons;
+mod of_index;
 mod reporting;
 mod requests;
 mod scripted;

@@ -51,7 +51,7 @@ pub mod interruption;
 pub mod kops;
 mod lookup;
 pub mod not_local;
-mod origin;
+pub mod origin;
 pub mod orphan;
 pub mod plan;
 mod policies;

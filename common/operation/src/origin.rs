@@ -25,7 +25,10 @@ pub(crate) fn is_of_directory(ctx: &Context, record: &AddonInstallation) -> bool
 }
 
 /// The origin of a record's entries: what it was installed from.
-pub(crate) async fn catalogue_of(
+///
+/// # Errors
+/// Its index cannot be read, or its catalogue is gone; a directory, which only `sync` reads.
+pub async fn catalogue_of(
     ctx: &Context,
     record: &AddonInstallation,
 ) -> Result<Arc<Catalogue>, OperationError> {

@@ -1,6 +1,7 @@
 //! `list`: the installations, their versions, whether they are healthy, and newer versions.
 
 mod brief;
+mod newer;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,11 +9,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::UNLISTED;
-use common::api::installation::{AddonInstallation, AddonRef, Installed};
-use common::catalogue::due::{Due, DueReason, due};
-use common::catalogue::select::{ClusterFacts, Request, choose};
-use common::catalogue::{Catalogue, Entry};
-use common::manifest::digest::sha256_trimmed;
+use common::api::installation::AddonInstallation;
+use common::catalogue::Catalogue;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -29,6 +27,7 @@ use addons_operation::health::{self, Health};
 use addons_operation::{Offer, Records, name_of};
 use addons_operation::{orphan, transfer};
 use brief::one_line;
+use newer::Newer;
 
 pub(super) use brief::brief;
 
@@ -72,6 +71,17 @@ struct Listed {
     has_others: bool,
     /// Where records are, if the namespace that was asked for has none.
     elsewhere: Option<String>,
+    /// Whether all that was installed from an index was compared with it, where that was asked for.
+    is_checked: bool,
+}
+
+impl Listed {
+    fn exit(&self) -> Exit {
+        match self.is_checked {
+            true => Exit::Done,
+            false => Exit::Failed,
+        }
+    }
 }
 
 /// Lists the installations of this cluster.
@@ -92,8 +102,9 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
             Usage("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
         );
     }
-    show(&listed(session, args).await?, args)?;
-    Ok(Exit::Done)
+    let listed = listed(session, args).await?;
+    show(&listed, args)?;
+    Ok(listed.exit())
 }
 
 /// Lists the installations of every cluster of a fleet in one table; a cluster that cannot be read fails alone.
@@ -117,16 +128,18 @@ pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
         rows: Vec::new(),
         has_others: false,
         elsewhere: None,
+        is_checked: true,
     };
     for (cluster, listed) in found {
         merged.has_others |= listed.has_others;
+        merged.is_checked &= listed.is_checked;
         merged.rows.extend(listed.rows.into_iter().map(|row| Row {
             cluster: Some(cluster.clone()),
             ..row
         }));
     }
     show(&merged, args)?;
-    Ok(exit)
+    Ok(exit.max(merged.exit()))
 }
 
 async fn listed(session: &Session, args: &List) -> Result<Listed> {
@@ -143,12 +156,17 @@ async fn listed(session: &Session, args: &List) -> Result<Listed> {
     let elsewhere = namespace.and_then(|namespace| elsewhere(&known, namespace));
     let mut records = known.into_within(namespace);
     records.retain(|record| !args.core || record.spec.core_addon);
-    let mut rows = rows(session, &records, is_partial).await?;
+    let mut newer = Newer::new(args.outdated);
+    let mut rows = rows(session, &records, is_partial, &mut newer).await?;
     rows.retain(|row| !args.outdated || row.newer.is_some());
+    for why in &newer.unread {
+        output::warn(&format!("not checked: {why}"));
+    }
     Ok(Listed {
         has_others: rows.len() < records.len(),
         rows,
         elsewhere,
+        is_checked: newer.unread.is_empty(),
     })
 }
 
@@ -174,6 +192,7 @@ fn show(listed: &Listed, args: &List) -> Result<()> {
         rows,
         has_others,
         elsewhere,
+        is_checked,
     } = listed;
     match args.output.format {
         Format::Json | Format::Yaml | Format::Template(_) => {
@@ -189,7 +208,9 @@ fn show(listed: &Listed, args: &List) -> Result<()> {
         }
         Format::Table | Format::Wide if rows.is_empty() => {
             if *has_others {
-                output::note("everything is up to date");
+                if *is_checked {
+                    output::note("everything is up to date");
+                }
             } else if let Some(elsewhere) = elsewhere {
                 let look = hint::below(&hint::look("kubectl addons list"));
                 output::note(&format!("{elsewhere}{look}"));
@@ -209,6 +230,7 @@ async fn rows(
     session: &Session,
     records: &[AddonInstallation],
     by_namespace: bool,
+    newer: &mut Newer,
 ) -> Result<Vec<Row>> {
     if records.is_empty() {
         return Ok(Vec::new());
@@ -235,7 +257,7 @@ async fn rows(
         let name = name_of(record);
         let reference = &record.spec.addon_ref;
         let installed = record.installed().cloned().unwrap_or_default();
-        let newer = newer(session, reference, &installed, &catalogue, &facts);
+        let newer = newer.of(session, record, &catalogue, &facts).await?;
         let created = record
             .metadata
             .creation_timestamp
@@ -270,39 +292,6 @@ async fn rows(
     Ok(rows)
 }
 
-/// The version that `upgrade` would install. Indexes are not fetched for a list; `upgrade --dry-run` does.
-fn newer(
-    session: &Session,
-    reference: &AddonRef,
-    installed: &Installed,
-    catalogue: &Catalogue,
-    facts: &ClusterFacts,
-) -> Option<String> {
-    if reference.index.is_some() || reference.directory.is_some() {
-        return None;
-    }
-    let request = Request {
-        addon: &reference.name,
-        catalogue: reference.catalogue.as_deref(),
-        ..Request::default()
-    };
-    let entries = catalogue.entries.iter();
-    let choice = choose(entries, &request, facts, session.rules());
-    let (rules, values) = (choice.rules, &installed.values_hash);
-    let entry = choice.chosen?;
-    // What stands in the catalogue itself need not be fetched.
-    let inline = entry.version.source.inline.as_ref();
-    let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
-    match due(installed, entry, rules, hash.as_deref(), values) {
-        // A lower version is installed only where the user asks for it.
-        Due::No | Due::Downgrade { .. } => None,
-        Due::Yes {
-            reason: DueReason::ManifestChanged,
-        } => Some(format!("{} (changed)", entry_label(entry))),
-        _ => Some(entry_label(entry)),
-    }
-}
-
 /// The health of an installation; where that is good, what is gone of its origin.
 fn status(
     record: &AddonInstallation,
@@ -324,14 +313,6 @@ fn status(
     match orphan::unlisted(record, catalogue) {
         Some(unlisted) => format!("{UNLISTED}: {unlisted}"),
         None => "Ready".to_owned(),
-    }
-}
-
-fn entry_label(entry: &Entry) -> String {
-    if entry.version.version.is_empty() {
-        format!("id {}", entry.version.id)
-    } else {
-        entry.version.version.clone()
     }
 }
 

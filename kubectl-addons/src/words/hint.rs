@@ -218,13 +218,11 @@ fn of_index(installation: &InstallationName, error: &OperationError) -> Vec<Stri
     if !lines.is_empty() {
         return lines;
     }
-    vec![
-        format!(
-            "fix:    {} --channel INDEX",
-            command("upgrade", installation)
-        ),
-        format!("fix:    {}", command("uninstall", installation)),
-    ]
+    // It may be a server that is down; nothing is uninstalled because of that.
+    fix(&format!(
+        "{} --channel INDEX, if it has moved",
+        command("upgrade", installation)
+    ))
 }
 
 /// For types that are not served.

@@ -14,6 +14,12 @@ async fn what_is_gone_is_uninstalled_although_another_addon_fails() -> Result<()
         directory.write(&format!("{name}.yaml"), &directory.reconciled(name, "1"))?;
     }
     stage.run(&directory.line("--yes")).await?.done()?;
+    let said = stage.run("show c").await?.ended(1)?;
+    ensure!(
+        said.stderr.contains("c comes from directory "),
+        "{}",
+        said.stderr
+    );
     directory.remove("c.yaml")?;
     directory.write("b.yaml", &directory.reconciled("b", "2"))?;
     // Another installation owns what the add-on wants now.

@@ -1,0 +1,96 @@
+//! Which newer version an installation could have.
+
+use anyhow::Result;
+use common::api::installation::AddonInstallation;
+use common::catalogue::due::{Due, DueReason, due};
+use common::catalogue::select::{ClusterFacts, Request, choose};
+use common::catalogue::{Catalogue, Entry};
+use common::manifest::digest::sha256_trimmed;
+
+use crate::session::Session;
+use addons_operation::origin::catalogue_of;
+
+/// Newer versions, and where they could not be looked for.
+pub(super) struct Newer {
+    /// Whether indexes are read as well: a list that was not asked for newer versions fetches nothing.
+    reads_indexes: bool,
+    /// What was installed from an index that cannot be read: `kubectl-addons/web: …`.
+    pub unread: Vec<String>,
+}
+
+impl Newer {
+    pub(super) fn new(reads_indexes: bool) -> Self {
+        Self {
+            reads_indexes,
+            unread: Vec::new(),
+        }
+    }
+
+    /// The version that `upgrade` would install. `catalogue`: all of the cluster, for `facts`.
+    ///
+    /// # Errors
+    /// The version of the cluster cannot be read.
+    pub(super) async fn of(
+        &mut self,
+        session: &Session,
+        record: &AddonInstallation,
+        catalogue: &Catalogue,
+        facts: &ClusterFacts,
+    ) -> Result<Option<String>> {
+        let reference = &record.spec.addon_ref;
+        if reference.directory.is_some() || reference.index.is_some() && !self.reads_indexes {
+            return Ok(None);
+        }
+        if reference.index.is_none() {
+            return Ok(newest(session, record, catalogue, facts));
+        }
+        match catalogue_of(session.ctx(), record).await {
+            Ok(index) => {
+                let facts = session.fit_for(&index, None, None).await?;
+                Ok(newest(session, record, &index, &facts))
+            }
+            Err(error) => {
+                self.unread.push(error.chain());
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn newest(
+    session: &Session,
+    record: &AddonInstallation,
+    catalogue: &Catalogue,
+    facts: &ClusterFacts,
+) -> Option<String> {
+    let reference = &record.spec.addon_ref;
+    let installed = record.installed().cloned().unwrap_or_default();
+    let request = Request {
+        addon: &reference.name,
+        catalogue: reference.catalogue.as_deref(),
+        ..Request::default()
+    };
+    let entries = catalogue.entries.iter();
+    let choice = choose(entries, &request, facts, session.rules());
+    let (rules, values) = (choice.rules, &installed.values_hash);
+    let entry = choice.chosen?;
+    // What stands in the catalogue itself need not be fetched.
+    let inline = entry.version.source.inline.as_ref();
+    let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
+    match due(&installed, entry, rules, hash.as_deref(), values) {
+        // A lower version is installed only where the user asks for it.
+        Due::No | Due::Downgrade { .. } => None,
+        Due::Yes {
+            reason: DueReason::ManifestChanged,
+        } => Some(format!("{} (changed)", entry_label(entry))),
+        _ => Some(entry_label(entry)),
+    }
+}
+
+fn entry_label(entry: &Entry) -> String {
+    if entry.version.version.is_empty() {
+        format!("id {}", entry.version.id)
+    } else {
+        entry.version.version.clone()
+    }
+}
