@@ -48,6 +48,10 @@ async fn a_folder_is_installed_and_upgraded_by_its_path() -> Result<()> {
     for (line, words) in [
         ("install ./web other", "cannot be combined with other names"),
         ("install ./none", "none"),
+        (
+            "install ./web/a.yaml",
+            "catalogue create NAME --from ./web/a.yaml",
+        ),
     ] {
         let said = stage.run(line).await?;
         ensure!(

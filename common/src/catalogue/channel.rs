@@ -248,10 +248,16 @@ fn add(channel: &mut Channel, entries: &[Value], location: &str) -> Vec<(String,
     mistakes
 }
 
+/// Beginning of the name of a plain manifest.
+pub const BARE: &str = "manifest-";
+/// How many digits of the hash of its location end that name.
+pub const BARE_DIGITS: usize = 12;
+
 /// A plain manifest as a channel of one add-on.
 fn manifest(bytes: &[u8], location: &str) -> Channel {
     let text = String::from_utf8_lossy(bytes);
-    let name = format!("manifest-{}", names::hex_prefix(location.as_bytes(), 12));
+    let digits = names::hex_prefix(location.as_bytes(), BARE_DIGITS);
+    let name = format!("{BARE}{digits}");
     let version = AddonVersion {
         source: Source {
             url: Some(UrlSource {

@@ -159,3 +159,51 @@ async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
     ensure!(config_map("web").await?.is_some());
     Ok(())
 }
+
+/// From wherever it is applied, and without a namespace in the file.
+#[tokio::test]
+async fn the_index_of_a_set_lies_beside_its_file() -> Result<()> {
+    let stage = Stage::new("set-index").await?;
+    stage.index(
+        "git/indexes/addons.yaml",
+        &[("db", "1.0.0", &config_map("db", "1"))],
+    )?;
+    let db = |index: &str| installation("db", json!({"addonRef": {"name": "db", "index": index}}));
+    let path = stage.write("git/set.yaml", &set(&[db("indexes/addons.yaml")]))?;
+    let path = path.display();
+    stage
+        .run(&format!("plan -f {path} --exit-code"))
+        .await?
+        .ended(1)?;
+    stage.run(&format!("apply -f {path} --yes")).await?.done()?;
+    ensure!(stage.has("configmap", "db").await?);
+    let record = stage.record("db").await?;
+    let index = record["spec"]["addonRef"]["index"]
+        .as_str()
+        .context("none")?;
+    ensure!(
+        index.starts_with("file:///") && index.ends_with("/git/indexes/addons.yaml"),
+        "{index}"
+    );
+    stage
+        .run(&format!("plan -f {path} --exit-code"))
+        .await?
+        .done()?;
+
+    // What is not there yet has nothing to be mended but the file.
+    let other = installation(
+        "other",
+        json!({"addonRef": {"name": "db", "index": "none.yaml"}}),
+    );
+    let path = stage.write("git/other.yaml", &set(&[other]))?;
+    let said = stage
+        .run(&format!("plan -f {}", path.display()))
+        .await?
+        .ended(1)?;
+    ensure!(
+        said.stderr.contains("/git/none.yaml") && !said.stderr.contains("kubectl addons upgrade"),
+        "{}",
+        said.stderr
+    );
+    Ok(())
+}

@@ -3,6 +3,7 @@
 use addons_operation::Context;
 use addons_sources::Reach;
 use anyhow::Result;
+use common::catalogue::channel::{BARE, BARE_DIGITS};
 
 use crate::cli::operation::Source;
 use crate::usage::Usage;
@@ -10,6 +11,12 @@ use crate::usage::Usage;
 /// Whether a name is a path: no add-on has such a name.
 fn is_path(typed: &str) -> bool {
     typed.starts_with(['.', '/']) || typed.ends_with(".tgz") || typed.ends_with(".tar.gz")
+}
+
+/// Whether a name is that of a manifest which neither a catalogue nor an index lists.
+fn is_bare(name: &str) -> bool {
+    let digits = name.strip_prefix(BARE).unwrap_or_default();
+    digits.len() == BARE_DIGITS && digits.chars().all(|sign| sign.is_ascii_hexdigit())
 }
 
 /// The names of add-ons, and where they are taken from: of a path, the only add-on that it has.
@@ -36,6 +43,14 @@ pub async fn named(
         ..Source::default()
     };
     match catalogue.names().as_slice() {
+        // kops gives a bare manifest a name of its own, and installs it into kube-system.
+        [name] if is_bare(name) => {
+            let text = format!(
+                "{path} is a manifest without a name: install the folder that it is in, or list it in a catalogue: \
+                 kubectl addons catalogue create NAME --from {path}"
+            );
+            Err(Usage(text).into())
+        }
         [name] => Ok((vec![(*name).to_owned()], source)),
         names => {
             let text = format!(
