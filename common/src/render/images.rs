@@ -208,8 +208,13 @@ fn find_path(value: &Value, path: &[&str], place: &mut String, places: &mut Vec<
 
 /// `--config-reloader-image=quay.io/coreos/configmap-reload:v0.0.1`: an explicit registry, and a tag or digest.
 fn is_likely_image(word: &str) -> bool {
-    let names_host =
+    let has_port = |host: &str| {
+        let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+        !port.is_empty() && port.chars().all(|c| c.is_ascii_digit())
+    };
+    let has_domain =
         |host: &str| host.contains('.') && host.chars().any(|c| c.is_ascii_alphabetic());
+    let names_host = |host: &str| host == "localhost" || has_port(host) || has_domain(host);
     word.split_once('/')
         .is_some_and(|(host, _)| names_host(host))
         && Image::parse(word).is_ok_and(|image| image.tag.is_some() || image.digest.is_some())

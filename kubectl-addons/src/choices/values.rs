@@ -4,8 +4,10 @@ use std::path::Path;
 
 use addons_operation::{Edit, Edits, OperationError, Target};
 use anyhow::{Context as _, Result, ensure};
+use common::api::names::GROUP;
 use common::values::set::{Assignment, Grammar, parse, removals};
 use common::{set, values};
+use serde_json::Value;
 
 use crate::cli::values::{Changes, Values};
 use crate::input;
@@ -31,7 +33,15 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
             );
             return Err(Usage(usage).into());
         }
-        edits.push(Edit::Merge(values::read(&bytes, &name)?));
+        let read = values::read(&bytes, &name)?;
+        if is_catalogue(&read) {
+            let usage = format!(
+                "{name} is a catalogue and has no values; to use its add-ons: --channel {}",
+                word(&name)
+            );
+            return Err(Usage(usage).into());
+        }
+        edits.push(Edit::Merge(read));
     }
     for flag in &typed.set_json {
         edits.push(if flag.trim_start().starts_with('{') {
@@ -59,6 +69,17 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
         values: edits,
         registry: typed.registry.clone(),
     })
+}
+
+/// Whether a file is a catalogue of ours, or an index of kops: `-f` of other commands reads them.
+fn is_catalogue(value: &Value) -> bool {
+    let kind = value["kind"].as_str();
+    let of_group = |version: &str| version.split('/').next() == Some(GROUP);
+    match kind {
+        Some("AddonCatalogue") => value["apiVersion"].as_str().is_some_and(of_group),
+        Some("Addons") => value["spec"]["addons"].is_array(),
+        _ => false,
+    }
 }
 
 /// What the flags say of an installation that exists: values are taken away before others are set.
@@ -238,6 +259,21 @@ mod tests {
         // As helm reads it.
         for addons in [&addons[..1], &[]] {
             assert_eq!(set("a:b=1", addons).unwrap(), json!({"a:b": 1}));
+        }
+    }
+
+    #[test]
+    fn catalogues_and_indexes_are_not_values() {
+        let of = |kind, version| json!({"apiVersion": version, "kind": kind, "spec": {}});
+        let index = json!({"kind": "Addons", "spec": {"addons": []}});
+        for (value, expected) in [
+            (of("AddonCatalogue", "kubectl-addons.dev/v1alpha1"), true),
+            (index, true),
+            (of("AddonCatalogue", "example.org/v1"), false),
+            (of("Addons", "v1"), false),
+            (json!({"kind": "DaemonSet"}), false),
+        ] {
+            assert_eq!(is_catalogue(&value), expected, "{value}");
         }
     }
 

@@ -84,6 +84,9 @@ fn images_elsewhere_are_doubts() {
         "args": [
             "--acme-http01-solver-image=quay.io/jetstack/cert-manager-acmesolver:v1.19.5",
             "--listen=10.0.0.1/8:80",
+            "--probe=10.0.0.5:5000/tools/probe:1.0",
+            "--peer=db:5432/users",
+            "mirror:5000/tools/probe@sha256:b1eacc64f8aa5ffd3f6ba0b1eacc64f8aab1eacc64f8aa5ffd3f6ba0b1eacc64",
             "--mirror=mirror.example.com/addons/x:1",
         ],
         "env": [
@@ -103,6 +106,8 @@ fn images_elsewhere_are_doubts() {
         Vec::from_iter(named),
         [
             "spec.containers.0.args.0 names quay.io/jetstack/cert-manager-acmesolver:v1.19.5",
+            "spec.containers.0.args.2 names 10.0.0.5:5000/tools/probe:1.0",
+            "spec.containers.0.args.4 names mirror:5000/tools/probe@sha256:b1eacc64f8aa5ffd3f6ba0b1eacc64f8aab1eacc64f8aa5ffd3f6ba0b1eacc64",
             "spec.containers.0.env.0.value names quay.io/strimzi/kafka:0.38.0",
             "spec.containers.0.env.0.value names quay.io/strimzi/kafka:0.39.0",
         ]
