@@ -225,6 +225,22 @@ async fn what_cannot_be_signed_must_be_pinned() -> Result<()> {
         record["status"]["installed"]["signature"] == expected,
         "{record}"
     );
+    let said = rig.stage.run("verify web@2.0.0").await?.done()?;
+    ensure!(said.stdout.contains("manifestHash"), "{}", said.stdout);
+
+    // A hash is not the signature of a signer who is named.
+    let key = rig.stage.write("cosign.pub", &rig.cosign.public())?;
+    for (version, words) in [
+        ("1.0.0", "source.inline cannot be signed; only"),
+        (
+            "2.0.0",
+            "source.inline cannot be signed (its digest is in the catalogue); only",
+        ),
+    ] {
+        let line = format!("verify web@{version} --key {}", key.display());
+        let words = format!("not verified: web@{version}: {words}");
+        rig.refused(&line, &[&words]).await?;
+    }
     Ok(())
 }
 

@@ -158,6 +158,17 @@ pub async fn verify(
     fetch::package(ctx, &resolved).await
 }
 
+/// The field of a source that no one can sign, because it does not lie in a registry; `None` of any other.
+#[must_use]
+pub fn unsignable(source: &Source) -> Option<&'static str> {
+    let is_signable = match source.kind() {
+        Ok(SourceKind::Docker(_)) => true,
+        Ok(SourceKind::Helm(helm)) => helm.url.starts_with("oci://"),
+        _ => false,
+    };
+    (!is_signable).then(|| field(source))
+}
+
 /// Verifies what lies in a registry: `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
 ///
 /// # Errors

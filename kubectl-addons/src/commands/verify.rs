@@ -143,7 +143,18 @@ async fn of_entry(
 ) -> Result<Result<Signature, String>> {
     let policy = match signed {
         Signed::Ring(keyring) => return Ok(of_chart(session, entry, keyring).await),
-        Signed::By(policy) => policy.clone(),
+        Signed::By(policy) => {
+            // Its hash vouches for it where the catalogue decides, but is not the signature of this signer.
+            if let Some(field) = signature::unsignable(&entry.version.source) {
+                let digest = match entry.verifiable_hash() {
+                    Some(_) => " (its digest is in the catalogue)",
+                    None => "",
+                };
+                let way_out = "only images and charts in a registry can";
+                return Ok(Err(format!("{field} cannot be signed{digest}; {way_out}")));
+            }
+            policy.clone()
+        }
         Signed::AsCatalogued => match &entry.signature {
             Some(policy) => SignaturePolicy {
                 required: true,
