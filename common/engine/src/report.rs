@@ -40,6 +40,9 @@ pub struct Report {
     pub skipped: Vec<(ObjectKey, String)>,
     /// Objects that were not ready in time, with the reason: exit 3.
     pub not_ready: Vec<(ObjectKey, Readiness)>,
+    /// Whether everything was as wanted already, so that not even the record was written.
+    #[serde(skip)]
+    pub is_unwritten: bool,
     /// Whether nothing was applied, and the spec of the record is again what it was.
     pub spec_restored: bool,
     /// What became of the way back, where the operation failed and was to go back by itself.

@@ -270,16 +270,9 @@ fn is_adopted(record: &AddonInstallation) -> bool {
         .is_some_and(|installed| installed.adopted)
 }
 
-/// Whether an operation found nothing to do, and wrote nothing: the record is at another generation than it says.
+/// Whether an operation found nothing to do, and wrote nothing: what an earlier one wrote of the record may no longer hold.
 fn is_nothing(report: &Report) -> bool {
-    let record = report.record.as_ref().filter(|_| report.is_done());
-    record.is_some_and(|record| {
-        let observed = record
-            .status
-            .as_ref()
-            .and_then(|status| status.observed_generation);
-        observed != record.metadata.generation
-    })
+    report.is_unwritten && report.is_done()
 }
 
 fn deletion(record: &AddonInstallation) -> Deletion {

@@ -129,6 +129,7 @@ impl Operation<'_> {
         let plan = self.task.plan;
         let mut report = Report {
             unchanged: plan.steps.len(),
+            is_unwritten: true,
             ..Report::default()
         };
         self.send(News::Nothing { part: self.part });
