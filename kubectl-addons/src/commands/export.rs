@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::words::airgap;
 use addons_operation::airgap::export::{Request, export};
 
-/// Writes an archive.
+/// Writes an archive. Of `--all`, the add-ons that do not fit are named; where nothing is left to export, there is no archive: exit 5.
 ///
 /// # Errors
 /// No such add-on, nothing that fits; a source, an image or a file that cannot be read or written.
@@ -32,7 +32,17 @@ pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
     };
     let entries: Vec<Entry> = if args.all {
         let facts = super::facts(session, &catalogue, &args.fit).await?;
-        fitting(session, &catalogue, &facts, false)
+        let fitting = fitting(session, &catalogue, &facts, false);
+        for (addon, reason) in &fitting.left_out {
+            output::note(&format!("left out: {addon}: {reason}"));
+        }
+        if fitting.entries.is_empty() && args.images.is_empty() {
+            output::note(
+                "error: nothing to export: no add-on fits (core add-ons are exported by name)",
+            );
+            return Ok(Exit::DoesNotFit);
+        }
+        fitting.entries
     } else {
         named(session, &offered, &args.addons).await?
     };

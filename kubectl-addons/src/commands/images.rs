@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use common::api::catalogue::CatalogueClass;
-use common::catalogue::select::{ClusterFacts, Request, select};
+use common::catalogue::select::{ClusterFacts, Reason, Request, select};
 use common::catalogue::{Catalogue, Entry};
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
@@ -47,7 +47,7 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     let entries = if args.addons.is_empty() {
         let facts = super::facts(session, &catalogue, &args.fit).await?;
         let catalogue = chosen::rewritten(Arc::clone(&catalogue), offered.registry);
-        fitting(session, &catalogue, &facts, args.core)
+        fitting(session, &catalogue, &facts, args.core).entries
     } else {
         named(session, &offered, &args.addons).await?
     };
@@ -89,25 +89,44 @@ pub(super) async fn named(
     Ok(entries)
 }
 
-/// The entry of each add-on that would be installed; an add-on that does not fit needs no image.
+/// Of each add-on the entry that would be installed.
+#[derive(Debug, Default)]
+pub(super) struct Fitting {
+    pub(super) entries: Vec<Entry>,
+    /// The add-ons that do not fit, and why the newest version does not; they need no image.
+    pub(super) left_out: Vec<(String, Reason)>,
+}
+
+/// The add-ons that fit, with `core` also core ones.
 pub(super) fn fitting(
     session: &Session,
     catalogue: &Catalogue,
     facts: &ClusterFacts,
     core: bool,
-) -> Vec<Entry> {
-    let chosen = |addon| {
+) -> Fitting {
+    let is_wanted = |entry: &Entry| core || entry.class != CatalogueClass::Core;
+    let mut fitting = Fitting::default();
+    let names: BTreeSet<&str> = catalogue.names().into_iter().collect();
+    for addon in names {
         let request = Request {
             addon,
             ..Request::default()
         };
-        select(catalogue, &request, facts, session.rules()).chosen
-    };
-    let names: BTreeSet<&str> = catalogue.names().into_iter().collect();
-    let entries = names.into_iter().filter_map(chosen);
-    entries
-        .filter(|entry| core || entry.class != CatalogueClass::Core)
-        .collect()
+        let selection = select(catalogue, &request, facts, session.rules());
+        match &selection.chosen {
+            Some(entry) if is_wanted(entry) => fitting.entries.push(entry.clone()),
+            Some(_) => {}
+            None => {
+                let newest = selection.newest_misfit();
+                let newest = newest.or(selection.rejections.first());
+                if let Some(newest) = newest.filter(|newest| is_wanted(&newest.entry)) {
+                    let left_out = (addon.to_owned(), newest.reason.clone());
+                    fitting.left_out.push(left_out);
+                }
+            }
+        }
+    }
+    fitting
 }
 
 fn collect(entry: &Entry, manifest: &Manifest, found: &mut BTreeMap<String, BTreeSet<String>>) {

@@ -112,6 +112,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("help-export", "kubectl-addons export -h"),
     ("help-import", "kubectl-addons import -h"),
     ("export-nothing", "kubectl-addons export -o site.tar"),
+    ("export-nothing-fits", "kubectl-addons export --all --channel misfits.yaml --k8s 1.28 -o site.tar"),
     ("import-no-file", "kubectl-addons import site.tar --registry mirror.example.org/site"),
     ("import-no-host", "kubectl-addons import site.tar --registry mirror"),
     ("images-unknown", "kubectl-addons images webb --channel index.yaml --k8s 1.36.3"),
