@@ -40,7 +40,7 @@ pub enum ScaffoldError {
     /// Nothing says which version it is.
     #[error(
         "{from}: its version is not known: neither Chart.yaml nor the label app.kubernetes.io/version nor the name of the \
-         file has it; give it with --version"
+         file has it"
     )]
     NoVersion {
         /// As given.

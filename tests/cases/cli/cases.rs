@@ -136,6 +136,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("create", "kubectl-addons catalogue create demo --from manifests/web-1.yaml --from manifests/web-2.yaml --from chart"),
     ("create-version", "kubectl-addons catalogue create demo --from templates --version 2.0"),
     ("create-no-version", "kubectl-addons catalogue create demo --from templates"),
+    ("create-no-version-of-two", "kubectl-addons catalogue create demo --from chart --from templates"),
     ("create-broken", "kubectl-addons catalogue create demo --from manifests/broken.yaml"),
     ("create-missing", "kubectl-addons catalogue create demo --from missing.yaml"),
     ("help-catalogue-create", "kubectl-addons catalogue create --help"),

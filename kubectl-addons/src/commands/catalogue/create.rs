@@ -1,7 +1,7 @@
 //! `catalogue create NAME --from LOCATION…`: the first text of a catalogue.
 
-use addons_operation::scaffold::{self, Wanted};
-use anyhow::Result;
+use addons_operation::scaffold::{self, ScaffoldError, Wanted};
+use anyhow::{Error, Result, anyhow};
 use common::api::names;
 use common::render::image::is_of_this_machine;
 
@@ -37,10 +37,23 @@ pub async fn run(session: &Session, args: &CatalogueCreate) -> Result<Exit> {
             version: args.version.as_deref(),
             plain_http: args.plain_http || is_of_this_machine(host(from)),
         };
-        versions.push(scaffold::entry(session.ctx(), &wanted).await?);
+        let entry = scaffold::entry(session.ctx(), &wanted).await;
+        let is_only = args.from.len() == 1;
+        versions.push(entry.map_err(|error| advised(error, is_only))?);
     }
     output::bytes(scaffold::text(&args.name, &versions).as_bytes());
     Ok(Exit::Done)
+}
+
+/// The error, and how to give the version that is missing.
+fn advised(error: ScaffoldError, is_only: bool) -> Error {
+    match error {
+        ScaffoldError::NoVersion { .. } if is_only => anyhow!("{error}; give it with --version"),
+        ScaffoldError::NoVersion { .. } => {
+            anyhow!("{error}; create a catalogue of this --from alone, and give it with --version")
+        }
+        error => error.into(),
+    }
 }
 
 /// The host of a registry; nothing of any other location.
