@@ -14,8 +14,9 @@ const COMMIT: usize = 40;
 pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (place, _, version) in versions(catalogue) {
-        for (field, message) in wrong(&version.source) {
-            let field = format!("{place}.source.{field}");
+        let place = format!("{place}.source");
+        for (field, message) in wrong(&version.source, &place) {
+            let field = format!("{place}.{field}");
             problems.push(Problem::invalid("source", field, message));
         }
     }
@@ -28,7 +29,7 @@ pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let Some(from) = &catalogue.spec.from else {
         return Vec::new();
     };
-    let mut wrong = wrong(&from.source());
+    let mut wrong = wrong(&from.source(), "spec.from");
     if let Some(url) = &from.url {
         let scheme = url.manifest.split_once("://").map(|(scheme, _)| scheme);
         if scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case("file")) {
@@ -41,8 +42,8 @@ pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems.map(problem).collect()
 }
 
-/// The wrong fields, and what is wrong with them.
-fn wrong(source: &Source) -> Vec<(&'static str, String)> {
+/// The wrong fields of a source at `place`, and what is wrong with them.
+fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     // The schema reports sources with no kind or with several.
     let Ok(kind) = source.kind() else {
@@ -71,7 +72,13 @@ fn wrong(source: &Source) -> Vec<(&'static str, String)> {
         }
         SourceKind::Url(url) => {
             let schemes = ["https", "http", "s3", "gs", "az", "azure", "file"];
-            wrong.extend(location(&url.manifest, &schemes).map(|why| ("url.manifest", why)));
+            let why = location(&url.manifest, &schemes).map(|why| match image(&url.manifest) {
+                Some(image) => {
+                    format!("oci:// is not read here; write {place}.docker.image: {image}")
+                }
+                None => why,
+            });
+            wrong.extend(why.map(|why| ("url.manifest", why)));
         }
         SourceKind::Inline(_) => {}
     }
@@ -113,6 +120,13 @@ fn wrong_repository(url: &str) -> Option<String> {
         let is_url = url.contains("://");
         (!is_url).then(|| "a repository of charts is at https://, http:// or oci://".to_owned())
     })
+}
+
+/// The image that an `oci://` location names, which another kind of source reads.
+fn image(location: &str) -> Option<&str> {
+    let (scheme, image) = location.split_once("://")?;
+    let is_image = scheme.eq_ignore_ascii_case("oci") && !image.is_empty() && !image.contains('@');
+    is_image.then_some(image)
 }
 
 /// Why a location cannot be used.
@@ -200,6 +214,10 @@ mod tests {
             (json!({"url": {"manifest": "a.yaml"}}), url),
             (json!({"url": {"manifest": "file:///a.yaml"}}), url),
             (
+                json!({"url": {"manifest": "oci://h/a:1"}}),
+                "spec.from.url.manifest: oci:// is not read here; write spec.from.docker.image: h/a:1",
+            ),
+            (
                 json!({"git": {"remote": "https://h/r", "path": "../a"}}),
                 "spec.from.git.path: a path stays inside of its source: write it without ..",
             ),
@@ -284,7 +302,10 @@ mod tests {
             ),
         ] {
             let read = serde_json::from_value(source.clone()).unwrap();
-            let fields: Vec<_> = wrong(&read).into_iter().map(|(field, _)| field).collect();
+            let fields: Vec<_> = wrong(&read, "source")
+                .into_iter()
+                .map(|(field, _)| field)
+                .collect();
             assert_eq!(fields, expected, "{source}");
         }
     }
