@@ -186,9 +186,8 @@ impl<'a> Registry<'a> {
             None => {
                 let path = format!("blobs/{digest}");
                 let tries = &mut Tries::default();
-                let response = self
-                    .send(tries, Method::GET, &path, "*/*", &location)
-                    .await?;
+                let response = self.send(tries, Method::GET, &path, "*/*", &location);
+                let response = response.await.map_err(of_blob)?;
                 let request = self.request(Method::GET, &path, "*/*");
                 let request = request.map_err(|source| wrong(&location, source))?;
                 let remote = Remote::new(self.http.clone(), response, request);
@@ -274,6 +273,20 @@ impl<'a> Registry<'a> {
     fn location(&self, name: &str) -> String {
         let separator = if name.contains(':') { '@' } else { ':' };
         format!("{}{separator}{name}", repository(&self.reference))
+    }
+}
+
+/// No tag leads to a blob that a manifest names and the registry has lost.
+fn of_blob(error: RegistryError) -> RegistryError {
+    match error {
+        RegistryError::NotFound {
+            location, detail, ..
+        } => RegistryError::NotFound {
+            location,
+            detail,
+            repository: None,
+        },
+        error => error,
     }
 }
 

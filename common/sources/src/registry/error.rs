@@ -70,8 +70,8 @@ pub enum RegistryError {
         location: String,
         /// What the registry says.
         detail: String,
-        /// `HOST/PATH`.
-        repository: String,
+        /// `HOST/PATH`, where a list of its tags may show what was meant; `None` of a blob.
+        repository: Option<String>,
     },
     /// Another status.
     #[error("{location}: the registry answers {status}{detail}")]

@@ -150,7 +150,7 @@ impl Registry<'_> {
             404 => RegistryError::NotFound {
                 location,
                 detail,
-                repository: repository(&self.reference),
+                repository: Some(repository(&self.reference)),
             },
             _ => RegistryError::Status {
                 location,

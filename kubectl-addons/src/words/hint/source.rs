@@ -71,9 +71,10 @@ pub(super) fn of_registry(error: &RegistryError) -> Vec<String> {
     match error {
         RegistryError::Offline { .. } => online(),
         RegistryError::Unauthorized { accept, .. } => fix(accept),
-        RegistryError::NotFound { repository, .. } => {
-            look(&format!("skopeo list-tags docker://{repository}"))
-        }
+        RegistryError::NotFound {
+            repository: Some(repository),
+            ..
+        } => look(&format!("skopeo list-tags docker://{repository}")),
         RegistryError::Credentials(error) => of_credentials(error),
         _ => Vec::new(),
     }
@@ -171,6 +172,18 @@ mod tests {
                 "accept: kubectl annotate secret token -n addons --overwrite kubectl-addons.dev/allowed-hosts=a.example",
             ]
         );
+    }
+
+    #[test]
+    fn tags_are_listed_where_one_of_them_may_be_meant() {
+        let lost = |repository| RegistryError::NotFound {
+            location: "h/a:1".to_owned(),
+            detail: String::new(),
+            repository,
+        };
+        let look = ["look:   skopeo list-tags docker://h/a"];
+        assert_eq!(of_registry(&lost(Some("h/a".to_owned()))), look);
+        assert!(of_registry(&lost(None)).is_empty());
     }
 
     #[test]
