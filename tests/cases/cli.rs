@@ -7,6 +7,7 @@ mod cases;
 mod export;
 mod http;
 mod shell;
+mod tls;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use rustls::{CertificateError, InvalidMessage};
+
 use super::bound::{TIME, TooLarge};
 use super::guard::Refused;
 use super::policy::REDIRECTS;
@@ -51,10 +53,16 @@ pub enum HttpError {
     Timeout,
     /// A certificate that no trusted authority signed.
     #[error(
-        "the certificate of the server cannot be trusted; put the certificate of its authority into key ca.crt of the Secret \
-         that auth.secretRef names"
+        "the certificate of the server cannot be trusted; if you trust its authority, set SSL_CERT_FILE to a file with its \
+         certificate, or, for a source of a catalogue, put that into key ca.crt of the Secret that auth.secretRef names"
     )]
+    Authorities(#[source] reqwest::Error),
+    /// A certificate that would not be valid with any authority.
+    #[error("the certificate of the server is not valid")]
     Certificate(#[source] reqwest::Error),
+    /// It answers a TLS handshake with something else, such as HTTP.
+    #[error("the server does not speak TLS")]
+    NoTls,
     /// No connection, or one that broke off. Without its URL, which may hold credentials.
     #[error(transparent)]
     Connection(reqwest::Error),
@@ -67,7 +75,11 @@ impl From<reqwest::Error> for HttpError {
         }
         let error = error.without_url();
         match cause::<rustls::Error>(&error) {
-            Some(rustls::Error::InvalidCertificate(_)) => Self::Certificate(error),
+            Some(rustls::Error::InvalidCertificate(why)) if is_of_server(why) => {
+                Self::Certificate(error)
+            }
+            Some(rustls::Error::InvalidCertificate(_)) => Self::Authorities(error),
+            Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => Self::NoTls,
             _ => Self::Connection(error),
         }
     }
@@ -78,6 +90,21 @@ impl HttpError {
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Connection(error) if !error.is_builder())
     }
+}
+
+/// Whether only another certificate of the server helps, whoever is trusted.
+fn is_of_server(why: &CertificateError) -> bool {
+    use CertificateError as Why;
+    matches!(
+        why,
+        Why::Expired
+            | Why::ExpiredContext { .. }
+            | Why::NotValidYet
+            | Why::NotValidYetContext { .. }
+            | Why::NotValidForName
+            | Why::NotValidForNameContext { .. }
+            | Why::Revoked
+    )
 }
 
 /// The first error of that kind below `error`; an I/O error hides what it was made of.

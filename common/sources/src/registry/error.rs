@@ -158,3 +158,14 @@ pub enum RegistryError {
         location: String,
     },
 }
+
+impl RegistryError {
+    /// Whether the registry was accessed with TLS, which it does not speak.
+    #[must_use]
+    pub fn is_without_tls(&self) -> bool {
+        let (Self::Http { source, .. } | Self::Push { source, .. }) = self else {
+            return false;
+        };
+        matches!(source, HttpError::NoTls)
+    }
+}

@@ -43,7 +43,12 @@ pub(super) fn of_source(error: &SourceError) -> Vec<String> {
             _ => Vec::new(),
         },
         SourceError::Image(ImageError::Registry(error))
-        | SourceError::RegistryChart(RegistryChartError::Registry(error)) => of_registry(error),
+        | SourceError::RegistryChart(RegistryChartError::Registry(error)) => {
+            if error.is_without_tls() {
+                return fix("set plainHTTP: true in the source, or serve the registry with TLS");
+            }
+            of_registry(error)
+        }
         _ => Vec::new(),
     }
 }
@@ -75,6 +80,10 @@ pub(super) fn of_registry(error: &RegistryError) -> Vec<String> {
             repository: Some(repository),
             ..
         } => look(&format!("skopeo list-tags docker://{repository}")),
+        // A name has no field that says so.
+        error if error.is_without_tls() => fix(
+            "serve the registry with TLS; by its name alone, only a registry on this machine (localhost, 127.0.0.1) is accessed over HTTP",
+        ),
         RegistryError::Credentials(error) => of_credentials(error),
         _ => Vec::new(),
     }
