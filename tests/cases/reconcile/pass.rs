@@ -145,11 +145,10 @@ async fn what_is_pinned_stays_and_what_is_named_is_repaired() -> Result<()> {
     );
 
     // What a reconciler wrote of it before goes with its cause, although nothing has to be done.
-    let manifest = "held-1.0.0-1.yaml";
-    stage.write(manifest, "changed: true")?;
+    stage.write("held-1.0.0-1.yaml", "changed: true")?;
     stage.run("reconcile held").await?.ended(1)?;
     stage.condition("held", "Stalled").await?;
-    stage.write(manifest, &config_map("held", "1.0.0"))?;
+    stage.write("held-1.0.0-1.yaml", &config_map("held", "1.0.0"))?;
     let said = stage.run("reconcile held").await?.done()?;
     ensure!(said.stderr.contains("held  up to date"), "{}", said.stderr);
     let held = stage.record("held").await?;

@@ -302,10 +302,8 @@ mod tests {
             ),
         ] {
             let read = serde_json::from_value(source.clone()).unwrap();
-            let fields: Vec<_> = wrong(&read, "source")
-                .into_iter()
-                .map(|(field, _)| field)
-                .collect();
+            let wrong = wrong(&read, "source").into_iter();
+            let fields: Vec<_> = wrong.map(|(field, _)| field).collect();
             assert_eq!(fields, expected, "{source}");
         }
     }
