@@ -24,6 +24,8 @@ pub struct Inputs {
     pub values_hash: String,
     /// Digest of the data of templates; empty where the method takes none.
     pub template_data_hash: String,
+    /// Digest of the state of all Secrets that these come from; empty where there are none.
+    pub secrets_hash: String,
     /// The content of live Secrets that the chart looked up.
     pub looked_up: Vec<Value>,
 }
@@ -68,11 +70,14 @@ impl Inputs {
         let facts = ctx.template_facts().await?.clone();
         let overlays = ctx.overlays(&resolved.name.namespace).await?;
         let template_data_hash = facts::digest(&facts, &overlays);
+        let overlay = overlays.secret.as_ref();
+        let secrets_hash = values_from.secrets_hash(overlay.map(|it| it.revision.as_str()));
         let data = Data::Cluster(Box::new(facts), Box::new(overlays));
         let mut inputs = Self::given(resolved, data);
         inputs.values_hash = values_from.hash(&inputs.layers);
         inputs.layers.values_from = values_from.values;
         inputs.template_data_hash = template_data_hash;
+        inputs.secrets_hash = secrets_hash;
         values_from::judge(ctx, &resolved.name, &resolved.entry, &inputs.layers)?;
         Ok(inputs)
     }
@@ -85,6 +90,7 @@ impl Inputs {
             layers,
             data,
             template_data_hash: String::new(),
+            secrets_hash: String::new(),
             looked_up: Vec::new(),
         }
     }

@@ -143,25 +143,16 @@ pub async fn is_done(ctx: &Context, file: &PlanFile) -> Result<bool, OperationEr
         let is_as_planned = record.is_some_and(|record| {
             let status = record.status.as_ref();
             let is_idle = status.is_some_and(|status| status.operation.is_none());
-            let installed = record.installed().map(without_author);
+            let both = record.installed().zip(then.to.as_ref());
             is_idle
                 && record.spec == then.wanted.spec
-                && installed == then.to.as_ref().map(without_author)
+                && both.is_some_and(|(installed, to)| installed.is_same_target(to))
         });
         if !is_as_planned {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-/// What is installed, but for when and by which client.
-fn without_author(installed: &Installed) -> Installed {
-    Installed {
-        at: None,
-        by: String::new(),
-        ..installed.clone()
-    }
 }
 
 /// Where everything comes from one kind of place, the other is not asked.

@@ -244,6 +244,7 @@ impl Resolved {
             manifest_hash: self.entry.verifiable_hash().unwrap_or_default().to_owned(),
             values_hash: inputs.values_hash.clone(),
             template_data_hash: inputs.template_data_hash.clone(),
+            secrets_hash: inputs.secrets_hash.clone(),
             rules: Some(self.rules.recorded()),
             requires: version.requires.clone(),
             ..Installed::default()

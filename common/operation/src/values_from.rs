@@ -149,6 +149,14 @@ impl ValuesFrom {
         digest(&json!({"values": values, "valuesFrom": self.states}))
     }
 
+    /// Digest of the state of the Secrets alone, and of the one with data of templates; empty where there are none.
+    pub fn secrets_hash(&self, overlay: Option<&str>) -> String {
+        if self.states.is_empty() && overlay.is_none() {
+            return String::new();
+        }
+        digest(&json!([self.states, overlay]))
+    }
+
     fn add(
         &mut self,
         installation: &InstallationName,
@@ -302,6 +310,11 @@ mod tests {
             first.hash(&layers),
             found(true, None).unwrap().hash(&layers)
         );
+        let alone = |found: &ValuesFrom| found.secrets_hash(None);
+        assert_eq!(alone(&first), alone(&read("7")));
+        assert_ne!(alone(&first), alone(&read("8")));
+        assert_ne!(alone(&first), first.secrets_hash(Some("u/1")));
+        assert_eq!(alone(&ValuesFrom::default()), "");
         // As it was recorded before `valuesFrom` existed.
         let alone = |layers: &Layers| ValuesFrom::default().hash(layers);
         assert_eq!(alone(&layers), digest(&json!({"a": 1})));

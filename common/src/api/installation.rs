@@ -264,6 +264,9 @@ pub struct Installed {
     /// Digest of the data of templates, where the method takes any (semantics 12).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template_data_hash: String,
+    /// Digest of which state of Secrets its values and the data of templates were read from; empty where none gave any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub secrets_hash: String,
     /// The Helm release that it is, where helm itself installs (`template.helm.mode: release`): it has no inventory then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm_release: Option<HelmRelease>,
@@ -297,12 +300,13 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Whether two differ only in time and client.
+    /// Whether two differ only in time and client. The state of their Secrets is part of the other hashes.
     #[must_use]
     pub fn is_same_target(&self, other: &Self) -> bool {
         let bare = |installed: &Self| Self {
             at: None,
             by: String::new(),
+            secrets_hash: String::new(),
             ..installed.clone()
         };
         bare(self) == bare(other)

@@ -247,4 +247,25 @@ mod tests {
         let error = change.error.as_deref();
         assert_eq!(error, Some("data.dsn: Invalid value: \"***\""));
     }
+
+    #[test]
+    fn the_old_side_is_hidden_where_it_may_be_a_former_value() {
+        let changed = |old: Value, new: Value| {
+            let mut sides = (Some(old), Some(new));
+            Mask::default()
+                .with_former(true)
+                .sides([&mut sides.0, &mut sides.1]);
+            sides
+        };
+        for (old, shown) in [
+            (json!("app:hunter2@db"), json!("***")),
+            (json!(54321), json!("***")),
+            (json!({"dsn": ["hunter2"]}), json!("***")),
+            (json!("abc"), json!("abc")),
+            (json!([1, true, null]), json!([1, true, null])),
+        ] {
+            let new = json!("app:default@db");
+            assert_eq!(changed(old, new.clone()), (Some(shown), Some(new)));
+        }
+    }
 }

@@ -34,6 +34,8 @@ pub struct Mask {
     short: BTreeMap<String, bool>,
     /// Whether there is too much to search for, and whole texts are hidden.
     hides_all: bool,
+    /// See [`Mask::with_former`].
+    hides_former: bool,
 }
 
 impl Mask {
@@ -70,6 +72,14 @@ impl Mask {
     pub fn with_text(mut self, text: &str) -> Self {
         self.hide(text, MIN_PART);
         self.sort();
+        self
+    }
+
+    /// The same, and where `hides` is set, the old side of every change: live objects may hold former values of Secrets, which cannot
+    /// be recognised any more.
+    #[must_use]
+    pub fn with_former(mut self, hides: bool) -> Self {
+        self.hides_former = hides;
         self
     }
 
@@ -160,15 +170,16 @@ impl Mask {
         !self.is_empty() && self.value(value) != *value
     }
 
-    /// Hides both sides of a change where something in one of them is hidden: the other may be the former value of the Secret.
-    pub fn sides(&self, sides: [&mut Option<Value>; 2]) {
-        if sides
-            .iter()
-            .any(|side| side.as_ref().is_some_and(|side| self.hides(side)))
-        {
-            for side in sides {
-                *side = side.take().map(|_| Value::from(MASK));
-            }
+    /// Hides both sides of a change, the old one first, where something in one of them is hidden: the other may be the former value of
+    /// the Secret. See also [`Mask::with_former`].
+    pub fn sides(&self, [old, new]: [&mut Option<Value>; 2]) {
+        let is_hidden = |side: &Option<Value>| side.as_ref().is_some_and(|side| self.hides(side));
+        let is_either = is_hidden(old) || is_hidden(new);
+        if is_either {
+            *new = new.take().map(|_| Value::from(MASK));
+        }
+        if is_either || self.hides_former && old.as_ref().is_some_and(may_be_of_secret) {
+            *old = old.take().map(|_| Value::from(MASK));
         }
     }
 
@@ -211,6 +222,17 @@ impl Mask {
             self.parts.push(one.to_owned());
             self.parts.extend(escaped(one).into_iter().flatten());
         }
+    }
+}
+
+/// Whether a value is, or contains, one that would be hidden if a Secret had it.
+fn may_be_of_secret(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.trim().chars().count() >= MIN_WHOLE,
+        Value::Number(number) => number.to_string().len() >= MIN_WHOLE,
+        Value::Array(items) => items.iter().any(may_be_of_secret),
+        Value::Object(fields) => fields.values().any(may_be_of_secret),
+        Value::Null | Value::Bool(_) => false,
     }
 }
 

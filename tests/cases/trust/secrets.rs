@@ -47,11 +47,12 @@ impl Till {
             stage,
             tally: Tally::new("trust::secrets"),
         };
-        till.secret(URL).await?;
+        till.secret(Some(URL)).await?;
         Ok(till)
     }
 
-    async fn secret(&self, url: &str) -> Result<()> {
+    /// Without a URL the package has a default.
+    async fn secret(&self, url: Option<&str>) -> Result<()> {
         let values =
             json!({"url": url, "quoted": QUOTED, "lines": LINES, "short": SHORT, "name": NAME});
         let secret = json!({
@@ -65,7 +66,8 @@ impl Till {
     fn catalogue(&self, version: &str, label: &str) -> Result<()> {
         let manifest = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{{{ .Variables.name }}}}\n  labels: {{a: {label}}}\ndata:\n  \
-             url: {{{{ .Variables.url | quote }}}}\n  encoded: {{{{ .Variables.url | b64enc }}}}\n  \
+             url: {{{{ .Variables.url | default \"none\" | quote }}}}\n  \
+             encoded: {{{{ .Variables.url | default \"none\" | b64enc }}}}\n  \
              quoted: {{{{ .Variables.quoted | quote }}}}\n  lines: {{{{ .Variables.lines | quote }}}}\n  \
              short: {{{{ .Variables.short | quote }}}}\n"
         );
@@ -113,6 +115,21 @@ impl Till {
         }
         Ok(())
     }
+
+    /// What objects hold of a Secret that does not supply it any more is not shown as their old side; once it was replaced, old sides
+    /// are shown again.
+    async fn supplies_no_more(&mut self) -> Result<()> {
+        let diff = "diff till --channel till.json";
+        self.secret(None).await?;
+        self.searched("no longer supplied").await?;
+        let said = self.stage.run(diff).await?.ended(1)?;
+        ensure!(said.stdout.contains("*** → none"), "{}", said.stdout);
+        self.stage.run("upgrade till --yes").await?.done()?;
+        self.catalogue("1.3.0", "better")?;
+        let said = self.stage.run(diff).await?.ended(1)?;
+        ensure!(said.stdout.contains("fine → better"), "{}", said.stdout);
+        Ok(())
+    }
 }
 
 /// trust 2.
@@ -140,7 +157,7 @@ async fn t02_what_is_in_secrets_is_in_nothing_that_others_read() -> Result<()> {
     till.stage
         .patch("configmap", NAME, &json!({"data": {"url": "by hand"}}))
         .await?;
-    till.secret(LATER).await?;
+    till.secret(Some(LATER)).await?;
     let refused = till
         .stage
         .run("upgrade till --yes --conflicts fail")
@@ -186,5 +203,5 @@ async fn t02_what_is_in_secrets_is_in_nothing_that_others_read() -> Result<()> {
         history.len() > 2,
         "failures are not part of the history: {history:?}"
     );
-    Ok(())
+    till.supplies_no_more().await
 }

@@ -18,6 +18,7 @@ use common::plan::restored::Memory;
 use common::plan::snapshot::{Reads, Snapshot};
 use common::plan::transfer::{self, OldPlace};
 use common::values::mask::Mask;
+use common::values::replaced::were_replaced;
 
 use addons_engine::{Cluster, EngineError, definitions, restores, snapshot};
 
@@ -103,7 +104,9 @@ pub(super) async fn one(
         delete_kinds: &choices.delete,
         held: &resolved.held(&inventory),
     })?;
-    plan.mask = Arc::new(with_secrets(mask, &desired));
+    let is_replaced = plan.to.as_ref();
+    let is_replaced = is_replaced.is_some_and(|to| were_replaced(resolved.status(), to));
+    plan.mask = Arc::new(with_secrets(mask, &desired).with_former(is_replaced));
     plan.generated = generated.objects;
     restores::refresh_unchanged(cluster, &mut plan).await?;
     definitions::check(cluster, &mut plan).await?;
