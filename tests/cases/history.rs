@@ -314,7 +314,12 @@ async fn a_failed_upgrade_is_taken_back() -> Result<()> {
     let stage = &shop.stage;
     shop.run("install web@1.0.0 --yes").await?;
     let upgrade = "upgrade web@1.1.0 --yes --timeout 5s";
-    stage.run(upgrade).await?.ended(3)?;
+    let said = stage.run(upgrade).await?.ended(3)?;
+    let back = "go back   kubectl addons rollback web -n ";
+    ensure!(said.stderr.contains(back), "{}", said.stderr);
+    let listed = stage.run("list").await?.done()?.stdout;
+    let failed = "Failed: upgrade to 1.1.0: Deployment web ";
+    ensure!(listed.contains(failed), "{listed}");
     // The same failure again makes no revision.
     stage.run(upgrade).await?.ended(3)?;
     let all = shop.history().await?;

@@ -1,5 +1,6 @@
 //! The health of installations, judged from their live objects.
 
+mod failed;
 mod interrupted;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -180,7 +181,7 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
     restored::judge(&name, Memory::of(Some(record)), written)
 }
 
-/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Suspended`, or the state of an operation from the record. `now`: of the cluster of
+/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Failed: upgrade to 1.2.0: Deployment web 1/2 ready`, `Suspended`, or the state of an operation from the record. `now`: of the cluster of
 /// the record.
 pub fn word(
     record: &AddonInstallation,
@@ -207,7 +208,8 @@ pub fn word(
         let blocker = trouble.blocker.as_ref();
         let why = blocker.map_or_else(String::new, |blocker| format!(" ({})", blocker.reason));
         return format!(
-            "Degraded: {} {} {}{why}{more}",
+            "{}: {} {} {}{why}{more}",
+            failed::phase(status).unwrap_or_else(|| "Degraded".to_owned()),
             trouble.key.kind,
             trouble.key.name,
             trouble.message()

@@ -211,6 +211,9 @@ pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
             "again",
             &format!("kubectl addons {} continues where this ended", again(plan)),
         );
+        if let Some(back) = again::back(item) {
+            line(&mut text, "go back", &format!("kubectl addons {back}"));
+        }
     }
     text
 }

@@ -218,7 +218,7 @@ async fn list_and_status_say_what_keeps_a_workload() -> Result<()> {
         .done()?;
     ensure!(
         list.stdout
-            .contains("Degraded: Deployment web 0/1 ready (Unschedulable)"),
+            .contains("Failed: install: Deployment web 0/1 ready (Unschedulable)"),
         "{}",
         list.stdout
     );

@@ -1,5 +1,6 @@
 //! The command that continues an operation.
 
+use addons_operation::Planned;
 use common::plan::{InstallationPlan, Verb};
 
 use crate::words::hint::word;
@@ -28,4 +29,20 @@ pub fn again(plan: &InstallationPlan) -> String {
         "{verb} {}{at} -n {}",
         plan.installation.name, plan.installation.namespace
     )
+}
+
+/// The verb, name and namespace that go back to what was installed before a failed upgrade; `None` where no revision of it is known, or
+/// where the upgrade was to leave it as it was.
+pub(super) fn back(item: &Planned) -> Option<String> {
+    let plan = &item.plan;
+    let (from, to) = (plan.from.as_ref()?, plan.to.as_ref()?);
+    let status = item.record.status.as_ref()?;
+    let mut done = status.history.iter().filter(|one| one.is_done());
+    let is_known = done.any(|one| one.installed.is_same_target(from));
+    let is_changed = plan.verb == Verb::Upgrade && !to.is_same_target(from);
+    // A folder is the truth of what is installed from it.
+    let is_of_directory = plan.wanted.spec.addon_ref.directory.is_some();
+    let (name, namespace) = (&plan.installation.name, &plan.installation.namespace);
+    let can = is_known && is_changed && !is_of_directory;
+    can.then(|| format!("rollback {name} -n {namespace}"))
 }

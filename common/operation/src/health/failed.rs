@@ -1,0 +1,58 @@
+//! What failed, where the last operation did: objects that are not ready do not tell that by themselves.
+
+use common::api::installation::{AddonInstallationStatus, Phase};
+
+/// `Failed: upgrade to 1.2.0`; `None` where the last operation did not fail.
+pub(super) fn phase(status: Option<&AddonInstallationStatus>) -> Option<String> {
+    let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
+    let Some(failed) = status.history.first().filter(|one| !one.is_done()) else {
+        return Some("Failed".to_owned());
+    };
+    let installed = &failed.installed;
+    let to = match (failed.verb.as_str(), installed.version.as_str()) {
+        ("upgrade" | "rollback", "") if !installed.id.is_empty() => {
+            format!(" to id {}", installed.id)
+        }
+        ("upgrade" | "rollback", version) if !version.is_empty() => format!(" to {version}"),
+        _ => String::new(),
+    };
+    Some(format!("Failed: {}{to}", failed.verb))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_failed_operation_is_named() {
+        let status = |phase: &str, history: Value| json!({"phase": phase, "history": history});
+        let ended = |verb: &str, installed: Value, outcome: &str| json!([{"verb": verb, "installed": installed, "outcome": outcome}]);
+        let (new, id) = (json!({"version": "1.2.0", "id": "b"}), json!({"id": "b"}));
+        for (status, expect) in [
+            (status("Ready", ended("upgrade", new.clone(), "done")), None),
+            (
+                status("Failed", ended("upgrade", new.clone(), "timed out")),
+                Some("Failed: upgrade to 1.2.0"),
+            ),
+            (
+                status("Failed", ended("rollback", id, "timed out")),
+                Some("Failed: rollback to id b"),
+            ),
+            (
+                status("Failed", ended("install", new.clone(), "timed out")),
+                Some("Failed: install"),
+            ),
+            (
+                status("Failed", ended("uninstall", new, "timed out")),
+                Some("Failed: uninstall"),
+            ),
+            (status("Failed", json!([])), Some("Failed")),
+        ] {
+            let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
+            assert_eq!(phase(Some(&read)).as_deref(), expect, "{status}");
+        }
+        assert_eq!(phase(None), None);
+    }
+}
