@@ -55,7 +55,7 @@ pub struct Plan {
 #[derive(Args, Debug)]
 pub struct Apply {
     /// Plan file, as written by plan -o FILE; - for stdin
-    #[arg(value_name = "FILE", required_unless_present = "set", conflicts_with_all = ["set_name", "prune", "allow_downgrade", "dry_run", "allow_prune", "allow_crd_breakage", "migrate_stored_versions", "adopt", "force_adopt", "force", "delete_crds", "delete_namespaces", "delete_volumes"])]
+    #[arg(value_name = "FILE", required_unless_present = "set", conflicts_with_all = ["set_name", "prune", "allow_downgrade", "repair", "dry_run", "allow_prune", "allow_crd_breakage", "migrate_stored_versions", "adopt", "force_adopt", "force", "delete_crds", "delete_namespaces", "delete_volumes"])]
     pub file: Option<PathBuf>,
     /// A set instead of a plan: a file with AddonInstallations, or - for stdin; each is installed, or its spec is changed to match
     #[arg(
@@ -67,6 +67,9 @@ pub struct Apply {
     pub set: Option<PathBuf>,
     #[command(flatten)]
     pub members: Members,
+    /// With a set: restore what was edited or deleted, even if no other version is due
+    #[arg(long)]
+    pub repair: bool,
     /// With a set: accept lower versions
     #[arg(long)]
     pub allow_downgrade: bool,

@@ -2,6 +2,8 @@
 
 pub(super) mod text;
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
 use common::api::names::InstallationName;
@@ -22,7 +24,7 @@ use crate::output;
 use crate::session::Session;
 use crate::{choices, partial};
 
-use super::set::{self, TypedSet};
+use super::set::{self, SetPlace, TypedSet};
 use crate::words::hint;
 use crate::words::plan::{label, record};
 use addons_operation::plan::compare as ask_server;
@@ -81,6 +83,8 @@ struct Found {
     now: Timestamp,
     /// The code of what could not be compared.
     left_out: Exit,
+    /// The set that was compared.
+    set: Option<SetPlace>,
 }
 
 /// Shows what an upgrade would change, field by field; with an add-on that is not installed, what an installation would.
@@ -143,7 +147,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
         ..Choices::default()
     };
     let plan = partial::plan(&resolver, resolution, &choices, is_named).await;
-    let (plan, failed) = plan.map_err(|error| set::within(place, error))?;
+    let (plan, failed) = plan.map_err(|error| set::within(place.clone(), error))?;
     let mut changes = Vec::new();
     for planned in &plan.installations {
         changes.push(ask_server(session.ctx(), planned).await?);
@@ -153,6 +157,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
         changes,
         now: session.cluster().await?.now(),
         left_out: partial::report(failed),
+        set: place,
     })
 }
 
@@ -182,7 +187,8 @@ fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
         .collect();
     match format {
         Format::Table | Format::Wide => {
-            let (mut last, mut edited) = (None, Vec::new());
+            let (mut last, mut edited) = (None, BTreeSet::new());
+            let set = found.iter().find_map(|(_, found)| found.set.as_ref());
             for (item, now) in &items {
                 if item.cluster != last {
                     output::data(&format!("{}:\n", item.cluster.unwrap_or_default()));
@@ -190,13 +196,13 @@ fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
                 }
                 let is_wide = format == Format::Wide;
                 if item.is_edited_only() {
-                    edited.push(hint::command("upgrade", item.installation));
+                    edited.insert(item.restored_by(set));
                 }
                 output::data(&text::render(item, items.len() > 1, is_wide, *now));
             }
             for command in edited {
-                let what = "edited by other clients; an upgrade to the same version leaves it";
-                output::note(&format!("{what}\n  restore: {command} --repair"));
+                let what = "edited or deleted by other clients; an upgrade to the same version does not restore it";
+                output::note(&format!("{what}\n  restore: {command}"));
             }
         }
         Format::Name => {
@@ -255,16 +261,26 @@ impl<'a> Compared<'a> {
         (from != to).then_some((from, to))
     }
 
-    /// Whether nothing but edits of other clients differs, which an upgrade without a new version leaves.
+    /// The command that restores what other clients edited or deleted.
+    fn restored_by(&self, set: Option<&SetPlace>) -> String {
+        let Some(set) = set else {
+            return hint::command("upgrade", self.installation) + " --repair";
+        };
+        let namespace = self.installation.namespace.as_str();
+        let namespace = self.cluster.is_none().then_some(namespace);
+        hint::repair(set, namespace)
+    }
+
+    /// Whether nothing but what other clients edited or deleted differs, which an upgrade without a new version leaves.
     fn is_edited_only(&self) -> bool {
         let hashes = |installed: &Installed| {
-            let values = &installed.values_hash;
-            (installed.manifest_hash.clone(), values.clone())
+            let (values, data) = (&installed.values_hash, &installed.template_data_hash);
+            [&installed.manifest_hash, values, data].map(String::clone)
         };
         let is_same = self.from.map(hashes) == self.to.map(hashes);
         let others = self.summary.pruned + self.summary.released;
         let is_due = self.version().is_some() || !self.record.is_empty() || others > 0;
-        self.summary.changed > 0 && is_same && !is_due
+        self.summary.changed + self.summary.added > 0 && is_same && !is_due
     }
 
     fn of(plan: &'a InstallationPlan, changes: &'a [ObjectDiff]) -> Self {

@@ -88,6 +88,7 @@ async fn apply(
     let intent = Intent::Declared(set);
     let resolution = prompt::resolve(&resolver, &intent, change.run.yes).await?;
     let choices = Choices {
+        repair: args.repair,
         allow_downgrade: args.allow_downgrade,
         wait_for_types: change.wait_for_types(),
         ..choices::choices(change.accept, args.delete, &Differences::default())

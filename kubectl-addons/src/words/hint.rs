@@ -30,6 +30,7 @@ use common::plan::file::Moved;
 use common::values::ValuesError;
 
 pub use object::of_object;
+pub use set::repair;
 pub use source::of_unread;
 
 /// Lines for under an error; empty where there is no better advice than the error itself.

@@ -46,6 +46,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("apply-no-file", "kubectl-addons apply missing.json"),
     ("apply-no-plan", "kubectl-addons apply catalogue.yaml"),
     ("apply-set", "kubectl-addons apply set.yaml"),
+    ("apply-repair", "kubectl-addons apply plan.json --repair"),
     ("show-path", "kubectl-addons show manifests/web-1.yaml --channel index.yaml --k8s 1.36"),
     ("set-no-value", "kubectl-addons render web --channel index.yaml --k8s 1.36 --set a..b=1"),
     ("no-command", "kubectl-addons"),

@@ -1,7 +1,7 @@
 //! `diff`, `plan`, `list` and `upgrade` are views of one plan: what one of them says, no other denies.
 
 use addons_tests::stage::Stage;
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::sets::{installation, set};
@@ -83,7 +83,17 @@ async fn a_plan_of_the_record_alone_says_what_it_records() -> Result<()> {
         says(&said.stdout, &["values changed: b", pinned])?;
     }
     stage.run(&format!("apply -f {file} --yes")).await?.done()?;
-    stage.run(&format!("diff -f {file}")).await?.done()?;
+    let diff = format!("diff -f {file}");
+    stage.run(&diff).await?.done()?;
+    // What is deleted differs, and only the printed command restores it.
+    stage.kubectl(&["delete", "configmap", "till"]).await?;
+    stage.run(&format!("apply -f {file} --yes")).await?.done()?;
+    let said = stage.run(&diff).await?.ended(1)?.stderr;
+    let mut lines = said.lines();
+    let restore = lines.find_map(|line| line.trim().strip_prefix("restore: kubectl addons "));
+    let restore = restore.with_context(|| said.clone())?;
+    stage.run(&format!("{restore} --yes")).await?.done()?;
+    stage.run(&diff).await?.done()?;
     let said = stage.run("rollback till --dry-run").await?.done()?;
     says(&said.stderr, &["values changed: b"])?;
     Ok(())

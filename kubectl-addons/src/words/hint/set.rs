@@ -4,21 +4,35 @@ use addons_operation::OperationError;
 use addons_operation::declared::MemberError;
 use common::api::names::LABEL_SET;
 
-use super::word;
-use crate::commands::set::InSet;
+use super::{typed, word};
+use crate::commands::set::{InSet, SetPlace};
+
+/// The file and the flags of a set. `place`: the flags that say of which namespace or clusters.
+fn flags(set: &SetPlace, place: &str) -> String {
+    let mut words = word(&set.path) + place;
+    if let Some(name) = &set.members.set_name {
+        words.push_str(&format!(" --set-name {name}"));
+    }
+    if set.members.prune {
+        words.push_str(" --prune");
+    }
+    words
+}
+
+/// The command that restores what other clients edited or deleted of a set. `namespace`: of its records; `None` for several clusters.
+pub fn repair(set: &SetPlace, namespace: Option<&str>) -> String {
+    let place = namespace.map_or_else(typed::clusters, |namespace| format!(" -n {namespace}"));
+    let words = flags(set, &place);
+    format!("kubectl addons apply -f {words} --repair")
+}
 
 /// For a lower version that a set declares.
 pub(super) fn of_set(error: &InSet) -> Vec<String> {
-    let mut words = word(&error.set.path);
-    if let OperationError::Downgrade { installation, .. } = &error.error {
-        words.push_str(&format!(" -n {}", installation.namespace));
-    }
-    if let Some(name) = &error.set.members.set_name {
-        words.push_str(&format!(" --set-name {name}"));
-    }
-    if error.set.members.prune {
-        words.push_str(" --prune");
-    }
+    let place = match &error.error {
+        OperationError::Downgrade { installation, .. } => format!(" -n {}", installation.namespace),
+        _ => String::new(),
+    };
+    let words = flags(&error.set, &place);
     vec![
         format!("look:   kubectl addons diff -f {words} --allow-downgrade"),
         format!("accept: kubectl addons apply -f {words} --allow-downgrade"),
