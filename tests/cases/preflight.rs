@@ -292,9 +292,17 @@ async fn unknown(stage: &Stage) -> Result<()> {
 /// Mistakes are named.
 async fn wrong(stage: &Stage) -> Result<()> {
     for (line, text) in [
-        ("preflight --to banana", "--to banana"),
-        ("preflight nothing --to 1.37", "nothing"),
+        ("preflight --to banana", "--to: \"banana\" is not"),
+        ("preflight --to 1,37", "--to: \"1,37\" is not"),
+        (
+            "preflight --to 1.37 -n none",
+            "namespace none does not exist",
+        ),
     ] {
+        let said = stage.run(line).await?.ended(2)?;
+        ensure!(said.stderr.contains(text), "{}", said.stderr);
+    }
+    for (line, text) in [("preflight nothing --to 1.37", "nothing")] {
         let said = stage.run(line).await?;
         ensure!(
             said.code != 0 && said.code != 5,

@@ -7,7 +7,7 @@ mod text;
 use addons_operation::preflight::{self, Preflight};
 use addons_operation::{Records, name_of};
 use addons_versions::kubernetes;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::catalogue::select::ClusterFacts;
 use common::preflight::lifecycle::{Lifecycle, Release};
@@ -20,6 +20,7 @@ use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output;
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::words::preflight as words;
 
 /// Judges the installations of this cluster.
@@ -52,7 +53,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &reading::Preflight) -> Result<Exit> 
 
 /// The cluster with that version; the rest of it stays.
 fn target(args: &reading::Preflight) -> Result<ClusterFacts> {
-    let to = kubernetes::parse(&args.to).with_context(|| format!("--to {}", args.to))?;
+    let to = kubernetes::parse(&args.to).map_err(|error| Usage(format!("--to: {error}")))?;
     Ok(ClusterFacts {
         kubernetes: Some(to),
         kkp: None,
@@ -71,6 +72,9 @@ async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts)
     let known = Records::read(session.ctx()).await?;
     warn_of_older(session, to).await?;
     let namespace = session.global().namespace.as_deref();
+    if let Some(namespace) = namespace {
+        known.check_local(namespace)?;
+    }
     let mut records = match args.names.as_slice() {
         [] => known.within(namespace).collect(),
         names => known.named(names, namespace)?,
