@@ -220,7 +220,8 @@ fn show(listed: &Listed, args: &List) -> Result<()> {
             }
         }
         format @ (Format::Table | Format::Wide) => {
-            output::data(&table(rows, format == Format::Wide).listed(args.output))
+            let table = table(rows, format == Format::Wide, args.all_namespaces);
+            output::data(&table.listed(args.output));
         }
     }
     Ok(())
@@ -316,14 +317,20 @@ fn status(
     }
 }
 
-fn table(rows: &[Row], wide: bool) -> Table {
+/// `namespaces`: that of each record comes first, as kubectl prints it.
+fn table(rows: &[Row], wide: bool, namespaces: bool) -> Table {
     let of_fleet = rows.iter().any(|row| row.cluster.is_some());
     let mut header = vec!["NAME", "TARGET", "VERSION", "STATUS", "NEWER", "AGE"];
     if of_fleet {
         header.insert(0, "CLUSTER");
     }
+    if namespaces {
+        header.insert(0, "NAMESPACE");
+    } else if wide {
+        header.push("NAMESPACE");
+    }
     if wide {
-        header.extend(["NAMESPACE", "ADDON", "ID", "ORIGIN"]);
+        header.extend(["ADDON", "ID", "ORIGIN"]);
     }
     let mut table = Table::new(&header);
     for row in rows {
@@ -352,13 +359,13 @@ fn table(rows: &[Row], wide: bool) -> Table {
         if of_fleet {
             cells.insert(0, row.cluster.clone().unwrap_or_default());
         }
+        if namespaces {
+            cells.insert(0, row.namespace.clone());
+        } else if wide {
+            cells.push(row.namespace.clone());
+        }
         if wide {
-            cells.extend([
-                row.namespace.clone(),
-                row.addon.clone(),
-                row.id.clone(),
-                row.origin.clone(),
-            ]);
+            cells.extend([row.addon.clone(), row.id.clone(), row.origin.clone()]);
         }
         table.row(cells);
     }

@@ -39,6 +39,9 @@ async fn listed(stage: &Stage) -> Result<()> {
         rows.lines().count() == 2 && rows.starts_with("one "),
         "{rows}"
     );
+    let all = stage.run("list -A --no-headers").await?.done()?.stdout;
+    let first = all.split_whitespace().take(2);
+    ensure!(first.eq([&*stage.namespace, "one"]), "{all}");
     let names = stage.run("list -o name").await?.done()?.stdout;
     let names: Vec<&str> = names.split_whitespace().collect();
     ensure!(names.len() == 2, "{names:?}");
