@@ -119,7 +119,7 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
         "dot" => Ok(PlanOutput::Draw(Drawing::Dot)),
         "mermaid" => Ok(PlanOutput::Draw(Drawing::Mermaid)),
         // Formats of other commands: surely no names of files.
-        "table" | "wide" | "name" => Err(format!(
+        "table" | "wide" | "name" | "markdown" | "md" => Err(format!(
             "{typed} is not a format of a plan; use text, json, yaml, html, dot, mermaid, or ./{typed} for a file of that name"
         )),
         page if page.ends_with(".html") => Err(format!(
@@ -140,7 +140,7 @@ mod tests {
         for file in ["plan.json", "./dot", "out/json"] {
             assert_eq!(plan_output(file), Ok(PlanOutput::File(file.into())));
         }
-        for wrong in ["", "wide", "plan.html"] {
+        for wrong in ["", "wide", "markdown", "md", "plan.html"] {
             assert!(plan_output(wrong).is_err(), "{wrong}");
         }
     }
