@@ -167,14 +167,15 @@ fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
 
 /// A plan file has neither the values nor the set that it was made of, so the command that made it is not guessed.
 fn of_moved(moved: &Moved) -> Vec<String> {
+    let mut lines = Vec::new();
     if moved.addons.is_empty() {
         let gone = moved.gone.join(" ");
-        return vec![
-            format!("look:   kubectl addons uninstall {gone} --dry-run"),
-            format!("fix:    kubectl addons plan --uninstall {gone} -o FILE, and apply that"),
-        ];
+        lines = look(&format!("kubectl addons uninstall {gone} --dry-run"));
     }
-    fix("write the plan again with the command that wrote it, and apply that")
+    lines.extend(fix(
+        "write the plan again with the command that wrote it, and apply that",
+    ));
+    lines
 }
 
 fn of_indexes(error: &IndexesError) -> Vec<String> {
@@ -352,16 +353,22 @@ mod tests {
 
     #[test]
     fn a_plan_that_moved_is_written_again_by_its_own_command() {
-        let moved = Moved {
-            differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
-            addons: vec!["web@1.1.0".to_owned()],
-            gone: Vec::new(),
-        };
-        let error = anyhow::Error::from(OperationError::from(moved));
-        assert_eq!(
-            lines(error.as_ref()),
-            ["fix:    write the plan again with the command that wrote it, and apply that"]
-        );
+        let fix = "fix:    write the plan again with the command that wrote it, and apply that";
+        let look = "look:   kubectl addons uninstall web --dry-run";
+        let web = |name: &str| vec![name.to_owned()];
+        for (addons, gone, expect) in [
+            (web("web@1.1.0"), Vec::new(), vec![fix]),
+            // It may have been a set that web left.
+            (Vec::new(), web("web"), vec![look, fix]),
+        ] {
+            let moved = Moved {
+                differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
+                addons,
+                gone,
+            };
+            let error = anyhow::Error::from(OperationError::from(moved));
+            assert_eq!(lines(error.as_ref()), expect);
+        }
     }
 
     #[test]
