@@ -52,6 +52,10 @@ async fn a_folder_is_installed_and_upgraded_by_its_path() -> Result<()> {
             "install ./web/a.yaml",
             "catalogue create NAME --from ./web/a.yaml",
         ),
+        (
+            "adopt ./web",
+            "fix:    name the add-on instead, with --channel ./web",
+        ),
     ] {
         let said = stage.run(line).await?;
         ensure!(

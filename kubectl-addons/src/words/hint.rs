@@ -280,9 +280,7 @@ pub fn fix(command: &str) -> Vec<String> {
 
 fn of_choice(error: &ChooseError) -> Vec<String> {
     match error {
-        ChooseError::Unknown { name, .. } if is_path(name) => {
-            fix(&format!("write ./{name}, if that path is meant"))
-        }
+        ChooseError::Unknown { name, .. } if is_path(name) => of_path(name),
         ChooseError::Unknown { near: Some(_), .. } => Vec::new(),
         ChooseError::Unknown { nothing: true, .. } => vec![
             "look:   kubectl addons catalogue list".to_owned(),
@@ -298,9 +296,24 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
     }
 }
 
-/// Whether a name that no catalogue has is a path in which the ./ is missing.
+/// Whether a name that no catalogue has is a path.
 fn is_path(name: &str) -> bool {
     name.contains('/') && std::path::Path::new(name).exists()
+}
+
+/// For a path in the place of a name: `install` takes one that begins as such, other commands take names.
+fn of_path(path: &str) -> Vec<String> {
+    let has_beginning = path.starts_with(['.', '/']);
+    if typed::is_install() && !has_beginning {
+        return fix(&format!("write ./{path}, if that path is meant"));
+    }
+    if typed::takes("--channel") {
+        let channel = word(path);
+        return fix(&format!(
+            "name the add-on instead, with --channel {channel}"
+        ));
+    }
+    look("kubectl addons list")
 }
 
 fn of_file(error: &FileError) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, ArgAction};
+use clap::{Arg, ArgAction, Command};
 
 use super::word;
 use crate::cli;
@@ -58,15 +58,25 @@ pub(super) fn takes(flag: &str) -> bool {
     has(&std::env::args_os().collect::<Vec<_>>(), flag)
 }
 
+/// Whether the command of this process is `install`.
+pub(super) fn is_install() -> bool {
+    verb(&std::env::args_os().collect::<Vec<_>>()).is_some_and(|verb| verb.get_name() == "install")
+}
+
 fn has(args: &[OsString], flag: &str) -> bool {
+    verb(args).is_some_and(|verb| verb.get_arguments().any(|known| is(known, flag)))
+}
+
+/// The command that was typed.
+fn verb(args: &[OsString]) -> Option<Command> {
     let mut all = cli::command();
     all.build();
-    let verb = args.iter().skip(1).find_map(|arg| {
-        let verb = arg.to_str()?;
+    let mut words = args.iter().skip(1).filter_map(|arg| arg.to_str());
+    let found = words.find_map(|verb| {
         all.get_subcommands()
             .find(|one| one.get_name() == verb || one.get_all_aliases().any(|alias| alias == verb))
     });
-    verb.is_some_and(|verb| verb.get_arguments().any(|known| is(known, flag)))
+    found.cloned()
 }
 
 fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
