@@ -36,10 +36,7 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
         PlanError::Refused { objects } => of_refused(objects),
         PlanError::RecordOlder(older) => vec![
             format!("look:   {}", command("status", &older.installation)),
-            format!(
-                "fix:    {}, which records what is there",
-                command("adopt", &older.installation)
-            ),
+            format!("fix:    {}", command("adopt", &older.installation)),
         ],
         PlanError::TooLarge(_) => Vec::new(),
     }
@@ -55,10 +52,7 @@ pub(super) fn of_git(error: &InGit) -> Vec<String> {
         installation.name, installation.namespace
     ));
     if !matches!(error, InGit::Created { .. }) {
-        lines.extend(fix(&format!(
-            "{}, which installs what Git asks for",
-            command("reconcile", installation)
-        )));
+        lines.extend(fix(&command("reconcile", installation)));
     }
     lines
 }
@@ -68,7 +62,7 @@ pub(super) fn of_other_cluster(other: &OtherCluster) -> Vec<String> {
     vec![
         "look:   kubectl get namespace kube-system -o yaml".to_owned(),
         format!(
-            "accept: {} --new-cluster, which records what is there",
+            "accept: {} --new-cluster",
             command("adopt", &other.installation)
         ),
     ]

@@ -57,7 +57,7 @@ pub(super) fn of_member(error: &MemberError) -> Vec<String> {
                     "look:   kubectl get addoninstallations -n {namespace} -l {LABEL_SET}={other}"
                 ),
                 format!(
-                    "accept: kubectl label addoninstallation {name} -n {namespace} {LABEL_SET}-, which takes it out of set {other}"
+                    "accept: kubectl label addoninstallation {name} -n {namespace} {LABEL_SET}-"
                 ),
             ]
         }
