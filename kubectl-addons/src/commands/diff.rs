@@ -277,7 +277,9 @@ impl<'a> Compared<'a> {
             let (values, data) = (&installed.values_hash, &installed.template_data_hash);
             [&installed.manifest_hash, values, data].map(String::clone)
         };
-        let is_same = self.from.map(hashes) == self.to.map(hashes);
+        // What was adopted is applied by the next upgrade.
+        let is_applied = self.from.is_some_and(|from| !from.adopted);
+        let is_same = is_applied && self.from.map(hashes) == self.to.map(hashes);
         let others = self.summary.pruned + self.summary.released;
         let is_due = self.version().is_some() || !self.record.is_empty() || others > 0;
         self.summary.changed + self.summary.added > 0 && is_same && !is_due
