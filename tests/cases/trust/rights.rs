@@ -68,6 +68,26 @@ fn index(name: &str, manifest: &str) -> String {
     )
 }
 
+/// What does not exist has no label that would help.
+async fn a_namespace_that_does_not_exist(admin: &Plugin) -> Result<()> {
+    let nowhere = [
+        "install",
+        "evil",
+        "-n",
+        "nowhere",
+        "--channel",
+        "index.yaml",
+    ];
+    let said = admin.run(&nowhere).await?.ended(2)?.stderr;
+    ensure!(
+        said.contains("namespace nowhere does not exist: installations of this cluster belong in kubectl-addons")
+            && said.contains("fix:    --target-namespace nowhere")
+            && !said.contains("kubectl label"),
+        "{said}"
+    );
+    Ok(())
+}
+
 /// trust 1.
 #[tokio::test]
 async fn t01_a_tenants_record_never_runs_with_the_rights_of_an_administrator() -> Result<()> {
@@ -107,22 +127,8 @@ async fn t01_a_tenants_record_never_runs_with_the_rights_of_an_administrator() -
     ensure!(!listed.stdout.contains("evil"), "{}", listed.stdout);
 
     // What the error advises works, and says whose records these are; what they name is not read with the caller's accounts.
+    a_namespace_that_does_not_exist(admin).await?;
     let label = "kubectl-addons.dev/cluster=local";
-    let nowhere = [
-        "install",
-        "evil",
-        "-n",
-        "nowhere",
-        "--channel",
-        "index.yaml",
-    ];
-    let said = admin.run(&nowhere).await?.ended(2)?.stderr;
-    ensure!(
-        said.contains("namespace nowhere does not exist: installations of this cluster belong in kubectl-addons")
-            && said.contains("fix:    --target-namespace nowhere")
-            && !said.contains(label),
-        "{said}"
-    );
     admin
         .kubectl(&["label", "namespace", TENANT, label])
         .await?
