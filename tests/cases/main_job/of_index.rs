@@ -21,7 +21,7 @@ async fn an_installation_from_an_index_is_found_by_its_name() -> Result<()> {
         .await?
         .done()?;
     for (line, words) in [
-        ("show db", "installed from file://"),
+        ("show db", "which it is installed from"),
         ("images db web", "example.test/db:1"),
         (
             "images db --registry mirror.example.org/site",
@@ -59,7 +59,8 @@ async fn an_installation_from_an_index_is_found_by_its_name() -> Result<()> {
     std::fs::remove_file(&index)?;
     let said = stage.run("list --outdated").await?.ended(1)?;
     ensure!(
-        said.stderr.contains("not checked: kubectl-addons/db: ")
+        said.stderr
+            .contains(&format!("not checked: {}/db: ", stage.namespace))
             && !said.stderr.contains("up to date"),
         "{}",
         said.stderr

@@ -74,7 +74,8 @@ async fn a_plan_says_which_namespace_comes_and_goes() -> Result<()> {
     let moved = stage.run("apply gone.json --yes").await?.ended(4)?;
     for words in [
         "ConfigMap roof: edited",
-        "fix:    kubectl addons plan --uninstall roof wall",
+        "look:   kubectl addons uninstall roof wall --dry-run",
+        "fix:    write the plan again with the command that wrote it",
     ] {
         ensure!(moved.stderr.contains(words), "{}", moved.stderr);
     }

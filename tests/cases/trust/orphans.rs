@@ -55,7 +55,7 @@ async fn t18_one_orphan_does_not_stop_the_others() -> Result<()> {
             &format!(
                 "error: {namespace}/idx: the index or folder that it comes from cannot be read: "
             ),
-            &format!("fix:    kubectl addons uninstall idx -n {namespace}"),
+            &format!("fix:    kubectl addons upgrade idx -n {namespace} --channel INDEX"),
         ] {
             ensure!(said.stderr.contains(words), "{line}: {}", said.stderr);
         }
