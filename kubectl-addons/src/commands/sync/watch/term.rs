@@ -13,6 +13,7 @@ use addons_operation::{DirectorySync, Interruption, Records, name_of};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
+use common::directory::Directory;
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::Inventory;
 use tokio::sync::watch;
@@ -161,6 +162,9 @@ impl Term {
         }
         self.records = installed(session, &sync).await?;
         self.count(session, reports).await?;
+        // What another client applied since the pass is as its record says, so nothing else tells that it is of another directory.
+        let mut records = self.records.iter();
+        self.done &= records.all(|record| is_of(&sync.directory, record));
         Ok(true)
     }
 
@@ -281,6 +285,14 @@ async fn installed(session: &Session, sync: &DirectorySync) -> Result<Vec<AddonI
     Ok(of_directory.collect())
 }
 
+/// Whether an installation was applied from the directory as it is. What is gone from it is not judged: it may have to stay.
+fn is_of(directory: &Directory, record: &AddonInstallation) -> bool {
+    let mut addons = directory.addons.iter();
+    let addon = addons.find(|addon| record.metadata.name.as_ref() == Some(&addon.installation));
+    let installed = record.installed();
+    addon.is_none_or(|addon| installed.is_some_and(|it| it.manifest_hash == addon.digest))
+}
+
 /// The next difference. Where the cluster cannot be watched, that is said, and the next pass tries again.
 async fn drifted(
     session: &Session,
@@ -296,6 +308,44 @@ async fn drifted(
         Err(error) => {
             output::failure(&error.context("edits in the cluster are not seen"));
             pending().await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::directory::Addon;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_another_client_applied_since_the_pass_is_noticed() {
+        let directory = Directory {
+            addons: vec![Addon {
+                installation: "one".to_owned(),
+                digest: "here".to_owned(),
+                ..Addon::default()
+            }],
+        };
+        for (name, installed, expected) in [
+            ("one", json!({"version": "", "manifestHash": "here"}), true),
+            (
+                "one",
+                json!({"version": "", "manifestHash": "of another"}),
+                false,
+            ),
+            ("one", json!(null), false),
+            (
+                "gone",
+                json!({"version": "", "manifestHash": "of another"}),
+                true,
+            ),
+        ] {
+            let record = json!({"metadata": {"name": name}, "spec": {"addonRef": {"name": name}},
+                "status": {"installed": installed}});
+            let read: AddonInstallation = serde_json::from_value(record.clone()).unwrap();
+            assert_eq!(is_of(&directory, &read), expected, "{record}");
         }
     }
 }
