@@ -249,9 +249,16 @@ fn add(channel: &mut Channel, entries: &[Value], location: &str) -> Vec<(String,
 }
 
 /// Beginning of the name of a plain manifest.
-pub const BARE: &str = "manifest-";
+const BARE: &str = "manifest-";
 /// How many digits of the hash of its location end that name.
-pub const BARE_DIGITS: usize = 12;
+const BARE_DIGITS: usize = 12;
+
+/// Whether a name is that of a manifest which neither a catalogue nor an index lists.
+#[must_use]
+pub fn is_bare(name: &str) -> bool {
+    let digits = name.strip_prefix(BARE).unwrap_or_default();
+    digits.len() == BARE_DIGITS && digits.chars().all(|sign| sign.is_ascii_hexdigit())
+}
 
 /// A plain manifest as a channel of one add-on.
 fn manifest(bytes: &[u8], location: &str) -> Channel {

@@ -3,7 +3,7 @@
 use addons_operation::Context;
 use addons_sources::Reach;
 use anyhow::Result;
-use common::catalogue::channel::{BARE, BARE_DIGITS};
+use common::catalogue::channel::is_bare;
 
 use crate::cli::operation::Source;
 use crate::usage::Usage;
@@ -11,12 +11,6 @@ use crate::usage::Usage;
 /// Whether a name is a path: no add-on has such a name.
 fn is_path(typed: &str) -> bool {
     typed.starts_with(['.', '/']) || typed.ends_with(".tgz") || typed.ends_with(".tar.gz")
-}
-
-/// Whether a name is that of a manifest which neither a catalogue nor an index lists.
-fn is_bare(name: &str) -> bool {
-    let digits = name.strip_prefix(BARE).unwrap_or_default();
-    digits.len() == BARE_DIGITS && digits.chars().all(|sign| sign.is_ascii_hexdigit())
 }
 
 /// The names of add-ons, and where they are taken from: of a path, the only add-on that it has.
