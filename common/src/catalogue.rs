@@ -273,3 +273,12 @@ impl Catalogue {
         names
     }
 }
+
+/// The version, or the id of what has none.
+#[must_use]
+pub fn label(version: &str, id: &str) -> String {
+    match version {
+        "" => format!("id {id}"),
+        version => version.to_owned(),
+    }
+}

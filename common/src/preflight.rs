@@ -18,7 +18,7 @@ use crate::api::installation::AddonInstallation;
 use crate::api::names::field_manager;
 use crate::catalogue::due::{Due, DueReason, due};
 use crate::catalogue::select::{ClusterFacts, Request, Rules, choose, misfit};
-use crate::catalogue::{Catalogue, Entry};
+use crate::catalogue::{Catalogue, Entry, label};
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::plan::inventory::Inventory;
 use lifecycle::{Fate, Lifecycle, Release};
@@ -252,15 +252,6 @@ fn newer<'c>(
     };
     let is_other = matches!(reason, DueReason::Version { .. } | DueReason::Id { .. });
     is_other.then_some(entry)
-}
-
-/// The version, or the id of what has none.
-#[must_use]
-pub fn label(version: &str, id: &str) -> String {
-    match version {
-        "" => format!("id {id}"),
-        version => version.to_owned(),
-    }
 }
 
 /// The APIs in which our objects were applied, without those that are simply served.

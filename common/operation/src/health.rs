@@ -181,8 +181,8 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
     restored::judge(&name, Memory::of(Some(record)), written)
 }
 
-/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Failed: upgrade to 1.2.0: Deployment web 1/2 ready`, `Suspended`, or the state of an operation from the record. `now`: of the cluster of
-/// the record.
+/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Failed: upgrade to 1.2.0: Deployment web 1/2 ready`, `Suspended`, or the state of
+/// an operation from the record. `now`: of the cluster of the record.
 pub fn word(
     record: &AddonInstallation,
     troubles: &[ObjectHealth],

@@ -6,16 +6,14 @@ use addons_engine::live::Selection;
 use addons_engine::preflight::{Obstacles, obstacles};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::catalogue::Catalogue;
 use common::catalogue::select::ClusterFacts;
+use common::catalogue::{Catalogue, label};
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::Inventory;
 use common::preflight::lifecycle::{Lifecycle, Release};
 use common::preflight::order::{Order, order};
 use common::preflight::risk::{Owners, Risk};
-use common::preflight::{
-    Clusters, Finding, Writer, api_services, judge, label, next, stored, webhooks,
-};
+use common::preflight::{Clusters, Finding, Writer, api_services, judge, next, stored, webhooks};
 use serde_json::Value;
 
 use crate::context::Context;

@@ -3,8 +3,8 @@
 use addons_engine::{EngineError, revisions};
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
-use common::catalogue::Entry;
 use common::catalogue::select::Rules;
+use common::catalogue::{Entry, label};
 use common::history::{self, NoRevision, ROLLBACK, StoredRevision};
 use kube::ResourceExt as _;
 
@@ -184,10 +184,7 @@ impl Resolver<'_> {
                 (None, Some(index)) => Some(format!("index {index}")),
                 (None, None) => None,
             };
-            let version = match installed.version.as_str() {
-                "" => format!("id {}", installed.id),
-                version => version.to_owned(),
-            };
+            let version = label(&installed.version, &installed.id);
             RollbackError::EntryLost {
                 installation: name_of(record),
                 revision: revision.number,

@@ -1,6 +1,7 @@
 //! What failed, where the last operation did: objects that are not ready do not tell that by themselves.
 
 use common::api::installation::{AddonInstallationStatus, Phase};
+use common::catalogue::label;
 
 /// `Failed: upgrade to 1.2.0`; `None` where the last operation did not fail.
 pub(super) fn phase(status: Option<&AddonInstallationStatus>) -> Option<String> {
@@ -9,11 +10,11 @@ pub(super) fn phase(status: Option<&AddonInstallationStatus>) -> Option<String> 
         return Some("Failed".to_owned());
     };
     let installed = &failed.installed;
-    let to = match (failed.verb.as_str(), installed.version.as_str()) {
-        ("upgrade" | "rollback", "") if !installed.id.is_empty() => {
-            format!(" to id {}", installed.id)
+    let version = (installed.version.as_str(), installed.id.as_str());
+    let to = match (failed.verb.as_str(), version) {
+        ("upgrade" | "rollback", (version, id)) if !(version.is_empty() && id.is_empty()) => {
+            format!(" to {}", label(version, id))
         }
-        ("upgrade" | "rollback", version) if !version.is_empty() => format!(" to {version}"),
         _ => String::new(),
     };
     Some(format!("Failed: {}{to}", failed.verb))

@@ -4,7 +4,7 @@ use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::{ClusterFacts, Request, choose};
-use common::catalogue::{Catalogue, Entry};
+use common::catalogue::{Catalogue, label};
 use common::manifest::digest::sha256_trimmed;
 
 use crate::session::Session;
@@ -77,20 +77,13 @@ fn newest(
     // What stands in the catalogue itself need not be fetched.
     let inline = entry.version.source.inline.as_ref();
     let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
+    let label = label(&entry.version.version, &entry.version.id);
     match due(&installed, entry, rules, hash.as_deref(), values) {
         // A lower version is installed only where the user asks for it.
         Due::No | Due::Downgrade { .. } => None,
         Due::Yes {
             reason: DueReason::ManifestChanged,
-        } => Some(format!("{} (changed)", entry_label(entry))),
-        _ => Some(entry_label(entry)),
-    }
-}
-
-fn entry_label(entry: &Entry) -> String {
-    if entry.version.version.is_empty() {
-        format!("id {}", entry.version.id)
-    } else {
-        entry.version.version.clone()
+        } => Some(format!("{label} (changed)")),
+        _ => Some(label),
     }
 }
