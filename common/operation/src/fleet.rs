@@ -8,7 +8,7 @@ use futures::{StreamExt as _, stream};
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::health;
+use crate::health::{self, Word};
 
 /// Namespaces that are looked at at the same time.
 const AT_ONCE: usize = 16;
@@ -65,11 +65,10 @@ pub async fn not_ready(
             return Ok(Some(format!("{name} is no longer installed")));
         };
         let now = ctx.home().await?.now();
-        let mut health = health::objects(ctx.cluster().await?, &record).await?;
-        health.objects.retain(|object| !object.is_current());
-        let word = health::word(&record, &health.objects, health.older.as_ref(), now);
-        if word != "Ready" {
-            return Ok(Some(format!("{name} {word}")));
+        let health = health::objects(ctx.cluster().await?, &record).await?;
+        let state = health::state(&record, &health, None, now);
+        if state.word != Word::Ready {
+            return Ok(Some(format!("{name} {state}")));
         }
     }
     Ok(None)

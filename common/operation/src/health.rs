@@ -2,14 +2,14 @@
 
 mod failed;
 mod interrupted;
+mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::facts::Facts;
 use addons_engine::live::{self, Selection};
 use addons_engine::{Cluster, EngineError, blockers};
-use common::api::conditions;
-use common::api::installation::{AddonInstallation, ObjectState, Phase};
+use common::api::installation::{AddonInstallation, ObjectState};
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::{KeptKind, KindTraits};
@@ -23,6 +23,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::records::name_of;
+
+pub use state::{Offered, State, Word, state};
 
 /// One object of an installation, and its readiness.
 #[derive(Clone, Debug, Serialize)]
@@ -179,75 +181,6 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
     let ours = ours.into_iter().flatten();
     let written = ours.filter_map(|(key, object)| Some((*key, written(object, &name)?)));
     restored::judge(&name, Memory::of(Some(record)), written)
-}
-
-/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Failed: upgrade to 1.2.0: Deployment web 1/2 ready`, `Suspended`, or the state of
-/// an operation from the record. `now`: of the cluster of the record.
-pub fn word(
-    record: &AddonInstallation,
-    troubles: &[ObjectHealth],
-    older: Option<&RecordOlder>,
-    now: Timestamp,
-) -> String {
-    let status = record.status.as_ref();
-    if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
-        return match interrupted::continued_by(record, operation, now) {
-            Some(way_on) => format!("Interrupted: {}; to continue: {way_on}", operation.verb),
-            None => format!("Progressing: {} by {}", operation.verb, operation.holder),
-        };
-    }
-    if let Some(older) = older {
-        return format!("RecordOlderThanCluster: {older}");
-    }
-    if let Some(trouble) = troubles.first() {
-        let more = if troubles.len() > 1 {
-            format!(" and {} more", troubles.len() - 1)
-        } else {
-            String::new()
-        };
-        let blocker = trouble.blocker.as_ref();
-        let why = blocker.map_or_else(String::new, |blocker| format!(" ({})", blocker.reason));
-        return format!(
-            "{}: {} {} {}{why}{more}",
-            failed::phase(status).unwrap_or_else(|| "Degraded".to_owned()),
-            trouble.key.kind,
-            trouble.key.name,
-            trouble.message()
-        );
-    }
-    if record.spec.suspend {
-        return "Suspended".to_owned();
-    }
-    let conditions = status
-        .map(|status| status.conditions.as_slice())
-        .unwrap_or_default();
-    let mut all = conditions.iter();
-    let is_misfit = |condition: &&conditions::Condition| {
-        condition.r#type == conditions::COMPATIBLE && condition.status == "False"
-    };
-    if let Some(misfit) = all.find(is_misfit) {
-        return format!("Incompatible: {}", misfit.message);
-    }
-    let stalled = conditions::raised(conditions, conditions::STALLED);
-    let with_reason = |word: &str| match stalled {
-        Some(condition) => format!("{word}: {}", condition.message),
-        None => word.to_owned(),
-    };
-    match status.and_then(|status| status.phase) {
-        None | Some(Phase::Pending) => with_reason("Pending"),
-        Some(Phase::Failed) => with_reason("Failed"),
-        Some(Phase::Uninstalling) => "Uninstalling".to_owned(),
-        Some(Phase::Progressing) => "Progressing".to_owned(),
-        Some(Phase::Ready | Phase::Installed) => {
-            use conditions::{CONTESTED, NEEDS_CONFIRMATION, UNLISTED};
-            let mut first = [UNLISTED, NEEDS_CONFIRMATION, CONTESTED].into_iter();
-            match first.find_map(|r#type| conditions::raised(conditions, r#type)) {
-                Some(raised) => format!("{}: {}", raised.r#type, raised.message),
-                None if stalled.is_some() => with_reason(conditions::STALLED),
-                None => "Ready".to_owned(),
-            }
-        }
-    }
 }
 
 impl ObjectHealth {

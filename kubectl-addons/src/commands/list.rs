@@ -7,10 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
-use common::api::catalogue::AddonCatalogue;
-use common::api::conditions::UNLISTED;
 use common::api::installation::AddonInstallation;
-use common::catalogue::Catalogue;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -23,9 +20,9 @@ use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::{self, hint};
-use addons_operation::health::{self, Health};
+use addons_operation::health::{self, Offered};
+use addons_operation::transfer;
 use addons_operation::{Offer, Records, name_of};
-use addons_operation::{orphan, transfer};
 use brief::one_line;
 use newer::Newer;
 
@@ -50,8 +47,7 @@ struct Row {
     core: bool,
     /// Phase and message in one text.
     status: String,
-    /// `Ready`, `Degraded`, `Progressing`, `Interrupted`, `Failed`, `Pending`, `Uninstalling`, `Orphaned`, `Unlisted`, `Incompatible` or
-    /// `RecordOlderThanCluster`.
+    /// The word of its state.
     phase: String,
     /// Why; empty where there is nothing to say.
     message: String,
@@ -266,14 +262,16 @@ async fn rows(
             .map(|time| time.0);
         let troubles = troubles.get(&health::owner(record));
         let troubles = troubles.cloned().unwrap_or_default();
-        let listed = catalogues.map(|objects| (objects, &*catalogue));
-        let status = status(record, &troubles, listed, at_home);
-        let (phase, message) = status.split_once(": ").unwrap_or((&status, ""));
+        let offered = catalogues.map(|catalogues| Offered {
+            catalogues,
+            entries: &catalogue,
+        });
+        let state = health::state(record, &troubles, offered, at_home);
         rows.push(Row {
             cluster: None,
-            phase: phase.to_owned(),
-            message: message.to_owned(),
-            status,
+            phase: state.word.to_string(),
+            status: state.to_string(),
+            message: state.message,
             addon: reference.name.clone(),
             target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),
             version: installed.version.clone(),
@@ -291,30 +289,6 @@ async fn rows(
     }
     rows.sort_by(|a, b| (&a.name, &a.namespace).cmp(&(&b.name, &b.namespace)));
     Ok(rows)
-}
-
-/// The health of an installation; where that is good, what is gone of its origin.
-fn status(
-    record: &AddonInstallation,
-    troubles: &Health,
-    listed: Option<(&[AddonCatalogue], &Catalogue)>,
-    now: Timestamp,
-) -> String {
-    let word = health::word(record, &troubles.objects, troubles.older.as_ref(), now);
-    let Some((objects, catalogue)) = listed else {
-        return word;
-    };
-    // What a loop has noted of that is judged again: the catalogues may have changed since.
-    if word != "Ready" && !word.starts_with(UNLISTED) {
-        return word;
-    }
-    if let Some(lost) = orphan::lost(record, objects) {
-        return format!("Orphaned: {lost}");
-    }
-    match orphan::unlisted(record, catalogue) {
-        Some(unlisted) => format!("{UNLISTED}: {unlisted}"),
-        None => "Ready".to_owned(),
-    }
 }
 
 /// `namespaces`: that of each record comes first, as kubectl prints it.

@@ -24,9 +24,9 @@ use crate::usage::Usage;
 use crate::words::plan::label;
 use addons_helm;
 use addons_helm::release as helm_release;
-use addons_operation::health::{self, Health, ObjectHealth};
+use addons_operation::health::{self, Health, ObjectHealth, Offered, State, Word};
 use addons_operation::release;
-use addons_operation::{Records, name_of};
+use addons_operation::{Context, Offer, Records, name_of};
 
 /// One installation with its objects.
 #[derive(Debug, Serialize)]
@@ -38,7 +38,7 @@ struct View<'a> {
     name: &'a str,
     namespace: &'a str,
     target_namespace: &'a str,
-    status: &'a str,
+    status: String,
     installed: Option<&'a common::api::installation::Installed>,
     objects: &'a [ObjectHealth],
     /// How helm says that its release is.
@@ -49,7 +49,7 @@ struct View<'a> {
 /// One installation as it is now.
 struct Looked {
     record: AddonInstallation,
-    word: String,
+    state: State,
     objects: Vec<ObjectHealth>,
     helm: Option<String>,
 }
@@ -66,7 +66,7 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
         return judged(args, watch::run(session, args, listing).await);
     }
     let exit = async {
-        let all = look(session, args).await?;
+        let all = look(session, session.ctx(), args).await?;
         match listing {
             Some(listing) => show(args, listing, &all)?,
             None => {
@@ -112,7 +112,9 @@ pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
     if args.watch {
         return Err(Usage("--watch can only be used with a single cluster".to_owned()).into());
     }
-    let (found, failed) = fleet.each(async |session| look(session, args).await).await;
+    let (found, failed) = fleet
+        .each(async |session| look(session, session.ctx(), args).await)
+        .await;
     let all = found.iter().flat_map(|(cluster, all)| {
         let all = all.iter();
         all.map(move |looked| (cluster.as_str(), looked))
@@ -158,8 +160,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
 
 /// 1 where something is not ready.
 fn exit(all: &[Looked]) -> Exit {
-    let is_ready = |looked: &Looked| matches!(looked.word.as_str(), "Ready" | "Suspended");
-    match all.iter().all(is_ready) {
+    match all.iter().all(|looked| looked.state.is_good()) {
         true => Exit::Done,
         false => Exit::Failed,
     }
@@ -189,7 +190,7 @@ fn table(all: &[(&str, &Looked)], has_names: bool) -> Table {
             (*cluster).to_owned(),
             version.unwrap_or_default(),
             format!("{ready}/{}", objects.len()),
-            brief(&looked.word),
+            brief(&looked.state.to_string()),
         ];
         if has_names {
             cells.insert(1, name_of(&looked.record).name);
@@ -199,54 +200,65 @@ fn table(all: &[(&str, &Looked)], has_names: bool) -> Table {
     table
 }
 
-async fn look(session: &Session, args: &Status) -> Result<Vec<Looked>> {
+/// `ctx`: that of the session, or a fresh one to see what changed since.
+async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Looked>> {
     let namespace = session.global().namespace.as_deref();
     if args.all_namespaces && namespace.is_some() {
         return Err(
             Usage("--all-namespaces cannot be combined with --namespace".to_owned()).into(),
         );
     }
-    let known = Records::read(session.ctx()).await?;
+    let known = Records::read(ctx).await?;
     let mut records = match args.names.as_slice() {
         [] => known.within(namespace).collect(),
         names => known.named(names, namespace)?,
     };
     if let Some(selector) = &args.selector {
-        let home = session.ctx().home().await?;
+        let home = ctx.home().await?;
         let labelled = record::labelled(home, namespace, selector).await?;
         records.retain(|record| labelled.contains(&name_of(record)));
     }
     let mut all = Vec::new();
     for record in records {
-        all.push(one(session, record).await?);
+        all.push(one(ctx, record).await?);
     }
     Ok(all)
 }
 
-async fn one(session: &Session, record: &AddonInstallation) -> Result<Looked> {
-    let Health { objects, older } = health::objects(session.cluster().await?, record).await?;
-    let troubles: Vec<_> = objects
-        .iter()
-        .filter(|object| !object.is_current())
-        .cloned()
-        .collect();
-    let word = match session.ctx().other_cluster(record).await? {
-        Some(other) => format!("OtherCluster: {other}"),
-        None => {
-            let now = session.ctx().home().await?.now();
-            health::word(record, &troubles, older.as_ref(), now)
-        }
+async fn one(ctx: &Context, record: &AddonInstallation) -> Result<Looked> {
+    let health = health::objects(ctx.cluster().await?, record).await?;
+    let state = match ctx.other_cluster(record).await? {
+        Some(other) => Word::OtherCluster.because(other),
+        None => state(ctx, record, &health).await?,
     };
     let helm = match record.status.as_ref().and_then(release::recorded) {
-        Some(named) => Some(helm(release::status(session.ctx(), named).await?, named)),
+        Some(named) => Some(helm(release::status(ctx, named).await?, named)),
         None => None,
     };
     Ok(Looked {
         record: record.clone(),
-        word,
-        objects,
+        state,
+        objects: health.objects,
         helm,
     })
+}
+
+/// As `list` judges it.
+async fn state(ctx: &Context, record: &AddonInstallation, health: &Health) -> Result<State> {
+    let now = ctx.home().await?.now();
+    let reference = &record.spec.addon_ref;
+    if reference.index.is_some() || reference.directory.is_some() {
+        return Ok(health::state(record, health, None, now));
+    }
+    let Some(catalogues) = ctx.readable_catalogues().await? else {
+        return Ok(health::state(record, health, None, now));
+    };
+    let entries = ctx.catalogue(&Offer::Catalogues).await?;
+    let offered = Offered {
+        catalogues,
+        entries: &entries,
+    };
+    Ok(health::state(record, health, Some(offered), now))
 }
 
 impl<'a> View<'a> {
@@ -257,7 +269,7 @@ impl<'a> View<'a> {
             name: metadata.name.as_deref().unwrap_or_default(),
             namespace: metadata.namespace.as_deref().unwrap_or_default(),
             target_namespace: spec.target_namespace.as_deref().unwrap_or_default(),
-            status: &looked.word,
+            status: looked.state.to_string(),
             installed: looked.record.installed(),
             objects: &looked.objects,
             helm: looked.helm.as_deref(),
@@ -294,14 +306,14 @@ fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
 }
 
 fn tree(looked: &Looked) -> String {
-    let (record, word, objects) = (&looked.record, &looked.word, &looked.objects);
+    let (record, state, objects) = (&looked.record, &looked.state, &looked.objects);
     let name = record.metadata.name.as_deref().unwrap_or_default();
     let target = record.spec.target_namespace.as_deref().unwrap_or_default();
     let version = record
         .installed()
         .map(|installed| format!(" {}", label(installed)))
         .unwrap_or_default();
-    let mut text = format!("{name}{version} in {target}   {word}\n");
+    let mut text = format!("{name}{version} in {target}   {state}\n");
     let names: Vec<String> = objects
         .iter()
         .map(|object| match &object.key.namespace {

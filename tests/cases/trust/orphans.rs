@@ -79,6 +79,13 @@ async fn t18_one_orphan_does_not_stop_the_others() -> Result<()> {
             && item["message"] == "catalogue team no longer exists"),
         "{listed}"
     );
+    let said = stage.run("status g2 --exit-code").await?.ended(1)?;
+    ensure!(
+        said.stdout
+            .contains("   Orphaned: catalogue team no longer exists\n"),
+        "{}",
+        said.stdout
+    );
     stage.run("uninstall g2 idx --yes").await?.done()?;
     stage.run("upgrade").await?.done()?;
     Ok(())

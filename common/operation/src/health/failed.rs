@@ -3,12 +3,10 @@
 use common::api::installation::{AddonInstallationStatus, Phase};
 use common::catalogue::label;
 
-/// `Failed: upgrade to 1.2.0`; `None` where the last operation did not fail.
-pub(super) fn phase(status: Option<&AddonInstallationStatus>) -> Option<String> {
+/// `upgrade to 1.2.0`; `None` where the last operation did not fail, or is not known.
+pub(super) fn operation(status: Option<&AddonInstallationStatus>) -> Option<String> {
     let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
-    let Some(failed) = status.history.first().filter(|one| !one.is_done()) else {
-        return Some("Failed".to_owned());
-    };
+    let failed = status.history.first().filter(|one| !one.is_done())?;
     let installed = &failed.installed;
     let version = (installed.version.as_str(), installed.id.as_str());
     let to = match (failed.verb.as_str(), version) {
@@ -17,7 +15,7 @@ pub(super) fn phase(status: Option<&AddonInstallationStatus>) -> Option<String> 
         }
         _ => String::new(),
     };
-    Some(format!("Failed: {}{to}", failed.verb))
+    Some(format!("{}{to}", failed.verb))
 }
 
 #[cfg(test)]
@@ -35,25 +33,25 @@ mod tests {
             (status("Ready", ended("upgrade", new.clone(), "done")), None),
             (
                 status("Failed", ended("upgrade", new.clone(), "timed out")),
-                Some("Failed: upgrade to 1.2.0"),
+                Some("upgrade to 1.2.0"),
             ),
             (
                 status("Failed", ended("rollback", id, "timed out")),
-                Some("Failed: rollback to id b"),
+                Some("rollback to id b"),
             ),
             (
                 status("Failed", ended("install", new.clone(), "timed out")),
-                Some("Failed: install"),
+                Some("install"),
             ),
             (
                 status("Failed", ended("uninstall", new, "timed out")),
-                Some("Failed: uninstall"),
+                Some("uninstall"),
             ),
-            (status("Failed", json!([])), Some("Failed")),
+            (status("Failed", json!([])), None),
         ] {
             let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
-            assert_eq!(phase(Some(&read)).as_deref(), expect, "{status}");
+            assert_eq!(operation(Some(&read)).as_deref(), expect, "{status}");
         }
-        assert_eq!(phase(None), None);
+        assert_eq!(operation(None), None);
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn continued_by(
 mod tests {
     use serde_json::json;
 
-    use super::super::word;
+    use super::super::{Health, state};
     use super::*;
 
     fn record(verb: &str, directory: Option<&str>) -> AddonInstallation {
@@ -74,14 +74,13 @@ mod tests {
             ),
         ] {
             let record = record(verb, directory);
-            assert_eq!(word(&record, &[], None, at(seconds)), expected);
+            let found = state(&record, &Health::default(), None, at(seconds));
+            assert_eq!(found.to_string(), expected);
         }
         let mut going = record("uninstall", None);
         going.metadata.deletion_timestamp =
             serde_json::from_value(json!("1970-01-01T00:00:00Z")).unwrap();
-        assert_eq!(
-            word(&going, &[], None, at(60)),
-            "Progressing: uninstall by me"
-        );
+        let found = state(&going, &Health::default(), None, at(60));
+        assert_eq!(found.to_string(), "Progressing: uninstall by me");
     }
 }

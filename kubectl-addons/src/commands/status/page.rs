@@ -21,7 +21,7 @@ pub(super) fn page(all: &[(Option<&str>, &Looked)], now: Timestamp) -> String {
         let target = record.spec.target_namespace.as_deref().unwrap_or_default();
         let at = cluster.map_or_else(String::new, |cluster| format!("{cluster}: "));
         page.section(&format!("{at}{name} {version} in {target}"));
-        page.text(&looked.word);
+        page.text(&looked.state.to_string());
         let rows = looked.objects.iter().map(|object| {
             let (tone, word) = match object.readiness.as_ref().map(|it| it.status) {
                 Some(Status::Current) => (Tone::Good, "ready"),

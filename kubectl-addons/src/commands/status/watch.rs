@@ -60,7 +60,9 @@ async fn follow(
     let mut watched = BTreeSet::new();
     let mut shown = Shown::default();
     loop {
-        let all = look(session, args).await?;
+        // Catalogues change while they are watched over, too.
+        let ctx = session.ctx().fresh();
+        let all = look(session, &ctx, args).await?;
         last.set(exit(&all));
         shown.show(args, listing, &all)?;
         owners.replace(all.iter().map(|one| health::owner(&one.record)).collect());
@@ -142,7 +144,7 @@ fn state(all: &[Looked]) -> State {
     let of = |one: &Looked| {
         let objects = one.objects.iter();
         let objects = objects.map(|object| (object.key.clone(), object.message().to_owned()));
-        (one.word.clone(), objects.collect())
+        (one.state.to_string(), objects.collect())
     };
     all.iter()
         .map(|one| (name_of(&one.record), of(one)))
