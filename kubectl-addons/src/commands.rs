@@ -15,6 +15,7 @@ pub mod images;
 pub mod import;
 pub mod init;
 pub mod install;
+mod labelled;
 pub mod list;
 pub mod options;
 pub mod plan;

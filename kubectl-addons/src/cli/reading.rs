@@ -248,6 +248,9 @@ pub struct List {
     /// Show the installations of all namespaces of this cluster, which is the default without --namespace
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
+    /// Show the installations that match this label selector, as with kubectl -l
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
     #[command(flatten)]
     pub available: Available,
     #[command(flatten)]
@@ -260,10 +263,10 @@ pub struct List {
 #[derive(Args, Debug, Default)]
 pub struct Available {
     /// Show the add-ons that fit and can be installed instead, one version of each
-    #[arg(long, conflicts_with_all = ["outdated", "all_namespaces"])]
+    #[arg(long, conflicts_with_all = ["outdated", "all_namespaces", "selector"])]
     pub available: bool,
     /// Show the add-ons that fit the cluster that this namespace stands for
-    #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["k8s", "namespace", "outdated", "all_namespaces"])]
+    #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["k8s", "namespace", "outdated", "all_namespaces", "selector"])]
     pub for_cluster: Option<String>,
     #[command(flatten)]
     pub source: Source,

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::cli::reading::List;
-use crate::commands::search;
+use crate::commands::{labelled, search};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::output::{self, Items, age::age, table::Table};
@@ -65,7 +65,7 @@ struct Row {
 struct Listed {
     rows: Vec<Row>,
     has_others: bool,
-    /// Where records are, if the namespace that was asked for has none.
+    /// Why there are none, if others exist that were not asked for.
     elsewhere: Option<String>,
     /// Whether all that was installed from an index was compared with it, where that was asked for.
     is_checked: bool,
@@ -149,9 +149,16 @@ async fn listed(session: &Session, args: &List) -> Result<Listed> {
     }
     let namespace = session.global().namespace.as_deref();
     let is_partial = known.is_partial;
-    let elsewhere = namespace.and_then(|namespace| elsewhere(&known, namespace));
+    let mut elsewhere = namespace.and_then(|namespace| elsewhere(&known, namespace));
     let mut records = known.into_within(namespace);
     records.retain(|record| !args.core || record.spec.core_addon);
+    if let Some(selector) = &args.selector {
+        let any = !records.is_empty();
+        labelled::keep(session.ctx(), namespace, selector, &mut records).await?;
+        if any && records.is_empty() {
+            elsewhere = Some(format!("no installation matches -l {selector}"));
+        }
+    }
     let mut newer = Newer::new(args.outdated);
     let mut rows = rows(session, &records, is_partial, &mut newer).await?;
     rows.retain(|row| !args.outdated || row.newer.is_some());

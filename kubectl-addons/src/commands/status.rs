@@ -5,7 +5,6 @@ mod watch;
 
 use std::fmt::Write as _;
 
-use addons_engine::record;
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use jiff::Timestamp;
@@ -14,6 +13,7 @@ use serde_json::Value;
 
 use crate::cli::reading::Status;
 use crate::cli::{Format, Listing};
+use crate::commands::labelled;
 use crate::commands::list::brief;
 use crate::exit::Exit;
 use crate::fleet::Fleet;
@@ -214,9 +214,7 @@ async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Loo
         names => known.named(names, namespace)?,
     };
     if let Some(selector) = &args.selector {
-        let home = ctx.home().await?;
-        let labelled = record::labelled(home, namespace, selector).await?;
-        records.retain(|record| labelled.contains(&name_of(record)));
+        labelled::keep(ctx, namespace, selector, &mut records).await?;
     }
     let mut all = Vec::new();
     for record in records {

@@ -89,6 +89,8 @@ async fn looked_at(stage: &Stage) -> Result<()> {
         ("status -A -o json", &["one", "two"]),
         ("status -l tier=back -o json", &["two"]),
         ("status -l tier=front -o json", &[]),
+        ("list -l tier=back -o json", &["two"]),
+        ("list -l tier=front -o json", &[]),
     ] {
         let said = stage.run(line).await?.done()?.stdout;
         let said: Value = serde_json::from_str(&said)?;
@@ -100,6 +102,9 @@ async fn looked_at(stage: &Stage) -> Result<()> {
             .collect();
         ensure!(names == expected, "{line}: {said:#}");
     }
+    let none = stage.run("list -l tier=front").await?.done()?.stderr;
+    let words = "no installation matches -l tier=front";
+    ensure!(none.contains(words), "{none}");
     stage.run("status -A --exit-code").await?.done()?;
     stage.kubectl(&["delete", "configmap", "two"]).await?;
     stage.run("status one --exit-code").await?.done()?;

@@ -1,0 +1,23 @@
+//! Installations chosen by their labels: `-l` of `list` and `status`.
+
+use std::borrow::Borrow;
+
+use addons_engine::record;
+use addons_operation::{Context, name_of};
+use anyhow::Result;
+use common::api::installation::AddonInstallation;
+
+/// Keeps those that the selector matches.
+///
+/// # Errors
+/// The server cannot be reached, or refuses: also a malformed selector.
+pub(super) async fn keep<R: Borrow<AddonInstallation>>(
+    ctx: &Context,
+    namespace: Option<&str>,
+    selector: &str,
+    records: &mut Vec<R>,
+) -> Result<()> {
+    let labelled = record::labelled(ctx.home().await?, namespace, selector).await?;
+    records.retain(|record| labelled.contains(&name_of(record.borrow())));
+    Ok(())
+}
