@@ -29,6 +29,7 @@ async fn a_folder_is_installed_and_upgraded_by_its_path() -> Result<()> {
     stage.write("web/a.yaml", &config_map("a", "1"))?;
     stage.write("web/more/b.yaml", &config_map("b", "1"))?;
     stage.write("web/README.md", "# Not a manifest\n")?;
+    stage.write("v0.9.0/a.yaml", &config_map("a", "1"))?;
     let into = format!("--target-namespace {} --yes", stage.namespace);
     stage.run(&format!("install ./web {into}")).await?.done()?;
     ensure!(value(&stage, "a").await? == "1" && stage.has("configmap", "b").await?);
@@ -51,6 +52,10 @@ async fn a_folder_is_installed_and_upgraded_by_its_path() -> Result<()> {
         (
             "install ./web/a.yaml",
             "catalogue create NAME --from ./web/a.yaml",
+        ),
+        (
+            "install ./v0.9.0 --yes",
+            "fix:    add --target-namespace NAMESPACE",
         ),
         (
             "adopt ./web",

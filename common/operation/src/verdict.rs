@@ -33,6 +33,8 @@ pub struct Refused {
     pub questions: Option<Box<Questions>>,
     /// The policies of administrators that deny.
     pub policies: Vec<String>,
+    /// The rules that were broken.
+    pub rules: Vec<&'static str>,
 }
 
 /// Values that a form requires and no layer has.
@@ -214,6 +216,7 @@ pub fn conclude(ctx: &Context, what: &str, verdict: &Verdict) -> Result<(), Refu
             message: denial.message,
             questions: None,
             policies: denying(verdict),
+            rules: verdict.problems.iter().map(|it| it.rule).collect(),
         }),
         None => Ok(()),
     }

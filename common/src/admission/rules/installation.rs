@@ -79,6 +79,9 @@ pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Proble
     problems
 }
 
+/// The rule of [`target_namespace`].
+pub const TARGET_NAMESPACE: &str = "target-namespace";
+
 /// The target namespace is a valid name.
 #[must_use]
 pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Option<Problem> {
@@ -91,7 +94,7 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
     };
     (!is_namespace_name(name)).then(|| {
         Problem::invalid(
-            "target-namespace",
+            TARGET_NAMESPACE,
             "spec.targetNamespace",
             format!("{name} is not a valid name of a namespace; set spec.targetNamespace"),
         )

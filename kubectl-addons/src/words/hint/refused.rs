@@ -1,8 +1,9 @@
 //! What to do about a verdict of our own.
 
 use addons_operation::verdict::Refused;
+use common::admission::rules::installation::TARGET_NAMESPACE;
 
-use super::set;
+use super::{set, typed};
 
 /// For values that a form requires, and for policies.
 pub fn of(refused: &Refused) -> Vec<String> {
@@ -16,6 +17,9 @@ pub fn of(refused: &Refused) -> Vec<String> {
         let flags: Vec<String> = fields.map(|field| set(&field.internal_name)).collect();
         lines.push(format!("look:   kubectl addons show {}", questions.addon));
         lines.push(format!("fix:    {}", flags.join(" ")));
+    }
+    if refused.rules.contains(&TARGET_NAMESPACE) && typed::takes("--target-namespace") {
+        lines.push("fix:    add --target-namespace NAMESPACE".to_owned());
     }
     lines.extend(of_group(&refused.message));
     lines
