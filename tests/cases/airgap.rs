@@ -134,6 +134,9 @@ async fn an_export_that_was_killed_goes_on() -> Result<()> {
         })
     })
     .await?;
+    let second = stage.run(&line).await?.ended(1)?.stderr;
+    let words = "another export to this file is running";
+    ensure!(second.contains(words), "{second}");
     drop(process);
     ensure!(!archive.exists(), "half an archive");
     let _ = front.requests();
@@ -221,6 +224,32 @@ async fn two_images_of_one_name_are_refused() -> Result<()> {
         said.stderr
     );
     ensure!(site.front.requests().is_empty());
+    Ok(())
+}
+
+/// Someone else's image of that name may be in use at the site.
+#[tokio::test]
+async fn a_tag_that_an_import_moves_is_named() -> Result<()> {
+    let stage = stage("airgap-moved").await?;
+    let upstream = Upstream::start(&stage).await?;
+    let archive = stage.plugin.home().join("site.tar");
+    let export = format!("export web {EXPORT} -o {}", archive.display());
+    stage.run(&upstream.at_home(&export)).await?.done()?;
+    let site = Site::start().await?;
+    let import = format!("import {} --registry {}", archive.display(), site.path());
+    let first = stage.run(&import).await?.done()?.stderr;
+    ensure!(!first.contains("moved "), "{first}");
+    let layers = [upstream::described("other")];
+    let repository = "addons/team/web";
+    let push = site
+        .registry
+        .push(repository, "1.0.0", upstream::CONFIG, &layers);
+    push.await?;
+    let again = stage.run(&import).await?.done()?.stderr;
+    let moved = format!("moved {}/team/web:1.0.0: it was sha256:", site.path());
+    ensure!(again.contains(&moved), "{again}");
+    let third = stage.run(&import).await?.done()?.stderr;
+    ensure!(!third.contains("moved "), "{third}");
     Ok(())
 }
 

@@ -4,6 +4,7 @@ mod contents;
 mod copy;
 pub mod export;
 pub mod import;
+mod meter;
 
 use addons_sources::layout::LayoutError;
 use addons_sources::registry::RegistryError;
@@ -23,6 +24,15 @@ pub enum Progress {
         /// Its name.
         name: String,
     },
+    /// A blob of it that takes long is on its way.
+    Blob {
+        /// Of what is copied.
+        name: String,
+        /// Bytes that were copied.
+        done: u64,
+        /// Of so many.
+        size: u64,
+    },
     /// That was done.
     Copied {
         /// Its name.
@@ -36,6 +46,13 @@ pub enum Progress {
     },
     /// The archive is verified before anything is pushed.
     Verifying,
+    /// A tag of the registry had another content until now.
+    Moved {
+        /// `HOST/PATH:TAG`.
+        name: String,
+        /// The digest of the former content, which stays in the registry until that collects its garbage.
+        former: String,
+    },
     /// Something that the user should know.
     Warning(String),
 }

@@ -64,6 +64,12 @@ pub enum LayoutError {
         /// The blob.
         path: PathBuf,
     },
+    /// Another export to the same archive.
+    #[error("another export to this file is running, and collects its content in {}", folder.display())]
+    Locked {
+        /// What it has collected.
+        folder: PathBuf,
+    },
     /// Something that no layout has.
     #[error("{}: {name:?} {why}; nothing was pushed", path.display())]
     Entry {

@@ -12,6 +12,14 @@ pub fn progress(progress: &Progress) -> String {
     match progress {
         Progress::Verifying => "verifying the archive".to_owned(),
         Progress::Copying { name } => format!("copying {name}"),
+        Progress::Blob { name, done, size } => format!(
+            "copying {name}: {} of a blob of {}",
+            self::size(*done),
+            self::size(*size)
+        ),
+        Progress::Moved { name, former } => {
+            format!("moved {name}: it was {former} until now")
+        }
         Progress::Copied {
             name,
             blobs,

@@ -11,6 +11,7 @@ use common::airgap::referrers;
 use common::render::image::Image;
 
 use super::contents::Wanted;
+use super::meter::Meter;
 use super::{AirgapError, Progress, Report};
 
 /// Manifests of one image: its platforms, and their signatures and attestations.
@@ -36,6 +37,8 @@ pub(super) async fn copy(
         registry,
         partial,
         image: &wanted.image,
+        name: &name,
+        report,
         named: Vec::new(),
         seen: BTreeSet::new(),
         left: VecDeque::new(),
@@ -44,19 +47,28 @@ pub(super) async fn copy(
         there: 0,
     };
     copy.all().await?;
+    let Copy {
+        named,
+        blobs,
+        bytes,
+        there,
+        ..
+    } = copy;
     report(Progress::Copied {
         name,
-        blobs: copy.blobs,
-        bytes: copy.bytes,
-        there: copy.there,
+        blobs,
+        bytes,
+        there,
     });
-    Ok(copy.named)
+    Ok(named)
 }
 
 struct Copy<'a, 'p> {
     registry: Registry<'a>,
     partial: &'p mut Partial,
     image: &'p Image,
+    name: &'p str,
+    report: Report<'p>,
     named: Vec<Named>,
     seen: BTreeSet<String>,
     /// Manifests that were found and not looked at.
@@ -98,7 +110,9 @@ impl Copy<'_, '_> {
                 continue;
             }
             let bytes = self.registry.content(&blob.digest, blob.size, false);
-            self.partial.fetch(blob, bytes.await?).await?;
+            let mut meter = Meter::new(self.report, self.name, blob.size);
+            let fetched = |done| meter.at(done);
+            self.partial.fetch(blob, bytes.await?, fetched).await?;
             self.blobs += 1;
             self.bytes += blob.size;
         }

@@ -14,6 +14,7 @@ use common::render::image::{Image, is_of_this_machine};
 use common::render::package::Package;
 use common::render::registry::Registry;
 
+use super::meter::Meter;
 use super::{AirgapError, Progress, Report};
 use crate::context::Context;
 
@@ -50,6 +51,7 @@ pub async fn import(
     let mut import = Import {
         archive: &archive,
         access: ctx.access(),
+        report,
         at: BTreeMap::new(),
         done: Imported::default(),
     };
@@ -77,6 +79,7 @@ pub async fn import(
 struct Import<'a> {
     archive: &'a Archive,
     access: Access<'a>,
+    report: Report<'a>,
     /// A repository that has a blob.
     at: BTreeMap<String, String>,
     done: Imported,
@@ -94,10 +97,15 @@ impl Import<'_> {
             let tag = image.tag.as_deref().filter(|_| is_root);
             let name = tag.unwrap_or(digest);
             self.blobs(&mut remote, image, &stored).await?;
-            if remote.digest_of(name).await?.as_ref() != Some(digest) {
+            let former = remote.digest_of(name).await?;
+            if former.as_ref() != Some(digest) {
                 let media_type = &stored.manifest.media_type;
                 let bytes = &stored.bytes;
                 remote.push_manifest(name, media_type, bytes).await?;
+            }
+            if let Some(former) = former.filter(|former| former != digest) {
+                let name = image.to_string();
+                (self.report)(Progress::Moved { name, former });
             }
             refer(&mut remote, &stored).await?;
         }
@@ -110,11 +118,14 @@ impl Import<'_> {
         image: &Image,
         stored: &Stored,
     ) -> Result<(), AirgapError> {
+        let name = image.to_string();
         for blob in &stored.manifest.blobs {
+            let mut meter = Meter::new(self.report, &name, blob.size);
             let beside = self.at.get(&blob.digest).map(String::as_str);
             let beside = beside.filter(|beside| *beside != image.repository);
             let bytes = self.archive.blob(&blob.digest)?;
-            let pushed = remote.push_blob(&blob.digest, blob.size, beside, bytes);
+            let sent = |done| meter.at(done);
+            let pushed = remote.push_blob(&blob.digest, blob.size, beside, bytes, sent);
             if pushed.await? == Pushed::Sent {
                 self.done.sent += 1;
                 self.done.bytes += blob.size;

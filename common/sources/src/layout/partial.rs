@@ -1,7 +1,7 @@
 //! The content of an archive that is being made: `FILE.partial/blobs/sha256/HEX`.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -14,11 +14,18 @@ use tempfile::NamedTempFile;
 use super::{BLOBS, INDEX_FILE, LAYOUT_FILE, LayoutError, MAX_BLOB, file, hex};
 use crate::registry::Blob;
 
+/// The file in the folder that keeps a second export to the same archive out.
+const LOCK: &str = "lock";
+/// Begins the names of files that are not complete.
+const IN_PART: &str = "part-";
+
 /// What was fetched for an archive so far.
 #[derive(Debug)]
 pub struct Partial {
     archive: PathBuf,
     folder: PathBuf,
+    /// Held until the archive is written.
+    _lock: File,
     /// What this run needs: an earlier one may have left more.
     used: BTreeSet<String>,
 }
@@ -30,18 +37,31 @@ struct Hashing {
 }
 
 impl Partial {
-    /// Goes on with what an interrupted export to the same archive left.
+    /// Goes on with what an interrupted export to the same archive left, but for blobs that it had in part.
     ///
     /// # Errors
-    /// A folder that cannot be made.
+    /// A folder that cannot be made; another export to the same archive is running.
     pub fn open(archive: &Path) -> Result<Self, LayoutError> {
         let mut name = archive.as_os_str().to_owned();
         name.push(".partial");
         let folder = PathBuf::from(name);
         fs::create_dir_all(folder.join(BLOBS)).map_err(file(&folder))?;
+        let lock = File::create(folder.join(LOCK)).map_err(file(&folder))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LayoutError::Locked { folder }),
+            Err(TryLockError::Error(error)) => return Err(file(&folder)(error)),
+        }
+        for entry in fs::read_dir(&folder).map_err(file(&folder))? {
+            let entry = entry.map_err(file(&folder))?;
+            if entry.file_name().to_string_lossy().starts_with(IN_PART) {
+                fs::remove_file(entry.path()).map_err(file(&folder))?;
+            }
+        }
         Ok(Self {
             archive: archive.to_owned(),
             folder,
+            _lock: lock,
             used: BTreeSet::new(),
         })
     }
@@ -69,7 +89,7 @@ impl Partial {
         Ok(digest)
     }
 
-    /// Adds a blob of a registry, verified while it arrives.
+    /// Adds a blob of a registry, verified while it arrives. `on` hears how many of its bytes are there.
     ///
     /// # Errors
     /// What the registry gives wrong; a file that cannot be written.
@@ -77,14 +97,18 @@ impl Partial {
         &mut self,
         blob: &Descriptor,
         mut bytes: Blob<'_>,
+        mut on: impl FnMut(u64),
     ) -> Result<(), LayoutError> {
         let digest = blob.digest.clone();
         if blob.size > MAX_BLOB {
             return Err(LayoutError::TooLarge { digest });
         }
         let mut beside = self.beside()?;
+        let mut fetched = 0;
         while let Some(chunk) = bytes.next().await? {
             beside.write_all(&chunk).map_err(file(beside.path()))?;
+            fetched += chunk.len() as u64;
+            on(fetched);
         }
         self.persist(beside, &digest)
     }
@@ -94,7 +118,7 @@ impl Partial {
     /// # Errors
     /// A blob that was changed; a file that cannot be written.
     pub fn finish(self, named: &[Named]) -> Result<u64, LayoutError> {
-        let beside = NamedTempFile::new_in(&self.folder).map_err(file(&self.folder))?;
+        let beside = self.beside()?;
         let mut builder = tar::Builder::new(io::BufWriter::new(beside.as_file()));
         let failed = || file(&self.archive);
         for (name, bytes) in [
@@ -133,7 +157,7 @@ impl Partial {
     }
 
     fn beside(&self) -> Result<NamedTempFile, LayoutError> {
-        NamedTempFile::new_in(&self.folder).map_err(file(&self.folder))
+        NamedTempFile::with_prefix_in(IN_PART, &self.folder).map_err(file(&self.folder))
     }
 
     fn persist(&mut self, beside: NamedTempFile, digest: &str) -> Result<(), LayoutError> {
@@ -170,4 +194,38 @@ pub(super) fn header(size: u64) -> tar::Header {
     header.set_mode(0o644);
     header.set_mtime(0);
     header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_export_at_a_time_clears_what_another_left_in_part() {
+        let home = tempfile::tempdir().unwrap();
+        let archive = home.path().join("site.tar");
+        let mut first = Partial::open(&archive).unwrap();
+        let digest = first.put(b"a").unwrap();
+        let folder = home.path().join("site.tar.partial");
+        let torn = folder.join("part-x1");
+        fs::write(&torn, b"half").unwrap();
+        let second = Partial::open(&archive).map(drop);
+        assert!(
+            matches!(second, Err(LayoutError::Locked { .. })),
+            "{second:?}"
+        );
+        assert!(torn.exists());
+        // As where it was killed.
+        drop(first);
+        let mut third = Partial::open(&archive).unwrap();
+        assert!(!torn.exists());
+        let blob = Descriptor {
+            media_type: String::new(),
+            digest,
+            size: 1,
+        };
+        assert!(third.has(&blob));
+        third.finish(&[]).unwrap();
+        assert!(archive.exists() && !folder.exists());
+    }
 }

@@ -86,7 +86,8 @@ impl Registry<'_> {
         }
     }
 
-    /// Pushes a blob of this size, unless the repository has it; `beside` is another repository of the registry that has it.
+    /// Pushes a blob of this size, unless the repository has it; `beside` is another repository of the registry that has it. `on` hears how many bytes
+    /// were sent.
     ///
     /// # Errors
     /// [`PushError`].
@@ -96,6 +97,7 @@ impl Registry<'_> {
         size: u64,
         beside: Option<&str>,
         mut bytes: Take<File>,
+        mut on: impl FnMut(u64),
     ) -> Result<Pushed, PushError> {
         if self.has_blob(digest).await? {
             return Ok(Pushed::WasThere);
@@ -118,6 +120,7 @@ impl Registry<'_> {
             let answer = self.write(Method::PATCH, &at, &headers, &piece, &location);
             at = next(&at, &answer.await?, &location)?;
             sent += PIECE;
+            on(sent);
         }
         let rest = piece(&mut bytes, size - sent, &location)?;
         at.query_pairs_mut().append_pair("digest", digest);

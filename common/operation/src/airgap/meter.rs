@@ -1,0 +1,69 @@
+//! How far the copy of a blob is: said now and then, for large ones take minutes.
+
+use std::time::{Duration, Instant};
+
+use super::{Progress, Report};
+
+/// Between two reports.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Reports the copy of one blob.
+pub(super) struct Meter<'a> {
+    report: Report<'a>,
+    name: &'a str,
+    size: u64,
+    pause: Duration,
+    last: Instant,
+}
+
+impl<'a> Meter<'a> {
+    /// Of a blob of this size. `name`: of the image that it belongs to.
+    pub(super) fn new(report: Report<'a>, name: &'a str, size: u64) -> Self {
+        Self {
+            report,
+            name,
+            size,
+            pause: PAUSE,
+            last: Instant::now(),
+        }
+    }
+
+    /// So many of its bytes are copied.
+    pub(super) fn at(&mut self, done: u64) {
+        if self.last.elapsed() < self.pause {
+            return;
+        }
+        self.last = Instant::now();
+        (self.report)(Progress::Blob {
+            name: self.name.to_owned(),
+            done,
+            size: self.size,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_reported_and_what_is_quick_is_not() {
+        for (pause, expected) in [(Duration::ZERO, &[1, 2][..]), (PAUSE, &[])] {
+            let said = Mutex::new(Vec::new());
+            let report = |progress| {
+                if let Progress::Blob { done, size: 3, .. } = progress {
+                    said.lock().unwrap().push(done);
+                }
+            };
+            let mut meter = Meter {
+                pause,
+                ..Meter::new(&report, "web", 3)
+            };
+            meter.at(1);
+            meter.at(2);
+            assert_eq!(said.into_inner().unwrap(), expected, "{pause:?}");
+        }
+    }
+}
