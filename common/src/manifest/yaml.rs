@@ -143,7 +143,7 @@ impl<'a> Documents<'a> {
         let start = self.line;
         let mut length = 0;
         let mut after = rest.len();
-        for line in rest.split_inclusive(|byte| *byte == b'\n') {
+        while let Some(line) = rest.get(length..).and_then(first_line) {
             if let Some(tail) = line.strip_prefix(b"---") {
                 if tail
                     .trim_ascii_start()
@@ -165,6 +165,14 @@ impl<'a> Documents<'a> {
         let (bytes, rest) = (rest.get(..length)?, rest.get(after..)?);
         self.rest = Some(rest);
         Some(Ok(Section { bytes, line: start }))
+    }
+}
+
+/// The first line with its line break; `None` of nothing.
+fn first_line(bytes: &[u8]) -> Option<&[u8]> {
+    match memchr::memchr(b'\n', bytes) {
+        Some(at) => bytes.get(..=at),
+        None => Some(bytes).filter(|rest| !rest.is_empty()),
     }
 }
 

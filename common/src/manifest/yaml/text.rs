@@ -19,7 +19,7 @@ pub(super) fn text_of<'a>(section: &Section<'a>) -> Result<&'a str, YamlError> {
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let control = if text.is_ascii() {
-        let at = text.bytes().position(is_ascii_control);
+        let at = first_ascii_control(text.as_bytes());
         at.and_then(|at| Some((at, text.get(at..)?.chars().next()?)))
     } else {
         text.char_indices().find(|(_, c)| is_control(*c))
@@ -39,7 +39,30 @@ fn end_of(text: &str) -> (usize, usize) {
     (line, last.chars().count() + 1)
 }
 
-/// [`is_control`] for ASCII, called for every byte of a manifest.
+/// Where the first control character of ASCII text is. Every byte of a manifest is looked at, and hardly any text has one: eight are
+/// judged at once.
+fn first_ascii_control(bytes: &[u8]) -> Option<usize> {
+    let (eights, _) = bytes.as_chunks::<8>();
+    let is_clean = |eight: &&[u8; 8]| !has_ascii_control(u64::from_ne_bytes(**eight));
+    let clean = 8 * eights.iter().take_while(is_clean).count();
+    let rest = bytes.get(clean..)?;
+    let at = rest.iter().position(|byte| is_ascii_control(*byte))?;
+    Some(clean + at)
+}
+
+/// [`is_ascii_control`] of any of eight ASCII characters. The highest bit of an ASCII character is free: it says of each of them what is
+/// true, and no sum of two carries into the next one.
+fn has_ascii_control(eight: u64) -> bool {
+    const fn each(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    let is = |byte: u8| !((eight ^ each(byte)) + each(0x7f));
+    let is_below_blank = !(eight + each(0x80 - b' '));
+    let is_allowed = is(b'\t') | is(b'\n') | is(b'\r');
+    ((is_below_blank & !is_allowed) | is(0x7f)) & each(0x80) != 0
+}
+
+/// [`is_control`] for ASCII.
 fn is_ascii_control(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f
 }
@@ -66,6 +89,27 @@ mod tests {
     fn ascii_has_one_answer() {
         for byte in 0..=0x7f_u8 {
             assert_eq!(is_ascii_control(byte), is_control(byte.into()), "{byte}");
+            for other in 0..=0x7f_u8 {
+                let eight = [b'a', other, b'~', byte, b' ', other, b'\n', byte];
+                let expected = is_ascii_control(byte) || is_ascii_control(other);
+                let found = has_ascii_control(u64::from_ne_bytes(eight));
+                assert_eq!(found, expected, "{byte} {other}");
+            }
         }
+    }
+
+    #[test]
+    fn the_first_control_character_is_found_wherever_it_is() {
+        for length in [1, 7, 8, 9, 16, 30] {
+            let clean = vec![b'a'; length];
+            assert_eq!(first_ascii_control(&clean), None, "{length}");
+            for at in [0, length / 2, length - 1] {
+                let mut bytes = clean.clone();
+                bytes[at] = 7;
+                bytes[length - 1] = 7;
+                assert_eq!(first_ascii_control(&bytes), Some(at), "{length}");
+            }
+        }
+        assert_eq!(first_ascii_control(b""), None);
     }
 }
