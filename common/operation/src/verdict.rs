@@ -137,12 +137,18 @@ pub(crate) async fn judge(
 /// [`OperationError::Defaults`].
 pub(crate) fn fill_in(resolved: &mut Resolved, facts: &Facts) -> Result<(), OperationError> {
     let json = |error: serde_json::Error| OperationError::Defaults(error.into());
-    let mut object = serde_json::to_value(&resolved.wanted).map_err(json)?;
+    // Without the status, which is most of a record and has no defaults.
+    let status = resolved.wanted.status.take();
+    let object = serde_json::to_value(&resolved.wanted).map_err(json);
+    resolved.wanted.status = status;
+    let mut object = object?;
     let patch = mutate::defaults(&object, Some(&resolved.name.namespace), facts).patch;
     if !patch.0.is_empty() {
         json_patch::patch(&mut object, &patch)
             .map_err(|error| OperationError::Defaults(error.into()))?;
-        resolved.wanted = serde_json::from_value(object).map_err(json)?;
+        let filled: AddonInstallation = serde_json::from_value(object).map_err(json)?;
+        resolved.wanted.metadata = filled.metadata;
+        resolved.wanted.spec = filled.spec;
     }
     if resolved.wanted.spec.target_namespace.is_none() {
         resolved.wanted.spec.target_namespace = Some(resolved.target_namespace().to_owned());

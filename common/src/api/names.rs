@@ -242,10 +242,10 @@ fn is_label_name(part: &str) -> bool {
 /// The first `digits` hex digits of the sha256 of `bytes`.
 #[must_use]
 pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
-    let mut hex: String = Sha256::digest(bytes)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    hex.truncate(digits);
-    hex
+    let digest = Sha256::digest(bytes);
+    let nibbles = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    nibbles
+        .take(digits)
+        .filter_map(|nibble| char::from_digit(nibble.into(), 16))
+        .collect()
 }

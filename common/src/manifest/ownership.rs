@@ -4,15 +4,32 @@ use serde_json::{Map, Value};
 
 use crate::api::names::{ANNOTATION_INSTALLATION, InstallationName, LABEL_OWNER, owner_hash};
 
-/// Marks an object as ours: owner label and installation annotation (semantics 5).
-pub fn mark(object: &mut Value, installation: &InstallationName) {
-    let hash = owner_hash(&installation.namespace, &installation.name);
-    let Some(metadata) = metadata_mut(object) else {
-        return;
-    };
-    set(metadata, "labels", LABEL_OWNER, hash);
-    let pair = installation.to_string();
-    set(metadata, "annotations", ANNOTATION_INSTALLATION, pair);
+/// What an object of an installation carries: owner label and installation annotation (semantics 5).
+#[derive(Clone, Debug)]
+pub struct Marks {
+    owner: String,
+    installation: String,
+}
+
+impl Marks {
+    /// Those of an installation.
+    #[must_use]
+    pub fn of(installation: &InstallationName) -> Self {
+        Self {
+            owner: owner_hash(&installation.namespace, &installation.name),
+            installation: installation.to_string(),
+        }
+    }
+
+    /// Marks an object as one of the installation.
+    pub fn put_on(&self, object: &mut Value) {
+        let Some(metadata) = metadata_mut(object) else {
+            return;
+        };
+        set(metadata, "labels", LABEL_OWNER, self.owner.clone());
+        let pair = self.installation.clone();
+        set(metadata, "annotations", ANNOTATION_INSTALLATION, pair);
+    }
 }
 
 /// Sets an annotation; what is not an object stays as it is.
@@ -126,7 +143,7 @@ mod tests {
     fn marks_are_added_to_what_is_there() {
         let mut object =
             json!({"metadata": {"name": "a", "labels": {"app": "x"}, "annotations": null}});
-        mark(&mut object, &installation());
+        Marks::of(&installation()).put_on(&mut object);
         let hash = owner_hash("kubectl-addons", "web");
         assert_eq!(
             object["metadata"],

@@ -15,7 +15,8 @@ use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
 use crate::manifest::kinds::traits::is_built_in;
-use crate::manifest::{Manifest, Place, digest, ownership};
+use crate::manifest::ownership::{self, Marks};
+use crate::manifest::{Manifest, Place, digest};
 use crate::values::mask::Mask;
 
 /// The wanted objects of one installation, by key; the order of the manifest does not matter.
@@ -178,11 +179,12 @@ impl Desired {
                 kinds.insert_crd(&manifest.object);
             }
         }
+        let marks = Marks::of(ctx.installation);
         let mut desired = Self::default();
         let mut problems = Vec::new();
         for manifest in manifests {
             let place = manifest.place.clone();
-            match desired.resolve(manifest, &kinds, ctx) {
+            match desired.resolve(manifest, &kinds, &marks, ctx) {
                 Ok(object) => {
                     problems.extend(desired.read_order(&object));
                     problems.extend(desired.add(object, place));
@@ -211,6 +213,7 @@ impl Desired {
         &mut self,
         manifest: Manifest,
         kinds: &KindTable,
+        marks: &Marks,
         ctx: &DesiredContext<'_>,
     ) -> Result<DesiredObject, Box<Problem>> {
         let Manifest {
@@ -253,7 +256,7 @@ impl Desired {
         }
         // In a manifest that was copied from a cluster, these fields would claim what only the server writes.
         ownership::strip(object);
-        ownership::mark(object, ctx.installation);
+        marks.put_on(object);
         Ok(DesiredObject {
             digest: digest_of(&key, object, ctx.mask),
             create_only: is_create_only(object),

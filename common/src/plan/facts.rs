@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::inventory::Inventory;
 use super::snapshot::{LiveObject, Snapshot};
@@ -139,12 +139,12 @@ impl RecordFacts {
     #[must_use]
     pub fn of(record: &AddonInstallation) -> Self {
         let status = record.status.as_ref();
-        let inventory = status.map_or(Value::Null, |status| json!(status.inventory));
-        let installed = status.map_or(Value::Null, |status| json!(status.installed));
+        let inventory = status.map(|status| &status.inventory);
+        let installed = status.map(|status| &status.installed);
         Self {
             uid: record.metadata.uid.clone().unwrap_or_default(),
             spec: digest(&json!(WantedRecord::of(record))),
-            inventory: digest(&json!([inventory, installed])),
+            inventory: digest(&json!((inventory, installed))),
             operation: status.is_some_and(|status| status.operation.is_some()),
         }
     }

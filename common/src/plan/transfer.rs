@@ -23,7 +23,7 @@ use crate::api::names::{
 };
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
-use crate::manifest::ownership;
+use crate::manifest::ownership::Marks;
 use crate::values::mask::Mask;
 
 #[cfg(test)]
@@ -374,6 +374,7 @@ pub fn status(record: &AddonInstallation, inventory: &Inventory) -> AddonInstall
 /// The inventory of a moved record, with the digests that its objects have under the new marks: a digest covers the marks, and nothing
 /// was applied again because of them.
 pub fn remark(inventory: &mut Inventory, desired: &Desired, from: &InstallationName, mask: &Mask) {
+    let marks = Marks::of(from);
     for (key, wanted) in &desired.objects {
         let Some(item) = inventory.objects.get_mut(key) else {
             continue;
@@ -383,7 +384,7 @@ pub fn remark(inventory: &mut Inventory, desired: &Desired, from: &InstallationN
             continue;
         }
         let mut former = wanted.object.as_ref().clone();
-        ownership::mark(&mut former, from);
+        marks.put_on(&mut former);
         if digest_of(key, &former, mask) == *recorded {
             recorded.clone_from(&wanted.digest);
         }

@@ -44,15 +44,16 @@ fn strangers(snapshot: &Snapshot) -> BTreeMap<String, Option<InstallationName>> 
         let Some(owner) = &live.owner else {
             continue;
         };
-        let named = live.installation.as_deref().and_then(|named| {
-            let (namespace, name) = named.split_once('/')?;
-            (owner_hash(namespace, name) == *owner).then(|| InstallationName {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            })
-        });
         let known = found.entry(owner.clone()).or_default();
-        *known = known.take().or(named);
+        if known.is_none() {
+            *known = live.installation.as_deref().and_then(|named| {
+                let (namespace, name) = named.split_once('/')?;
+                (owner_hash(namespace, name) == *owner).then(|| InstallationName {
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                })
+            });
+        }
     }
     found
 }
