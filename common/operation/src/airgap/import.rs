@@ -102,10 +102,10 @@ impl Import<'_> {
                 let media_type = &stored.manifest.media_type;
                 let bytes = &stored.bytes;
                 remote.push_manifest(name, media_type, bytes).await?;
-            }
-            if let Some(former) = former.filter(|former| former != digest) {
-                let name = image.to_string();
-                (self.report)(Progress::Moved { name, former });
+                if let Some(former) = former {
+                    let name = image.to_string();
+                    (self.report)(Progress::Moved { name, former });
+                }
             }
             refer(&mut remote, &stored).await?;
         }
