@@ -22,7 +22,7 @@ use crate::usage::Usage;
 use crate::words::{self, hint};
 use addons_operation::health::{self, Offered};
 use addons_operation::transfer;
-use addons_operation::{Offer, Records, name_of};
+use addons_operation::{Records, name_of};
 use brief::one_line;
 use newer::Newer;
 
@@ -241,15 +241,15 @@ async fn rows(
     }
     let cluster = session.cluster().await?;
     let troubles = health::troubles(cluster, records, by_namespace).await?;
-    let catalogues = session.ctx().readable_catalogues().await?;
-    if catalogues.is_none() {
+    let offered = Offered::read(session.ctx()).await?;
+    if offered.is_none() {
         let system = &session.global().system_namespace;
         output::note(&format!(
             "you may not list addoncatalogues in namespace {system}: newer versions are not shown"
         ));
     }
-    let catalogue = match catalogues {
-        Some(_) => session.ctx().catalogue(&Offer::Catalogues).await?,
+    let catalogue = match &offered {
+        Some(offered) => Arc::clone(&offered.entries),
         None => Arc::default(),
     };
     super::warn_of_unread(&catalogue);
@@ -269,11 +269,7 @@ async fn rows(
             .map(|time| time.0);
         let troubles = troubles.get(&health::owner(record));
         let troubles = troubles.cloned().unwrap_or_default();
-        let offered = catalogues.map(|catalogues| Offered {
-            catalogues,
-            entries: &catalogue,
-        });
-        let state = health::state(record, &troubles, offered, at_home);
+        let state = health::state(record, &troubles, offered.as_ref(), at_home);
         rows.push(Row {
             cluster: None,
             phase: state.word.to_string(),

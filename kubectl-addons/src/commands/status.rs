@@ -24,9 +24,9 @@ use crate::usage::Usage;
 use crate::words::plan::label;
 use addons_helm;
 use addons_helm::release as helm_release;
-use addons_operation::health::{self, Health, ObjectHealth, Offered, State, Word};
+use addons_operation::health::{self, ObjectHealth, Offered, State, Word};
 use addons_operation::release;
-use addons_operation::{Context, Offer, Records, name_of};
+use addons_operation::{Context, Records, name_of};
 
 /// One installation with its objects.
 #[derive(Debug, Serialize)]
@@ -216,18 +216,32 @@ async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Loo
     if let Some(selector) = &args.selector {
         labelled::keep(ctx, namespace, selector, &mut records).await?;
     }
+    // Indexes and directories are not among the catalogues.
+    let is_of_catalogue = |record: &&AddonInstallation| {
+        let reference = &record.spec.addon_ref;
+        reference.index.is_none() && reference.directory.is_none()
+    };
+    let offered = match records.iter().any(is_of_catalogue) {
+        true => Offered::read(ctx).await?,
+        false => None,
+    };
     let mut all = Vec::new();
     for record in records {
-        all.push(one(ctx, record).await?);
+        all.push(one(ctx, record, offered.as_ref()).await?);
     }
     Ok(all)
 }
 
-async fn one(ctx: &Context, record: &AddonInstallation) -> Result<Looked> {
+async fn one(
+    ctx: &Context,
+    record: &AddonInstallation,
+    offered: Option<&Offered<'_>>,
+) -> Result<Looked> {
+    let now = ctx.home().await?.now();
     let health = health::objects(ctx.cluster().await?, record).await?;
     let state = match ctx.other_cluster(record).await? {
         Some(other) => Word::OtherCluster.because(other),
-        None => state(ctx, record, &health).await?,
+        None => health::state(record, &health, offered, now),
     };
     let helm = match record.status.as_ref().and_then(release::recorded) {
         Some(named) => Some(helm(release::status(ctx, named).await?, named)),
@@ -239,24 +253,6 @@ async fn one(ctx: &Context, record: &AddonInstallation) -> Result<Looked> {
         objects: health.objects,
         helm,
     })
-}
-
-/// As `list` judges it.
-async fn state(ctx: &Context, record: &AddonInstallation, health: &Health) -> Result<State> {
-    let now = ctx.home().await?.now();
-    let reference = &record.spec.addon_ref;
-    if reference.index.is_some() || reference.directory.is_some() {
-        return Ok(health::state(record, health, None, now));
-    }
-    let Some(catalogues) = ctx.readable_catalogues().await? else {
-        return Ok(health::state(record, health, None, now));
-    };
-    let entries = ctx.catalogue(&Offer::Catalogues).await?;
-    let offered = Offered {
-        catalogues,
-        entries: &entries,
-    };
-    Ok(health::state(record, health, Some(offered), now))
 }
 
 impl<'a> View<'a> {

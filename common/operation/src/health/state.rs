@@ -1,6 +1,7 @@
 //! How an installation is, in a word and its reason: what `list`, `status` and the waves of a rollout say of it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::{self, CONTESTED, Condition, NEEDS_CONFIRMATION, STALLED, UNLISTED};
@@ -9,6 +10,8 @@ use common::catalogue::Catalogue;
 use jiff::Timestamp;
 
 use super::{Health, ObjectHealth, failed, interrupted};
+use crate::context::{Context, Offer};
+use crate::error::OperationError;
 use crate::orphan;
 
 /// How an installation is: `Degraded: Deployment web 1/2 ready`.
@@ -58,12 +61,29 @@ pub enum Word {
 }
 
 /// What the catalogues of a cluster offer now. What a loop noted of that may be out of date.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Offered<'a> {
     /// The catalogues.
     pub catalogues: &'a [AddonCatalogue],
     /// Their entries.
-    pub entries: &'a Catalogue,
+    pub entries: Arc<Catalogue>,
+}
+
+impl<'a> Offered<'a> {
+    /// Reads them; `None` where the caller may not.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses for another reason.
+    pub async fn read(ctx: &'a Context) -> Result<Option<Self>, OperationError> {
+        let Some(catalogues) = ctx.readable_catalogues().await? else {
+            return Ok(None);
+        };
+        let entries = ctx.catalogue(&Offer::Catalogues).await?;
+        Ok(Some(Self {
+            catalogues,
+            entries,
+        }))
+    }
 }
 
 /// Judges an installation. `offered`: `None` where the catalogues were not read; then what the record says of them counts. `now`: of
@@ -71,7 +91,7 @@ pub struct Offered<'a> {
 pub fn state(
     record: &AddonInstallation,
     health: &Health,
-    offered: Option<Offered<'_>>,
+    offered: Option<&Offered<'_>>,
     now: Timestamp,
 ) -> State {
     let status = record.status.as_ref();
@@ -131,11 +151,11 @@ pub fn state(
 }
 
 /// What is gone of the origin of an installation.
-fn lost(record: &AddonInstallation, offered: Offered<'_>) -> Option<State> {
+fn lost(record: &AddonInstallation, offered: &Offered<'_>) -> Option<State> {
     if let Some(lost) = orphan::lost(record, offered.catalogues) {
         return Some(Word::Orphaned.because(lost));
     }
-    let unlisted = orphan::unlisted(record, offered.entries)?;
+    let unlisted = orphan::unlisted(record, &offered.entries)?;
     Some(Word::Unlisted.because(unlisted))
 }
 
@@ -210,7 +230,7 @@ mod tests {
             "lastTransitionTime": "1970-01-01T00:00:00Z"}])
     }
 
-    fn judged(status: Value, health: &Health, offered: Option<Offered<'_>>) -> String {
+    fn judged(status: Value, health: &Health, offered: Option<&Offered<'_>>) -> String {
         state(&record(status), health, offered, Timestamp::UNIX_EPOCH).to_string()
     }
 
@@ -270,33 +290,32 @@ mod tests {
             "team",
             serde_json::from_value(spec).unwrap(),
         )];
-        let (listed, none) = (Catalogue::of_objects(&team), Catalogue::default());
         let here = Offered {
             catalogues: &team,
-            entries: &listed,
+            entries: Arc::new(Catalogue::of_objects(&team)),
         };
         let nowhere = Offered {
             catalogues: &[],
-            entries: &none,
+            entries: Arc::default(),
         };
         let at = |version: &str, conditions: Value| json!({"phase": "Ready", "installed": {"version": version}, "conditions": conditions});
         let noted = raised(UNLISTED);
         for (status, offered, expected) in [
             (at("1.0.0", noted.clone()), None, "Unlisted: as noted"),
-            (at("1.0.0", noted.clone()), Some(here), "Ready"),
+            (at("1.0.0", noted.clone()), Some(&here), "Ready"),
             (
                 at("2.0.0", json!([])),
-                Some(here),
+                Some(&here),
                 "Unlisted: catalogue team no longer has web 2.0.0",
             ),
             (
                 at("1.0.0", noted),
-                Some(nowhere),
+                Some(&nowhere),
                 "Orphaned: catalogue team no longer exists",
             ),
             (
                 at("1.0.0", raised(CONTESTED)),
-                Some(here),
+                Some(&here),
                 "Contested: as noted",
             ),
         ] {
