@@ -8,6 +8,7 @@ mod upstream;
 
 use std::fs;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -164,9 +165,7 @@ async fn an_export_that_was_killed_goes_on() -> Result<()> {
 async fn an_archive_that_was_changed_is_refused() -> Result<()> {
     let stage = stage("airgap-changed").await?;
     let upstream = Upstream::start(&stage).await?;
-    let archive = stage.plugin.home().join("site.tar");
-    let export = format!("export web {EXPORT} -o {}", archive.display());
-    stage.run(&upstream.at_home(&export)).await?.done()?;
+    let archive = exported(&stage, &upstream, "web").await?;
     // A registry that is down: nothing was to be fetched from it.
     let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let import = format!("import {} --registry {closed}/site", archive.display());
@@ -232,9 +231,7 @@ async fn two_images_of_one_name_are_refused() -> Result<()> {
 async fn a_tag_that_an_import_moves_is_named() -> Result<()> {
     let stage = stage("airgap-moved").await?;
     let upstream = Upstream::start(&stage).await?;
-    let archive = stage.plugin.home().join("site.tar");
-    let export = format!("export web {EXPORT} -o {}", archive.display());
-    stage.run(&upstream.at_home(&export)).await?.done()?;
+    let archive = exported(&stage, &upstream, "web").await?;
     let site = Site::start().await?;
     let import = format!("import {} --registry {}", archive.display(), site.path());
     let first = stage.run(&import).await?.done()?.stderr;
@@ -251,6 +248,14 @@ async fn a_tag_that_an_import_moves_is_named() -> Result<()> {
     let third = stage.run(&import).await?.done()?.stderr;
     ensure!(!third.contains("moved "), "{third}");
     Ok(())
+}
+
+/// Exports these add-ons of the catalogue; the archive.
+async fn exported(stage: &Stage, upstream: &Upstream, addons: &str) -> Result<PathBuf> {
+    let archive = stage.plugin.home().join("site.tar");
+    let export = format!("export {addons} {EXPORT} -o {}", archive.display());
+    stage.run(&upstream.at_home(&export)).await?.done()?;
+    Ok(archive)
 }
 
 async fn stage(what: &str) -> Result<Stage> {

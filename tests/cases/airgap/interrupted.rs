@@ -23,9 +23,7 @@ async fn an_import_that_was_interrupted_goes_on() -> Result<()> {
     let mut tally = Tally::new("airgap::interrupted");
     let stage = stage("airgap-again").await?;
     let upstream = Upstream::start(&stage).await?;
-    let archive = stage.plugin.home().join("site.tar");
-    let export = format!("export web db {EXPORT} -o {}", archive.display());
-    stage.run(&upstream.at_home(&export)).await?.done()?;
+    let archive = exported(&stage, &upstream, "web db").await?;
     let last = upstream.last_layer.replace("sha256:", "");
     let (tag, signature) = upstream.listed.clone();
     let wanted = upstream.stop();

@@ -13,9 +13,7 @@ async fn a_site_goes_on_requiring_signatures() -> Result<()> {
     let upstream = Upstream::start(&stage).await?;
     let cosign = Cosign::new()?;
     upstream.require(&stage, &cosign).await?;
-    let archive = stage.plugin.home().join("site.tar");
-    let export = format!("export web db {EXPORT} -o {}", archive.display());
-    stage.run(&upstream.at_home(&export)).await?.done()?;
+    let archive = exported(&stage, &upstream, "web db").await?;
     drop(upstream);
 
     let site = Site::start().await?;

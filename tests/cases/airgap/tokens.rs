@@ -13,9 +13,7 @@ use super::*;
 async fn tokens_are_asked_for_what_is_done() -> Result<()> {
     let stage = stage("airgap-tokens").await?;
     let upstream = Upstream::start(&stage).await?;
-    let archive = stage.plugin.home().join("site.tar");
-    let export = format!("export web db {EXPORT} -o {}", archive.display());
-    stage.run(&upstream.at_home(&export)).await?.done()?;
+    let archive = exported(&stage, &upstream, "web db").await?;
     drop(upstream);
 
     let tokens = Tokens::start("localhost").await?;
