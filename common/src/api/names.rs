@@ -3,8 +3,7 @@
 //! Nothing else in the workspace spells one of these names out.
 
 use serde::{Deserialize, Serialize};
-
-use crate::manifest::digest;
+use sha2::{Digest, Sha256};
 
 /// The API group of all our objects.
 pub const GROUP: &str = "kubectl-addons.dev";
@@ -243,7 +242,10 @@ fn is_label_name(part: &str) -> bool {
 /// The first `digits` hex digits of the sha256 of `bytes`.
 #[must_use]
 pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
-    let mut hex = digest::sha256(bytes);
-    hex.truncate(digits);
-    hex
+    let digest = Sha256::digest(bytes);
+    let nibbles = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    nibbles
+        .take(digits)
+        .filter_map(|nibble| char::from_digit(nibble.into(), 16))
+        .collect()
 }
