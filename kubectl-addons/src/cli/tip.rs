@@ -35,20 +35,29 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
     (&["upgrade"], "--target-namespace", "only 'install' and 'adopt' set the target namespace of an installation"),
     (&["upgrade"], "--reuse-values", "'upgrade' keeps the values of the installation"),
     (&["install"], "--all", "name the add-ons to install; 'search' lists them"),
+    (&["install", "upgrade", "rollback", "uninstall", "delete", "apply"], "-o", EVENTS),
+    (&["install", "upgrade", "rollback", "uninstall", "delete", "apply"], "--output", EVENTS),
+    (&["install", "upgrade"], "--create-namespace", "namespaces that are missing are created"),
+    (&["uninstall", "delete"], "-f", "'apply --prune -f FILE' uninstalls what the set FILE no longer lists"),
+    (&["rollback"], "--to-revision", "write the revision behind the name: rollback NAME REVISION"),
+    (&["list", "ls"], "--all", "'-A' lists all namespaces"),
+    (&["list", "ls"], "--watch", WATCH),
+    (&["list", "ls"], "-w", WATCH),
 ];
+const EVENTS: &str = "'--events' prints what happens as JSON, 'plan -o json' what would happen";
+const WATCH: &str = "'status -A --watch' shows installations while they change";
 
 /// Verbs of helm and kubectl, and what is typed here.
-const VERBS: [(&str, &str); 5] = [
-    (
-        "get",
-        "'list' lists what is installed, 'status NAME' shows the objects of an installation",
-    ),
-    (
-        "describe",
-        "'status NAME' describes an installation, 'show NAME' an add-on of a catalogue",
-    ),
+#[rustfmt::skip]
+const VERBS: &[(&str, &str)] = &[
+    ("get", "'list' lists what is installed, 'status NAME' shows the objects of an installation"),
+    ("describe", "'status NAME' describes an installation, 'show NAME' an add-on of a catalogue"),
+    ("explain", "'show NAME --values' prints the values of an add-on"),
     ("repo", "'catalogue' manages where add-ons come from"),
     ("template", "'render NAME' prints the manifests"),
+    ("lint", "'catalogue validate FILE' finds the mistakes in a catalogue"),
+    ("pull", "'export NAME --output FILE' writes an add-on with its images into an archive"),
+    ("edit", "'upgrade NAME --set PATH=VALUE' changes the values of an installation"),
     ("remove", "'uninstall NAME' uninstalls an add-on"),
 ];
 
@@ -140,6 +149,15 @@ mod tests {
             ("upgrade web --target-namespace a", "only 'install'"),
             ("get web", "'status NAME'"),
             ("describe web", "'show NAME'"),
+            ("install web -o json", "'--events'"),
+            ("rollback web --output=json", "'--events'"),
+            ("install web --create-namespace", "are created"),
+            ("delete -f set.yaml", "'apply --prune -f FILE'"),
+            ("rollback web --to-revision=3", "rollback NAME REVISION"),
+            ("list --all", "'-A'"),
+            ("ls -w", "'status -A --watch'"),
+            ("lint web", "'catalogue validate FILE'"),
+            ("pull web", "'export NAME --output FILE'"),
         ] {
             let said = said(line);
             assert!(
