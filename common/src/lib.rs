@@ -24,6 +24,7 @@
 //! | [`preflight`] | what a future release of Kubernetes would do to an installation |
 //! | [`set`] | the installations of a cluster in a file |
 //! | [`airgap`] | what an archive for a site without internet holds, and the names of that at the site |
+//! | [`hex`] | bytes as hex digits |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
 //! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
@@ -39,6 +40,7 @@ pub mod core_set;
 pub mod directory;
 pub mod doctor;
 pub mod fleet;
+pub mod hex;
 pub mod history;
 pub mod manifest;
 pub mod nearest;

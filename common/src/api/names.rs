@@ -5,6 +5,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::hex;
+
 /// The API group of all our objects.
 pub const GROUP: &str = "kubectl-addons.dev";
 /// The only served version of our objects.
@@ -242,10 +244,7 @@ fn is_label_name(part: &str) -> bool {
 /// The first `digits` hex digits of the sha256 of `bytes`.
 #[must_use]
 pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
-    let digest = Sha256::digest(bytes);
-    let nibbles = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    nibbles
-        .take(digits)
-        .filter_map(|nibble| char::from_digit(nibble.into(), 16))
-        .collect()
+    let mut prefix = hex::of(&Sha256::digest(bytes));
+    prefix.truncate(digits);
+    prefix
 }

@@ -6,6 +6,8 @@ use serde_json::Value;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
+use crate::hex;
+
 /// The algorithm of a `manifestHash`, told by its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
@@ -73,7 +75,7 @@ pub fn digest(value: &Value) -> String {
 pub fn sha256_canonical(value: &Value) -> String {
     let mut hasher = Sha256::new();
     write_canonical(value, &mut hasher);
-    hex(&hasher.finalize())
+    hex::of(&hasher.finalize())
 }
 
 /// Compares bytes with the `manifestHash` of an index: 64 hex digits are a sha256, 40 a
@@ -84,7 +86,7 @@ pub fn sha256_canonical(value: &Value) -> String {
 pub fn verify(bytes: &[u8], expected: &str) -> Result<Algorithm, HashError> {
     let found = check(expected)?;
     let (algorithm, hash): (_, fn(&[u8]) -> String) = match found {
-        Algorithm::Sha1 => ("sha1", |bytes| hex(&Sha1::digest(bytes))),
+        Algorithm::Sha1 => ("sha1", |bytes| hex::of(&Sha1::digest(bytes))),
         Algorithm::Sha256 | Algorithm::Md5 => ("sha256", sha256),
     };
     let actual = hash(trimmed(bytes));
@@ -114,7 +116,7 @@ pub fn check(hash: &str) -> Result<Algorithm, HashError> {
 /// sha256 of bytes, in hex.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    hex::of(&Sha256::digest(bytes))
 }
 
 /// sha256 of the bytes without white space around them, in hex: what kops writes as `manifestHash`, and what replaces
@@ -167,16 +169,6 @@ fn write_canonical(value: &Value, hasher: &mut Sha256) {
 fn write_scalar(scalar: &(impl serde::Serialize + ?Sized), hasher: &mut impl Write) {
     // Scalars can always be written as JSON, and a hasher takes every byte.
     let _ = serde_json::to_writer(hasher, scalar);
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| DIGITS.get(usize::from(digit)))
-        .map(|digit| char::from(*digit))
-        .collect()
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("nearest", &[]),
-    ("api", &[]),
-    ("manifest", &["api"]),
+    ("hex", &[]),
+    ("api", &["hex"]),
+    ("manifest", &["api", "hex"]),
     ("catalogue", &["api", "manifest"]),
     ("directory", &["api", "manifest"]),
     ("values", &["api", "catalogue", "manifest", "nearest"]),
-    ("render", &["api", "manifest", "values"]),
+    ("render", &["api", "hex", "manifest", "values"]),
     ("airgap", &["api", "catalogue", "render"]),
     (
         "plan",

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -75,14 +74,9 @@ impl<'a> Endpoint<'a> {
         let wrong = |source| HelmError::Endpoint { source };
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| wrong(std::io::Error::other(error)))?;
-        let mut token = String::new();
-        for byte in random {
-            // Writing to a String cannot fail.
-            let _ = write!(token, "{byte:02x}");
-        }
         Ok(Self {
             listener: TcpListener::bind(ADDRESS).await.map_err(wrong)?,
-            token,
+            token: common::hex::of(&random),
             version: &capabilities.kube_version,
             discovery: Discovery::new(capabilities, lookup.kinds),
             lookup,

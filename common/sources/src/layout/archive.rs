@@ -210,8 +210,7 @@ fn sha256(bytes: &mut impl Read) -> io::Result<String> {
             read => digest.update(buffer.get(..read).unwrap_or_default()),
         }
     }
-    let digest = digest.finalize();
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(common::hex::of(&digest.finalize()))
 }
 
 #[cfg(test)]

@@ -175,8 +175,7 @@ impl Partial {
 
 impl Hashing {
     fn hex(self) -> String {
-        let digest = self.digest.finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        common::hex::of(&self.digest.finalize())
     }
 }
 

@@ -169,8 +169,7 @@ impl<'a> Blob<'a> {
         if self.seen != self.size {
             return Err(self.wrong_size(format!("only {}", self.seen)));
         }
-        let digest = std::mem::take(&mut self.digest).finalize();
-        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = common::hex::of(&std::mem::take(&mut self.digest).finalize());
         if found != self.wanted {
             return Err(RegistryError::Digest {
                 location: self.location.clone(),

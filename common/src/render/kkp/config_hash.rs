@@ -6,6 +6,7 @@ use sha1::{Digest as _, Sha1};
 
 use super::field::{Field, FieldError, Null};
 use super::shapes::HASHED;
+use crate::hex;
 
 /// The lower-case hex SHA-1 of the compact JSON that Go writes of the struct, whose lists are sorted.
 pub(super) fn config_hash(network: &Field<'_>) -> Result<String, FieldError> {
@@ -27,6 +28,5 @@ pub(super) fn config_hash(network: &Field<'_>) -> Result<String, FieldError> {
     }
     let json = to_json(&Value::Record(Record::new(&HASHED, values).into()));
     let json = json.map_err(|error| network.error(error.to_string()))?;
-    let digest = Sha1::digest(json.as_bytes());
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::of(&Sha1::digest(json.as_bytes())))
 }
