@@ -1,6 +1,7 @@
 //! Installations and catalogues that live in Git: Argo CD and Flux apply them, we install them, and neither undoes what the other wrote
 //! (semantics 10, 12).
 
+mod atomic;
 mod dropped;
 mod page;
 mod refused;

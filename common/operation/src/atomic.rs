@@ -7,6 +7,7 @@ use common::catalogue::Entry;
 use common::history::{self, StoredRevision};
 use common::plan::Verb;
 use common::plan::choices::Choices;
+use common::plan::gitops::edits;
 use common::plan::graph::Graph;
 use common::plan::prune::limit::PruneLimit;
 use futures::FutureExt as _;
@@ -15,6 +16,7 @@ use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Event;
 use crate::execute::Run;
+use crate::gitops;
 use crate::interruption::Interruption;
 use crate::plan::{Plan, Planned};
 use crate::release::ReleaseWork;
@@ -51,7 +53,7 @@ impl Resolver<'_> {
     pub async fn atomic(&self, mut plan: Plan) -> Result<Plan, OperationError> {
         let mut installations = Vec::new();
         for mut planned in std::mem::take(&mut plan.installations) {
-            match self.before(&planned).await {
+            match self.before(&planned, plan.choices.force).await {
                 Ok(on_failure) => {
                     planned.on_failure = on_failure;
                     installations.push(planned);
@@ -65,7 +67,8 @@ impl Resolver<'_> {
         plan.with_only(installations)
     }
 
-    async fn before(&self, planned: &Planned) -> Result<OnFailure, OperationError> {
+    /// What an installation goes back to. `force`: also where that edits a record that Argo CD or Flux applies.
+    async fn before(&self, planned: &Planned, force: bool) -> Result<OnFailure, OperationError> {
         let record = self.records.get(&planned.plan.installation);
         let (Some(record), Some(from), Verb::Upgrade) =
             (record, &planned.plan.from, planned.plan.verb)
@@ -76,9 +79,17 @@ impl Resolver<'_> {
         let Some(revision) = history::of_installed(&kept, from) else {
             return Ok(OnFailure::NothingBefore);
         };
+        let entry = self.entry_of(record, revision).await?;
+        if !force {
+            let now = &planned.record.spec;
+            let restored = revision.spec_to_restore(now, &entry.version);
+            if let Some(why) = gitops::of_edits(record, &edits(now, &restored)) {
+                return Err(why.into());
+            }
+        }
         Ok(OnFailure::GoesBack(Box::new(Before {
-            entry: self.entry_of(record, revision).await?,
             revision: revision.clone(),
+            entry,
         })))
     }
 }

@@ -80,14 +80,21 @@ pub(crate) fn judge(resolved: Vec<Resolved>, choices: &Choices) -> (Vec<Resolved
 }
 
 fn obstacle(resolved: &Resolved) -> Option<InGit> {
-    if resolved.keeps_spec || resolved.edits.is_empty() {
+    if resolved.keeps_spec {
         return None;
     }
-    let owner = Owner::of(resolved.existing.as_ref()?)?;
-    let installation = resolved.name.clone();
+    of_edits(resolved.existing.as_ref()?, &resolved.edits)
+}
+
+/// Why a record is left to Git, where these fields of its spec are to be edited.
+pub(crate) fn of_edits(record: &AddonInstallation, edits: &[Vec<String>]) -> Option<InGit> {
+    if edits.is_empty() {
+        return None;
+    }
+    let owner = Owner::of(record)?;
+    let installation = name_of(record);
     let words = |path: &Vec<String>| format!("spec.{}", path.join("."));
-    let all = &resolved.edits;
-    let set: Vec<String> = all
+    let set: Vec<String> = edits
         .iter()
         .filter(|path| owner.sets(path))
         .map(words)
@@ -97,7 +104,7 @@ fn obstacle(resolved: &Resolved) -> Option<InGit> {
         InGit::Unset {
             installation,
             by,
-            fields: all.iter().map(words).collect(),
+            fields: edits.iter().map(words).collect(),
         }
     } else {
         InGit::Undone {
