@@ -304,6 +304,17 @@ pub fn begun_rollback(record: &AddonInstallation) -> Option<&Installed> {
     (operation.verb == ROLLBACK && is_asked_for).then_some(target)
 }
 
+/// The revision that an interrupted rollback was bringing back, where the spec is that one still: the one that left all of the target,
+/// else the same content. `revisions`: newest first.
+#[must_use]
+pub fn begun<'a>(
+    revisions: &'a [StoredRevision],
+    record: &AddonInstallation,
+) -> Option<&'a StoredRevision> {
+    let target = begun_rollback(record)?;
+    of_installed(revisions, target).or_else(|| of_content(revisions, target))
+}
+
 /// The newest revision that left this content, with whatever values. `revisions`: newest first.
 #[must_use]
 pub fn of_content<'a>(

@@ -67,12 +67,17 @@ impl Resolver<'_> {
         let record = self.records.find(name, namespace)?;
         let kept = self.revisions(record).await?;
         let is_interrupted = history::is_interrupted(record);
-        let target = history::target(&kept, revision, is_interrupted).map_err(|why| {
-            RollbackError::NoRevision {
-                installation: name_of(record),
-                why,
-            }
-        })?;
+        // One that was interrupted goes on to where it was going.
+        let begun = history::begun(&kept, record).filter(|_| revision.is_none());
+        let target = match begun {
+            Some(begun) => begun,
+            None => history::target(&kept, revision, is_interrupted).map_err(|why| {
+                RollbackError::NoRevision {
+                    installation: name_of(record),
+                    why,
+                }
+            })?,
+        };
         let entry = self.entry_of(record, target).await?;
         self.restored(record, target, entry, answers).await
     }

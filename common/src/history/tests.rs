@@ -164,9 +164,12 @@ fn a_rollback_that_was_interrupted_goes_on_while_its_version_is_asked_for() {
     record.status = Some(operation("rollback"));
     let target = begun_rollback(&record).unwrap();
     assert_eq!(of_content(&kept, target).map(|one| one.number), Some(1));
+    let goes_on = |record: &AddonInstallation| begun(&kept, record).map(|one| one.number);
+    assert_eq!(goes_on(&record), Some(1));
     assert!(!is_interrupted(&record));
     record.spec.addon_ref.version = Some("1.1.0".to_owned());
     assert_eq!(begun_rollback(&record), None);
+    assert_eq!(goes_on(&record), None);
     record.spec.addon_ref.version = Some("1.0.0".to_owned());
     record.status = Some(operation("upgrade"));
     assert!(begun_rollback(&record).is_none() && is_interrupted(&record));

@@ -58,3 +58,39 @@ async fn an_interrupted_operation_does_not_progress() -> Result<()> {
     ensure!(said.contains("Ready"), "{said}");
     Ok(())
 }
+
+/// The command that `status` names goes on to the revision that was asked for, and not to the one before the newest.
+#[tokio::test]
+async fn an_interrupted_rollback_goes_on_to_the_same_revision() -> Result<()> {
+    let versions = ["1.0.0", "1.1.0", "1.2.0"];
+    let versions = versions.map(|version| plain(version, &config_map("web", version)));
+    let shop = Shop::new("rollback-cut", &versions[..1]).await?;
+    shop.run("install web --yes").await?;
+    for known in [2, 3] {
+        shop.list(&versions[..known]).await?;
+        shop.run("upgrade web --yes").await?;
+    }
+    let stage = &shop.stage;
+    // As `rollback web 1` leaves it that is killed before it applies anything.
+    let record = stage.record("web").await?;
+    let target = &record["status"]["history"][2]["installed"];
+    ensure!(target["version"] == "1.0.0", "{record}");
+    let operation = json!({
+        "id": "0123456789abcdef", "verb": "rollback", "holder": "alice@laptop", "leaseSeconds": 15,
+        "startedAt": "2026-01-01T00:00:00Z", "renewedAt": "2026-01-01T00:00:00Z", "target": target,
+    });
+    let spec = json!({"spec": {"addonRef": {"version": "1.0.0"}}});
+    stage.patch("addoninstallation", "web", &spec).await?;
+    let status = json!({"operation": operation});
+    stage
+        .patch_status("addoninstallation", "web", &status)
+        .await?;
+    let way_on = format!("rollback web -n {}", stage.namespace);
+    let told = format!("Interrupted: rollback; to continue: kubectl addons {way_on}");
+    let said = stage.run("status web").await?.stdout;
+    ensure!(said.contains(&told), "{said}");
+    shop.run(&format!("{way_on} --yes")).await?;
+    ensure!(shop.versions().await? == (json!("1.0.0"), json!("1.0.0")));
+    ensure!(shop.key().await? == "1.0.0");
+    Ok(())
+}

@@ -2,6 +2,7 @@
 
 use common::api::installation::{AddonInstallation, Operation};
 use common::api::names::InstallationName;
+use common::history::ROLLBACK;
 use jiff::Timestamp;
 
 use crate::records::name_of;
@@ -17,16 +18,39 @@ pub(super) fn continued_by(
     if silent < i64::from(operation.lease_seconds) || record.metadata.deletion_timestamp.is_some() {
         return None;
     }
+    let verb = operation.verb.as_str();
+    if verb == "move" {
+        return Some("kubectl addons init".to_owned());
+    }
+    let directory = record.spec.addon_ref.directory.as_ref();
+    if let Some(directory) = directory.filter(|_| !matches!(verb, "uninstall" | "release")) {
+        return Some(format!("kubectl addons sync {directory}"));
+    }
+    let mut at = String::new();
+    let command = match verb {
+        "uninstall" => "uninstall",
+        "release" => "adopt --release",
+        ROLLBACK => "rollback",
+        "adopt" if !is_installed(record) => {
+            let target = operation.target.as_ref();
+            // Without it, the newest version would be recorded.
+            if let Some(target) = target.filter(|target| !target.version.is_empty()) {
+                at = format!("@{}", target.version);
+            }
+            "adopt"
+        }
+        _ => "upgrade",
+    };
     let InstallationName { namespace, name } = name_of(record);
-    Some(match &record.spec.addon_ref.directory {
-        Some(directory) if operation.verb != "uninstall" => {
-            format!("kubectl addons sync {directory}")
-        }
-        _ if operation.verb == "uninstall" => {
-            format!("kubectl addons uninstall {name} -n {namespace}")
-        }
-        _ => format!("kubectl addons upgrade {name} -n {namespace}"),
-    })
+    Some(format!(
+        "kubectl addons {command} {name}{at} -n {namespace}"
+    ))
+}
+
+/// Whether an operation has applied it: then its record was recorded again, and the next upgrade applies what that noted.
+fn is_installed(record: &AddonInstallation) -> bool {
+    let installed = record.installed();
+    installed.is_some_and(|installed| !installed.adopted)
 }
 
 #[cfg(test)]
@@ -36,6 +60,10 @@ mod tests {
     use super::super::{Health, state};
     use super::*;
 
+    const ADOPTED: &str = "Interrupted: adopt; to continue: kubectl addons adopt web@1.0.0 -n shop";
+    const RECORDED_AGAIN: &str =
+        "Interrupted: adopt; to continue: kubectl addons upgrade web -n shop";
+
     fn record(verb: &str, directory: Option<&str>) -> AddonInstallation {
         let record = json!({
             "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
@@ -44,6 +72,7 @@ mod tests {
             "status": {"operation": {
                 "id": "1", "verb": verb, "holder": "me", "startedAt": "1970-01-01T00:00:00Z",
                 "renewedAt": "1970-01-01T00:00:10Z", "leaseSeconds": 15,
+                "target": {"version": "1.0.0"},
             }},
         });
         serde_json::from_value(record).unwrap()
@@ -72,6 +101,32 @@ mod tests {
                 60,
                 "Interrupted: install; to continue: kubectl addons sync /srv/web",
             ),
+            // `upgrade` would install the newest version instead.
+            (
+                "rollback",
+                None,
+                60,
+                "Interrupted: rollback; to continue: kubectl addons rollback web -n shop",
+            ),
+            ("adopt", None, 60, ADOPTED),
+            (
+                "release",
+                None,
+                60,
+                "Interrupted: release; to continue: kubectl addons adopt --release web -n shop",
+            ),
+            (
+                "release",
+                Some("/srv/web"),
+                60,
+                "Interrupted: release; to continue: kubectl addons adopt --release web -n shop",
+            ),
+            (
+                "move",
+                None,
+                60,
+                "Interrupted: move; to continue: kubectl addons init",
+            ),
         ] {
             let record = record(verb, directory);
             let found = state(&record, &Health::default(), None, at(seconds));
@@ -82,5 +137,18 @@ mod tests {
             serde_json::from_value(json!("1970-01-01T00:00:00Z")).unwrap();
         let found = state(&going, &Health::default(), None, at(60));
         assert_eq!(found.to_string(), "Progressing: uninstall by me");
+    }
+
+    #[test]
+    fn what_was_recorded_again_is_not_adopted_but_upgraded() {
+        for (is_adopted, expected) in [(true, ADOPTED), (false, RECORDED_AGAIN)] {
+            let mut record = record("adopt", None);
+            let installed = json!({"version": "1.0.0", "adopted": is_adopted});
+            let status = record.status.as_mut().unwrap();
+            status.installed = serde_json::from_value(installed).unwrap();
+            let at = Timestamp::from_second(60).unwrap();
+            let found = state(&record, &Health::default(), None, at);
+            assert_eq!(found.to_string(), expected);
+        }
     }
 }
