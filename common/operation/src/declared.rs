@@ -10,11 +10,12 @@ use kube::ResourceExt as _;
 use crate::choose::choose;
 use crate::context::Context;
 use crate::error::OperationError;
+use crate::event::Finding;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
 use crate::plan::may_go;
 use crate::records::name_of;
-use crate::resolve::{Answers, Resolver};
+use crate::resolve::{Answers, Resolution, Resolver};
 use crate::resolved::Resolved;
 
 /// A set, and what becomes of its members that its file does not have any more.
@@ -59,6 +60,35 @@ pub(crate) fn set_of(record: &AddonInstallation) -> Option<&str> {
 }
 
 impl Resolver<'_> {
+    /// The installations of a set, and those that are gone from it. What is suspended in the cluster stays as it is, whatever the file
+    /// says of it (semantics 12), and is still in the set.
+    ///
+    /// # Errors
+    /// [`MemberError::MostlyGone`].
+    pub(crate) async fn declared(
+        &self,
+        set: &DeclaredSet,
+        resolution: &mut Resolution,
+        answers: &Answers,
+    ) -> Result<(), MemberError> {
+        for one in &set.installations {
+            let name = InstallationName {
+                namespace: self.namespace().to_owned(),
+                name: one.metadata.name.clone().unwrap_or_default(),
+            };
+            let existing = self.records.get(&name);
+            if existing.is_some_and(|record| record.spec.suspend) {
+                self.ctx.find(Finding::Suspended(name));
+                continue;
+            }
+            let member = set.name.as_deref();
+            let called = name.name.clone();
+            resolution.add(&called, self.member(name, one, member, answers).await);
+        }
+        resolution.gone = self.left(set)?;
+        Ok(())
+    }
+
     /// The members of a set that its file does not have any more. Core add-ons and suspended ones stay.
     ///
     /// # Errors
@@ -91,20 +121,14 @@ impl Resolver<'_> {
     }
 
     /// The record for an installation of a set. `member`: the name of the set, where it has one.
-    pub(crate) async fn declared(
+    async fn member(
         &self,
+        name: InstallationName,
         declared: &AddonInstallation,
         member: Option<&str>,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
-        let name = InstallationName {
-            namespace: self.namespace().to_owned(),
-            name: declared.metadata.name.clone().unwrap_or_default(),
-        };
         let existing = self.records.get(&name).cloned();
-        if existing.as_ref().is_some_and(|record| record.spec.suspend) && declared.spec.suspend {
-            return Err(OperationError::Suspended(name));
-        }
         let of = existing.as_ref().and_then(set_of);
         if let (Some(set), Some(other)) = (member, of)
             && set != other

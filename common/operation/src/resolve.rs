@@ -148,14 +148,7 @@ impl<'a> Resolver<'a> {
                         .await?;
                 }
             }
-            Intent::Declared(set) => {
-                for one in &set.installations {
-                    let name = one.metadata.name.clone().unwrap_or_default();
-                    let member = set.name.as_deref();
-                    resolution.add(&name, self.declared(one, member, answers).await);
-                }
-                resolution.gone = self.left(set)?;
-            }
+            Intent::Declared(set) => self.declared(set, &mut resolution, answers).await?,
             Intent::Rollback {
                 installation,
                 revision,

@@ -22,7 +22,10 @@ pub fn text(finding: &Finding) -> String {
                 installation.name
             )
         }
-        Finding::Suspended(installation) => format!("{} is suspended", installation.name),
+        Finding::Suspended(installation) => {
+            let fix = hint::below(&hint::patch(installation, r#""suspend":false"#));
+            format!("{} is suspended{fix}", installation.name)
+        }
         Finding::CoreStays(InstallationName { namespace, name }) => format!(
             "{name} is a core add-on and stays; to uninstall it, release it first: kubectl addons core release {name} -n {namespace}"
         ),

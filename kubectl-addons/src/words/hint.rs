@@ -158,7 +158,7 @@ fn of_downgrade(installation: &InstallationName, addon: &str, to: &str) -> Vec<S
 }
 
 /// The command that sets a field of the spec.
-fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
+pub fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
     fix(&format!(
         "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{{field}}}}}'",
         installation.name, installation.namespace

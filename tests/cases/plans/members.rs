@@ -200,6 +200,71 @@ async fn what_is_not_of_the_set_stays() -> Result<()> {
     says(&nothing, &["nothing to uninstall"])
 }
 
+/// Whoever suspends an installation is not overruled by a file that says nothing of it; it is still a member.
+#[tokio::test]
+async fn what_is_suspended_stays_and_the_rest_is_applied() -> Result<()> {
+    let team = Team::new("set-suspended", &["a", "b", "c"]).await?;
+    let member = "--set-name team --prune";
+    team.write(&["a", "b", "c"])?;
+    team.apply(member).await?.done()?;
+    let suspended = |suspend: bool| json!({"spec": {"suspend": suspend}});
+    team.0
+        .patch("addoninstallation", "a", &suspended(true))
+        .await?;
+    let before = team.0.record("a").await?;
+    for addon in ["a", "b", "c"] {
+        team.offer(addon, &config_map(addon, "2"), json!([]))
+            .await?;
+    }
+    let key = async |name: &str| {
+        let object = team.0.must("configmap", name).await?;
+        Ok::<_, anyhow::Error>(object["data"]["key"].clone())
+    };
+    // What is gone is uninstalled all the same.
+    team.write(&["a", "b"])?;
+    let applied = team.apply(member).await?.done()?;
+    let namespace = &team.0.namespace;
+    let fix = format!("fix:    kubectl patch addoninstallation a -n {namespace}");
+    says(&applied, &["a is suspended", &fix, "c 1.0.0 uninstalled"])?;
+    let after = team.0.record("a").await?;
+    ensure!(before == after, "{before:#}\n{after:#}");
+    ensure!(key("a").await? == "1" && key("b").await? == "2");
+    team.has(&["a", "b"], &["c"]).await?;
+
+    team.0
+        .patch("addoninstallation", "a", &suspended(false))
+        .await?;
+    team.apply(member).await?.done()?;
+    ensure!(key("a").await? == "2");
+    Ok(())
+}
+
+/// A file may say it itself: then it is applied once more, and stays as it is from then on.
+#[tokio::test]
+async fn what_the_file_suspends_is_applied_once() -> Result<()> {
+    let team = Team::new("set-declared", &["a", "b"]).await?;
+    let member = "--set-name team --prune";
+    team.write(&["a", "b"])?;
+    team.apply(member).await?.done()?;
+    let a = installation("a", json!({"addonRef": {"name": "a"}, "suspend": true}));
+    let b = installation("b", json!({"addonRef": {"name": "b"}}));
+    team.0.write("set.yaml", &set(&[a, b]))?;
+    team.apply(member).await?.done()?;
+    let before = team.0.record("a").await?;
+    ensure!(before["spec"]["suspend"] == true, "{before:#}");
+    for line in [
+        format!("apply -f set.yaml --yes {member}"),
+        format!("diff -f set.yaml {member}"),
+        format!("plan -f set.yaml --exit-code {member}"),
+    ] {
+        let said = team.0.run(&line).await?.done()?;
+        says(&said, &["a is suspended"])?;
+    }
+    let after = team.0.record("a").await?;
+    ensure!(before == after, "{before:#}\n{after:#}");
+    team.has(&["a", "b"], &[]).await
+}
+
 /// An add-on takes the place of another one: the object that both have is neither refused nor deleted.
 #[tokio::test]
 async fn an_object_moves_from_what_left_to_what_came() -> Result<()> {
