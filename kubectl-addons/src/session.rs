@@ -55,6 +55,17 @@ impl Session {
         Self::new(global)
     }
 
+    /// The same connection and flags, and nothing read yet: what changed in the cluster meanwhile is seen. It has no turn.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        Self {
+            global: Arc::clone(&self.global),
+            ctx: self.ctx.fresh(),
+            display: self.display.clone(),
+            turn: None,
+        }
+    }
+
     /// For a command that no one watches: kustomizations are not built.
     #[must_use]
     pub fn unattended(self) -> Self {

@@ -75,7 +75,8 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         ));
         return Ok(Exit::TimedOut);
     }
-    apply(session, args, (set, &place), &args.change).await
+    // What the first ones were rendered with is what was known before there was a node.
+    apply(&session.fresh(), args, (set, &place), &args.change).await
 }
 
 async fn apply(

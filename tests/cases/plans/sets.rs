@@ -4,6 +4,7 @@ use addons_tests::control_plane::definitions;
 use addons_tests::objects;
 use addons_tests::plugin::Plugin;
 use addons_tests::stage::{Stage, config_map};
+use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
@@ -96,11 +97,8 @@ async fn a_set_is_installed_and_its_file_stays_the_truth() -> Result<()> {
     Ok(())
 }
 
-/// A new cluster: its nodes become ready through what comes first, and what comes after waits for one.
-#[tokio::test]
-async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
-    let cluster = definitions::cluster().await?;
-    let plugin = Plugin::admin(&cluster)?;
+/// Deletes the nodes of a cluster, and returns them as they are created again.
+async fn without_nodes(plugin: &Plugin) -> Result<Value> {
     let nodes = plugin
         .kubectl(&["get", "nodes", "-o", "json"])
         .await?
@@ -117,7 +115,15 @@ async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
         .kubectl(&["delete", "nodes", "--all"])
         .await?
         .done()?;
+    Ok(nodes)
+}
 
+/// A new cluster: its nodes become ready through what comes first, and what comes after waits for one.
+#[tokio::test]
+async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
+    let cluster = definitions::cluster().await?;
+    let plugin = Plugin::admin(&cluster)?;
+    let nodes = without_nodes(&plugin).await?;
     let home = plugin.home();
     let mut documents = Vec::new();
     for name in ["cilium", "web"] {
@@ -157,6 +163,59 @@ async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
     let apply = ["apply", "-f", &file, "--yes"];
     plugin.run(&apply).await?.done()?;
     ensure!(config_map("web").await?.is_some());
+    Ok(())
+}
+
+/// What is only known of a cluster with nodes is in what comes after them.
+#[tokio::test]
+async fn what_follows_the_nodes_is_rendered_with_their_facts() -> Result<()> {
+    let cluster = definitions::cluster().await?;
+    let plugin = Plugin::admin(&cluster)?;
+    let mut nodes = without_nodes(&plugin).await?;
+    let provided = nodes["items"].as_array_mut().context("no nodes")?;
+    for node in provided.iter_mut() {
+        node["spec"]["providerID"] = json!("aws:///eu-central-1a/i-0123");
+    }
+    let home = plugin.home();
+    let mut documents = Vec::new();
+    for name in ["cilium", "web"] {
+        let manifest = config_map(name, "of {{ .Cluster.CloudProviderName }}");
+        let version = json!({"version": "1.0.0", "defaultNamespace": "default",
+            "template": {"method": "go-template"}, "source": {"inline": {"manifest": manifest}}});
+        let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
+            "metadata": {"name": name}, "spec": {"addons": [{"name": name, "versions": [version]}]}});
+        let file = home.join(format!("{name}.json"));
+        std::fs::write(&file, catalogue.to_string())?;
+        let add = ["catalogue", "add", &file.to_string_lossy()];
+        plugin.run(&add).await?.done()?;
+        documents.push(installation(name, json!({"addonRef": {"name": name}})));
+    }
+    let file = home.join("set.yaml");
+    std::fs::write(&file, set(&documents))?;
+    let file = file.to_string_lossy();
+    let mut process = plugin.start(&["apply", "-f", &file, "--yes", "--timeout", "120s"])?;
+    let client = cluster.client().await?;
+    let config_map = async |name: &str| {
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+        objects::read(&client, &path).await
+    };
+    until("cilium comes first", async || {
+        let found = config_map("cilium").await?;
+        Ok(found.ok_or_else(|| "it is not there".to_owned()))
+    })
+    .await?;
+    let create = ["create", "-f", "-"];
+    plugin
+        .kubectl_with_input(&create, &nodes.to_string())
+        .await?
+        .done()?;
+    let ended = tokio::task::spawn_blocking(move || process.wait()).await??;
+    let said = std::fs::read_to_string(home.join("stderr"))?;
+    ensure!(ended.code() == Some(0), "{ended:?}: {said}");
+    for name in ["cilium", "web"] {
+        let found = config_map(name).await?.context(name)?;
+        ensure!(found["data"]["key"] == "of aws", "{found}: {said}");
+    }
     Ok(())
 }
 
