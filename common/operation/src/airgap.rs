@@ -9,7 +9,7 @@ mod meter;
 use addons_sources::layout::LayoutError;
 use addons_sources::registry::RegistryError;
 use addons_sources::registry::push::PushError;
-use common::airgap::manifest::ManifestError;
+use common::airgap::manifest::{MAX_MANIFESTS, ManifestError};
 use common::airgap::site::SameName;
 use common::render::image::ImageError;
 use common::render::package::PackageError;
@@ -99,12 +99,14 @@ pub enum AirgapError {
         /// Of the manifest.
         name: String,
         /// What it has.
-        found: usize,
+        found: u64,
         /// What it is to have.
         wanted: u64,
     },
     /// More manifests than an image can have.
-    #[error("{name}: more than {} manifests belong to it", copy::MAX_MANIFESTS)]
+    #[error(
+        "{name}: more than {MAX_MANIFESTS} manifests belong to it, each counted as often as it is listed"
+    )]
     TooMany {
         /// The image.
         name: String,

@@ -11,7 +11,7 @@ use std::io;
 use std::path::PathBuf;
 
 use common::airgap::layout::LayoutError as IndexError;
-use common::airgap::manifest::ManifestError;
+use common::airgap::manifest::{MAX_MANIFESTS, ManifestError};
 
 pub use archive::{Archive, Stored};
 pub use partial::Partial;
@@ -107,6 +107,33 @@ pub enum LayoutError {
         digest: String,
         /// What needs it.
         of: String,
+    },
+    /// A manifest that is too large.
+    #[error("{}: the manifest {digest} is larger than {} MiB; nothing was pushed", path.display(), MAX_MANIFEST >> 20)]
+    LargeManifest {
+        /// The archive.
+        path: PathBuf,
+        /// Of the manifest.
+        digest: String,
+    },
+    /// More manifests than an image can have.
+    #[error(
+        "{}: more than {MAX_MANIFESTS} manifests belong to {digest}, each counted as often as it is listed; nothing was pushed",
+        path.display()
+    )]
+    TooMany {
+        /// The archive.
+        path: PathBuf,
+        /// Of the image.
+        digest: String,
+    },
+    /// More manifests than can be pushed.
+    #[error("{}: its names stand for more than {limit} manifests; nothing was pushed", path.display())]
+    TooManyNamed {
+        /// The archive.
+        path: PathBuf,
+        /// So many are allowed.
+        limit: usize,
     },
     /// A blob that is too large.
     #[error("{digest} is larger than {} GiB", MAX_BLOB >> 30)]

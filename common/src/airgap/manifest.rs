@@ -7,6 +7,8 @@ use serde_json::Value;
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// The media type of an OCI image or artifact.
 pub const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
+/// Manifests of one image: its platforms, and their signatures and attestations. Each counts as often as it is listed.
+pub const MAX_MANIFESTS: usize = 10_000;
 const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 const DOCKER_IMAGE: &str = "application/vnd.docker.distribution.manifest.v2+json";
 

@@ -1,21 +1,18 @@
 //! An image of a registry into an archive: every byte as it is, all platforms, and what refers to it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use addons_sources::Access;
 use addons_sources::layout::Partial;
 use addons_sources::registry::{Registry, reference};
 use common::airgap::layout::Named;
-use common::airgap::manifest::{Descriptor, Manifest};
+use common::airgap::manifest::{Descriptor, MAX_MANIFESTS, Manifest, ManifestError, is_digest};
 use common::airgap::referrers;
 use common::render::image::Image;
 
 use super::contents::Wanted;
 use super::meter::Meter;
 use super::{AirgapError, Progress, Report};
-
-/// Manifests of one image: its platforms, and their signatures and attestations.
-pub(super) const MAX_MANIFESTS: usize = 10_000;
 
 /// Copies an image; the names that the archive gets, the image first.
 pub(super) async fn copy(
@@ -40,8 +37,9 @@ pub(super) async fn copy(
         name: &name,
         report,
         named: Vec::new(),
-        seen: BTreeSet::new(),
+        seen: BTreeMap::new(),
         left: VecDeque::new(),
+        found: 0,
         blobs: 0,
         bytes: 0,
         there: 0,
@@ -70,36 +68,73 @@ struct Copy<'a, 'p> {
     name: &'p str,
     report: Report<'p>,
     named: Vec<Named>,
-    seen: BTreeSet<String>,
-    /// Manifests that were found and not looked at.
-    left: VecDeque<(String, Vec<u8>)>,
+    /// Manifests that were copied, by digest.
+    seen: BTreeMap<String, Descriptor>,
+    /// Manifests that were found and not fetched.
+    left: VecDeque<Found>,
+    /// How many were found so far.
+    found: usize,
     blobs: usize,
     bytes: u64,
     there: usize,
+}
+
+/// A manifest that may be fetched. Its bytes are not kept until then: an index lists many large ones.
+struct Found {
+    /// Its digest or a tag.
+    reference: String,
+    /// How many bytes it has, where that is known.
+    size: Option<u64>,
+    /// The name that the archive gets for it; what an index lists has none.
+    image: Option<Image>,
+    /// Whether it may be missing: nothing lists the signatures of cosign.
+    is_optional: bool,
 }
 
 impl Copy<'_, '_> {
     async fn all(&mut self) -> Result<(), AirgapError> {
         let image = self.image.clone();
         let name = image.digest.as_ref().or(image.tag.as_ref());
-        let name = name.map_or("latest", String::as_str);
-        let (digest, bytes) = self.registry.original(name).await?;
-        self.name(image, &digest, &bytes)?;
-        self.left.push_back((digest, bytes));
-        while let Some((digest, bytes)) = self.left.pop_front() {
-            if !self.seen.insert(digest.clone()) {
-                continue;
-            }
-            if self.seen.len() > MAX_MANIFESTS {
-                let name = self.image.to_string();
-                return Err(AirgapError::TooMany { name });
-            }
-            let manifest = self.read(&digest, &bytes)?;
-            self.needed(&manifest).await?;
-            self.partial.put(&bytes)?;
-            self.referring(&digest).await?;
+        let reference = name.map_or("latest", String::as_str).to_owned();
+        self.add(Found {
+            reference,
+            size: None,
+            image: Some(image),
+            is_optional: false,
+        })?;
+        while let Some(found) = self.left.pop_front() {
+            self.manifest(found).await?;
         }
         Ok(())
+    }
+
+    /// Copies a manifest with its blobs, unless that was done, and finds what belongs to it.
+    async fn manifest(&mut self, found: Found) -> Result<(), AirgapError> {
+        if let Some(seen) = self.seen.get(&found.reference).cloned() {
+            return self.name(&found, &seen);
+        }
+        let (digest, bytes) = if found.is_optional {
+            let Some(original) = self.registry.original_of(&found.reference).await? else {
+                return Ok(());
+            };
+            self.count()?;
+            original
+        } else {
+            self.registry.original(&found.reference).await?
+        };
+        let manifest = self.read(&digest, &bytes)?;
+        let descriptor = Descriptor {
+            media_type: manifest.media_type.clone(),
+            digest: digest.clone(),
+            size: bytes.len() as u64,
+        };
+        self.name(&found, &descriptor)?;
+        if self.seen.insert(digest.clone(), descriptor).is_some() {
+            return Ok(());
+        }
+        self.needed(&manifest).await?;
+        self.partial.put(&bytes)?;
+        self.referring(&digest).await
     }
 
     /// The blobs of a manifest, and the manifests that it lists.
@@ -117,15 +152,12 @@ impl Copy<'_, '_> {
             self.bytes += blob.size;
         }
         for listed in &manifest.manifests {
-            let (digest, bytes) = self.registry.original(&listed.digest).await?;
-            if bytes.len() as u64 != listed.size {
-                return Err(AirgapError::Size {
-                    name: self.by_digest(&digest).to_string(),
-                    found: bytes.len(),
-                    wanted: listed.size,
-                });
-            }
-            self.left.push_back((digest, bytes));
+            self.add(Found {
+                reference: listed.digest.clone(),
+                size: Some(listed.size),
+                image: None,
+                is_optional: false,
+            })?;
         }
         Ok(())
     }
@@ -133,32 +165,64 @@ impl Copy<'_, '_> {
     /// What refers to a manifest.
     async fn referring(&mut self, digest: &str) -> Result<(), AirgapError> {
         for referrer in self.registry.referrers(digest).await? {
-            let (digest, bytes) = self.registry.original(&referrer.digest).await?;
-            self.name(self.by_digest(&digest), &digest, &bytes)?;
-            self.left.push_back((digest, bytes));
+            if !is_digest(&referrer.digest) {
+                return Err(AirgapError::Manifest {
+                    name: self.by_digest(digest).to_string(),
+                    source: ManifestError::Digest(referrer.digest),
+                });
+            }
+            self.add(Found {
+                image: Some(self.by_digest(&referrer.digest)),
+                reference: referrer.digest,
+                size: None,
+                is_optional: false,
+            })?;
         }
         for tag in referrers::cosign_tags(digest) {
-            if let Some((digest, bytes)) = self.registry.original_of(&tag).await? {
-                let image = Image {
-                    tag: Some(tag),
-                    digest: None,
-                    ..self.image.clone()
-                };
-                self.name(image, &digest, &bytes)?;
-                self.left.push_back((digest, bytes));
-            }
+            let image = Image {
+                tag: Some(tag.clone()),
+                digest: None,
+                ..self.image.clone()
+            };
+            self.left.push_back(Found {
+                reference: tag,
+                size: None,
+                image: Some(image),
+                is_optional: true,
+            });
         }
         Ok(())
     }
 
-    fn name(&mut self, image: Image, digest: &str, bytes: &[u8]) -> Result<(), AirgapError> {
-        let manifest = self.read(digest, bytes)?;
-        let descriptor = Descriptor {
-            media_type: manifest.media_type,
-            digest: digest.to_owned(),
-            size: bytes.len() as u64,
-        };
-        self.named.push(Named { image, descriptor });
+    /// Adds a manifest that is there to those that are fetched.
+    fn add(&mut self, found: Found) -> Result<(), AirgapError> {
+        self.count()?;
+        self.left.push_back(found);
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), AirgapError> {
+        self.found += 1;
+        if self.found > MAX_MANIFESTS {
+            let name = self.image.to_string();
+            return Err(AirgapError::TooMany { name });
+        }
+        Ok(())
+    }
+
+    /// Gives a manifest its name in the archive, if it gets one.
+    fn name(&mut self, found: &Found, descriptor: &Descriptor) -> Result<(), AirgapError> {
+        if let Some(wanted) = found.size.filter(|size| *size != descriptor.size) {
+            return Err(AirgapError::Size {
+                name: self.by_digest(&descriptor.digest).to_string(),
+                found: descriptor.size,
+                wanted,
+            });
+        }
+        if let Some(image) = found.image.clone() {
+            let descriptor = descriptor.clone();
+            self.named.push(Named { image, descriptor });
+        }
         Ok(())
     }
 
@@ -177,3 +241,6 @@ impl Copy<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

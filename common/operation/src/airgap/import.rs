@@ -8,7 +8,7 @@ use addons_sources::layout::{Archive, Stored};
 use addons_sources::location;
 use addons_sources::registry::push::Pushed;
 use addons_sources::registry::{Registry as Remote, reference};
-use common::airgap::manifest::{Descriptor, INDEX, Manifest};
+use common::airgap::manifest::{Descriptor, INDEX};
 use common::airgap::{referrers, site};
 use common::render::image::{Image, is_of_this_machine};
 use common::render::package::Package;
@@ -91,7 +91,10 @@ impl Import<'_> {
         let plain = is_of_this_machine(&image.host);
         let mut remote = Remote::open(&reference, plain, &self.access)?;
         remote.pushing();
-        for stored in self.archive.tree(root)? {
+        let archive = self.archive;
+        for digest in archive.tree(&root.digest) {
+            // One at a time: an index lists many large ones.
+            let stored = archive.stored(digest)?;
             let digest = &stored.descriptor.digest;
             let is_root = *digest == root.digest;
             let tag = image.tag.as_deref().filter(|_| is_root);
@@ -164,12 +167,11 @@ async fn refer(remote: &mut Remote<'_>, stored: &Stored) -> Result<(), AirgapErr
 /// The names of the add-ons that the catalogue of an archive lists.
 fn addons(archive: &Archive, catalogue: &Descriptor) -> Result<Vec<String>, AirgapError> {
     let wrong = |why: String| AirgapError::Catalogue(why);
-    let bytes = archive.small(catalogue)?;
-    let manifest = Manifest::read(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let manifest = archive.stored(&catalogue.digest)?.manifest;
     let Some(layer) = manifest.blobs.last() else {
         return Err(wrong("it has no layer".to_owned()));
     };
-    let bytes = archive.small(layer)?;
+    let bytes = archive.small(&layer.digest)?;
     let package = Package::file("catalogue.tgz", bytes);
     let files = addons_sources::archive::files(package);
     let files = files.map_err(|error| wrong(error.to_string()))?;

@@ -1,5 +1,7 @@
 //! An archive that was verified as a whole: every blob by its digest, and that none is missing.
 
+mod trees;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Take};
@@ -11,8 +13,9 @@ use sha2::{Digest as _, Sha256};
 use tar::EntryType;
 
 use super::{BLOBS, INDEX_FILE, LAYOUT_FILE, LayoutError, MAX_BLOB, MAX_MANIFEST, file, hex};
+use trees::Trees;
 
-/// Files of an archive.
+/// Files of an archive, and manifests that its names stand for together.
 const MAX_ENTRIES: usize = 500_000;
 /// Bytes of `index.json`.
 const MAX_INDEX: u64 = 64 << 20;
@@ -24,6 +27,7 @@ pub struct Archive {
     /// Where each blob begins, and its size.
     blobs: BTreeMap<String, (u64, u64)>,
     named: Vec<Named>,
+    trees: Trees,
 }
 
 /// A manifest of an archive.
@@ -102,14 +106,31 @@ impl Archive {
             path: path.to_owned(),
             source,
         })?;
-        let archive = Self {
+        Self::verified(path, blobs, named)
+    }
+
+    /// Verifies that nothing of what is named is missing.
+    fn verified(
+        path: &Path,
+        blobs: BTreeMap<String, (u64, u64)>,
+        named: Vec<Named>,
+    ) -> Result<Self, LayoutError> {
+        let mut archive = Self {
             path: path.to_owned(),
             blobs,
             named,
+            trees: Trees::default(),
         };
         for one in &archive.named {
-            archive.tree(&one.descriptor)?;
+            if !archive.has(&one.descriptor) {
+                return Err(archive.missing(&one.descriptor.digest, INDEX_FILE));
+            }
         }
+        let listed = |digest: &str| -> Result<Vec<String>, LayoutError> {
+            let listed = archive.stored(digest)?.manifest.manifests.into_iter();
+            Ok(listed.map(|one| one.digest).collect())
+        };
+        archive.trees = Trees::read(path, &archive.named, listed)?;
         Ok(archive)
     }
 
@@ -119,62 +140,59 @@ impl Archive {
         &self.named
     }
 
-    /// A manifest with those that it needs, each after those that it needs itself.
-    ///
-    /// # Errors
-    /// A manifest or a blob that is missing or cannot be used.
-    pub fn tree(&self, root: &Descriptor) -> Result<Vec<Stored>, LayoutError> {
-        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-        let mut left = vec![(root.clone(), None)];
-        while let Some((descriptor, read)) = left.pop() {
-            if let Some(stored) = read {
-                found.push(stored);
-                continue;
-            }
-            if !seen.insert(descriptor.digest.clone()) {
-                continue;
-            }
-            let stored = self.stored(&descriptor)?;
-            let needed = stored.manifest.manifests.clone();
-            // It comes after what it needs.
-            left.push((descriptor, Some(stored)));
-            left.extend(needed.into_iter().map(|one| (one, None)));
-        }
-        Ok(found)
+    /// The digests of a manifest that is named and of those that it needs, each after those that it needs itself.
+    #[must_use]
+    pub fn tree<'a>(&'a self, root: &'a str) -> Vec<&'a str> {
+        self.trees.of(root)
     }
 
-    fn stored(&self, descriptor: &Descriptor) -> Result<Stored, LayoutError> {
-        let digest = descriptor.digest.clone();
-        let bytes = self.small(descriptor)?;
-        let read = Manifest::read(&bytes);
-        let manifest = read.map_err(|source| LayoutError::Manifest { digest, source })?;
+    /// A manifest.
+    ///
+    /// # Errors
+    /// One that is missing or cannot be used, or needs a blob that is missing.
+    pub fn stored(&self, digest: &str) -> Result<Stored, LayoutError> {
+        let bytes = self.small(digest)?;
+        let manifest = Manifest::read(&bytes).map_err(|source| LayoutError::Manifest {
+            digest: digest.to_owned(),
+            source,
+        })?;
         for needed in manifest.blobs.iter().chain(&manifest.manifests) {
-            let size = self.blobs.get(&needed.digest).map(|(_, size)| *size);
-            if size != Some(needed.size) {
-                return Err(self.missing(&needed.digest, &descriptor.digest));
+            if !self.has(needed) {
+                return Err(self.missing(&needed.digest, digest));
             }
         }
         Ok(Stored {
-            descriptor: descriptor.clone(),
+            descriptor: Descriptor {
+                media_type: manifest.media_type.clone(),
+                digest: digest.to_owned(),
+                size: bytes.len() as u64,
+            },
             bytes,
             manifest,
         })
     }
 
-    /// A small blob.
+    /// A blob that is not larger than a manifest may be.
     ///
     /// # Errors
-    /// One that is missing or not small.
-    pub fn small(&self, descriptor: &Descriptor) -> Result<Vec<u8>, LayoutError> {
-        let digest = &descriptor.digest;
-        let (_, size) = self.blobs.get(digest).copied().unwrap_or_default();
-        if size != descriptor.size || size > MAX_MANIFEST || size == 0 {
-            return Err(self.missing(digest, INDEX_FILE));
+    /// One that is missing or larger.
+    pub fn small(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
+        let mut blob = self.blob(digest)?;
+        if blob.limit() > MAX_MANIFEST {
+            return Err(LayoutError::LargeManifest {
+                path: self.path.clone(),
+                digest: digest.to_owned(),
+            });
         }
         let mut bytes = Vec::new();
-        let read = self.blob(digest)?.read_to_end(&mut bytes);
-        read.map_err(file(&self.path))?;
+        blob.read_to_end(&mut bytes).map_err(file(&self.path))?;
         Ok(bytes)
+    }
+
+    /// Whether a blob is there, with this size.
+    fn has(&self, blob: &Descriptor) -> bool {
+        let found = self.blobs.get(&blob.digest);
+        found.is_some_and(|(_, size)| *size == blob.size)
     }
 
     /// The bytes of a blob.

@@ -135,15 +135,45 @@ fn manifests_come_after_what_they_need() {
     entries[1] = regular(INDEX_FILE, &write(std::slice::from_ref(&named)));
     entries.extend([blob(inner.as_bytes()), blob(outer.as_bytes())]);
     let (archive, _folder) = open(&entries).unwrap();
-    let tree = archive.tree(&named.descriptor).unwrap();
-    let order: Vec<&str> = tree
-        .iter()
-        .map(|it| it.descriptor.digest.as_str())
-        .collect();
     let expected = [
-        &child.digest,
-        &inner_descriptor.digest,
-        &named.descriptor.digest,
+        child.digest.as_str(),
+        inner_descriptor.digest.as_str(),
+        named.descriptor.digest.as_str(),
     ];
-    assert_eq!(order, expected);
+    assert_eq!(archive.tree(&named.descriptor.digest), expected);
+    let stored = archive.stored(&child.digest).unwrap();
+    assert_eq!((stored.descriptor, stored.bytes), (child, manifest()));
+}
+
+/// The files of an archive that names these bytes so many times.
+fn naming(root: &[u8], names: usize) -> Vec<Entry> {
+    let named = (0..names).map(|name| Named {
+        image: Image::parse(&format!("quay.io/a/b{name}:1")).unwrap(),
+        descriptor: descriptor("x", root),
+    });
+    let named: Vec<Named> = named.collect();
+    let mut entries = image();
+    entries[1] = regular(INDEX_FILE, &write(&named));
+    entries.push(blob(root));
+    entries
+}
+
+#[test]
+fn archives_that_would_take_for_ever_are_refused() {
+    let index = |children: usize| {
+        let child = descriptor(IMAGE, &manifest());
+        let index = json!({"schemaVersion": 2, "manifests": vec![child; children]});
+        index.to_string().into_bytes()
+    };
+    let mut large = index(1);
+    large.resize(usize::try_from(MAX_MANIFEST).unwrap() + 1, b' ');
+    for (root, names, words) in [
+        (index(10_001), 1, "more than 10000 manifests belong to"),
+        (index(9_999), 51, "names stand for more than 500000"),
+        (large, 1, "is larger than 4 MiB; nothing was pushed"),
+    ] {
+        let error = open(&naming(&root, names)).unwrap_err();
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    assert!(open(&naming(&index(9_999), 50)).is_ok());
 }
