@@ -1,6 +1,7 @@
 //! Archives for sites without internet: out of one real registry, into another, and installed from there.
 
 mod interrupted;
+mod large;
 mod signed;
 mod site;
 mod tokens;

@@ -1,6 +1,6 @@
 //! Archives of charts, manifests and templates, read in memory. Helm reads a chart by itself when it renders.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 
 use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
 use flate2::read::GzDecoder;
@@ -50,6 +50,14 @@ pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
 /// # Errors
 /// [`ArchiveError`].
 pub fn unpack_files(bytes: &[u8]) -> Result<Package, ArchiveError> {
+    read_files(bytes)
+}
+
+/// As [`unpack_files`], of an archive that is not in memory.
+///
+/// # Errors
+/// [`ArchiveError`].
+pub fn read_files(bytes: impl Read) -> Result<Package, ArchiveError> {
     let mut files = read(bytes, |path| {
         Ok(path.strip_prefix("./").unwrap_or(&path).to_owned())
     })?;
@@ -85,7 +93,7 @@ pub fn is_archive(path: &str) -> bool {
 
 /// The regular files of an archive, each with what becomes of its path.
 fn read(
-    bytes: &[u8],
+    bytes: impl Read,
     mut placed: impl FnMut(String) -> Result<String, ArchiveError>,
 ) -> Result<Vec<File>, ArchiveError> {
     let limit = MAX_BYTES as u64 + OVERHEAD;

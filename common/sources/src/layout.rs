@@ -16,6 +16,7 @@ use common::airgap::manifest::{MAX_MANIFESTS, ManifestError};
 pub use archive::{Archive, Stored};
 pub use partial::Partial;
 
+use crate::archive::ArchiveError;
 use crate::registry::RegistryError;
 
 /// Bytes of a manifest.
@@ -115,6 +116,17 @@ pub enum LayoutError {
         path: PathBuf,
         /// Of the manifest.
         digest: String,
+    },
+    /// An artifact whose files cannot be read.
+    #[error("{}: {digest} cannot be unpacked; nothing was pushed", path.display())]
+    Artifact {
+        /// The archive.
+        path: PathBuf,
+        /// Of its manifest.
+        digest: String,
+        /// Why.
+        #[source]
+        source: ArchiveError,
     },
     /// More manifests than an image can have.
     #[error(

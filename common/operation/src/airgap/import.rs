@@ -11,7 +11,6 @@ use addons_sources::registry::{Registry as Remote, reference};
 use common::airgap::manifest::{Descriptor, INDEX};
 use common::airgap::{referrers, site};
 use common::render::image::{Image, is_of_this_machine};
-use common::render::package::Package;
 use common::render::registry::Registry;
 
 use super::meter::Meter;
@@ -48,6 +47,14 @@ pub async fn import(
     report(Progress::Verifying);
     let archive = Archive::open(path)?;
     let targets = site::targets(archive.named(), registry)?;
+    // Read before anything is pushed: afterwards it would be too late to refuse the archive.
+    let catalogue = targets
+        .iter()
+        .rfind(|target| site::is_catalogue(&target.named.image));
+    let addons = match catalogue {
+        Some(catalogue) => addons(&archive, &catalogue.named.descriptor)?,
+        None => Vec::new(),
+    };
     let mut import = Import {
         archive: &archive,
         access: ctx.access(),
@@ -61,11 +68,6 @@ pub async fn import(
         let before = import.done.clone();
         import.push(&target.image, &target.named.descriptor).await?;
         import.done.images += 1;
-        if site::is_catalogue(&target.named.image) {
-            import.done.catalogue = Some(name.clone());
-            let addons = addons(&archive, &target.named.descriptor)?;
-            import.done.addons.extend(addons);
-        }
         report(Progress::Copied {
             name,
             blobs: import.done.sent - before.sent,
@@ -73,7 +75,11 @@ pub async fn import(
             there: import.done.there - before.there,
         });
     }
-    Ok(import.done)
+    Ok(Imported {
+        catalogue: catalogue.map(|target| target.image.to_string()),
+        addons,
+        ..import.done
+    })
 }
 
 struct Import<'a> {
@@ -166,15 +172,8 @@ async fn refer(remote: &mut Remote<'_>, stored: &Stored) -> Result<(), AirgapErr
 
 /// The names of the add-ons that the catalogue of an archive lists.
 fn addons(archive: &Archive, catalogue: &Descriptor) -> Result<Vec<String>, AirgapError> {
-    let wrong = |why: String| AirgapError::Catalogue(why);
-    let manifest = archive.stored(&catalogue.digest)?.manifest;
-    let Some(layer) = manifest.blobs.last() else {
-        return Err(wrong("it has no layer".to_owned()));
-    };
-    let bytes = archive.small(&layer.digest)?;
-    let package = Package::file("catalogue.tgz", bytes);
-    let files = addons_sources::archive::files(package);
-    let files = files.map_err(|error| wrong(error.to_string()))?;
+    let wrong = |why: String| AirgapError::Catalogue(format!("{why}; nothing was pushed"));
+    let files = archive.files(&catalogue.digest)?;
     let Some(file) = files.get(site::CATALOGUE_FILE) else {
         return Err(wrong(format!("it has no {}", site::CATALOGUE_FILE)));
     };
@@ -182,4 +181,59 @@ fn addons(archive: &Archive, catalogue: &Descriptor) -> Result<Vec<String>, Airg
     let read = read.map_err(|error| wrong(error.to_string()))?;
     let addons = read.iter().flat_map(|one| &one.object.spec.addons);
     Ok(addons.map(|addon| addon.name.clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use addons_engine::Cluster;
+    use addons_sources::layout::Partial;
+    use addons_sources::scratch::Scratch;
+    use common::airgap::layout::Named;
+    use common::render::package::{File, Package};
+    use futures::FutureExt as _;
+
+    use super::*;
+    use crate::context::{BoxError, Settings};
+
+    /// An archive with an image and a catalogue of this text.
+    fn archive(path: &Path, catalogue: &str) {
+        let mut partial = Partial::open(path).unwrap();
+        let mut put = |image: Image, path: &str, text: &str| {
+            let bytes = text.as_bytes().to_vec();
+            let path = path.to_owned();
+            let files = Package::folder(vec![File { path, bytes }]).unwrap();
+            let descriptor = partial.put_files("application/vnd.example", &files);
+            let descriptor = descriptor.unwrap();
+            Named { image, descriptor }
+        };
+        let image = Image::parse("quay.io/a/b:1").unwrap();
+        let named = [
+            put(image, "web.yaml", "a"),
+            put(
+                site::catalogue_name("site.tar"),
+                site::CATALOGUE_FILE,
+                catalogue,
+            ),
+        ];
+        partial.finish(&named).unwrap();
+    }
+
+    /// The registry cannot be reached: whoever pushes before the catalogue is read gets another error.
+    #[tokio::test]
+    async fn a_catalogue_that_cannot_be_read_is_refused_before_anything_is_pushed() {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let folder = Scratch::new("airgap-import-").unwrap();
+        let path = folder.path().join("site.tar");
+        archive(&path, "kind: Deployment\n");
+        let connect = || async { Err::<Cluster, _>(BoxError::from("no cluster")) }.boxed();
+        let ctx = Context::connecting(Box::new(connect), Settings::default());
+        let registry: Registry = "127.0.0.1:1/site".parse().unwrap();
+        let said = std::sync::Mutex::new(Vec::new());
+        let report = |progress: Progress| said.lock().unwrap().push(progress);
+        let error = import(&ctx, &path, &registry, &report).await.unwrap_err();
+        assert!(matches!(error, AirgapError::Catalogue(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.ends_with("; nothing was pushed"), "{text}");
+        assert_eq!(said.into_inner().unwrap(), [Progress::Verifying]);
+    }
 }

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use common::airgap::layout::{Named, read};
 use common::airgap::manifest::{Descriptor, Manifest, is_digest};
+use common::render::package::{Package, PackageError};
 use sha2::{Digest as _, Sha256};
 use tar::EntryType;
 
 use super::{BLOBS, INDEX_FILE, LAYOUT_FILE, LayoutError, MAX_BLOB, MAX_MANIFEST, file, hex};
+use crate::archive::read_files;
 use trees::Trees;
 
 /// Files of an archive, and manifests that its names stand for together.
@@ -172,11 +174,25 @@ impl Archive {
         })
     }
 
-    /// A blob that is not larger than a manifest may be.
+    /// The files of an artifact that [`super::Partial::put_files`] has made: as many as can be read from a registry.
     ///
     /// # Errors
-    /// One that is missing or larger.
-    pub fn small(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
+    /// An artifact that is missing or cannot be unpacked.
+    pub fn files(&self, artifact: &str) -> Result<Package, LayoutError> {
+        let manifest = self.stored(artifact)?.manifest;
+        let files = match manifest.blobs.last() {
+            Some(layer) => read_files(self.blob(&layer.digest)?),
+            None => Err(PackageError::Empty.into()),
+        };
+        files.map_err(|source| LayoutError::Artifact {
+            path: self.path.clone(),
+            digest: artifact.to_owned(),
+            source,
+        })
+    }
+
+    /// A blob that is not larger than a manifest may be.
+    fn small(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
         let mut blob = self.blob(digest)?;
         if blob.limit() > MAX_MANIFEST {
             return Err(LayoutError::LargeManifest {

@@ -4,9 +4,11 @@ use common::airgap::layout::write;
 use common::airgap::manifest::IMAGE;
 use common::manifest::digest::sha256;
 use common::render::image::Image;
+use common::render::package::File as PackageFile;
 use serde_json::json;
 
 use super::*;
+use crate::layout::Partial;
 
 type Entry = (String, EntryType, Vec<u8>);
 
@@ -176,4 +178,52 @@ fn archives_that_would_take_for_ever_are_refused() {
         assert!(error.contains(words), "{words}: {error}");
     }
     assert!(open(&naming(&index(9_999), 50)).is_ok());
+}
+
+/// Bytes that no compression makes smaller.
+fn noise(size: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut bytes = Vec::with_capacity(size);
+    while bytes.len() < size {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend(state.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn an_artifact_may_be_larger_than_a_manifest() {
+    let content = noise(2_200_000);
+    let file = |path: &str| PackageFile {
+        path: path.to_owned(),
+        bytes: content.clone(),
+    };
+    let files = vec![file("catalogue.yaml"), file("original-1.yaml")];
+    let files = Package::folder(files).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("site.tar");
+    let mut partial = Partial::open(&path).unwrap();
+    let artifact = partial.put_files("application/vnd.example", &files);
+    let descriptor = artifact.unwrap();
+    let digest = descriptor.digest.clone();
+    let image = Image::parse("quay.io/a/b:1").unwrap();
+    partial.finish(&[Named { image, descriptor }]).unwrap();
+    let archive = Archive::open(&path).unwrap();
+    let manifest = archive.stored(&digest).unwrap().manifest;
+    let layer = manifest.blobs.last().unwrap();
+    assert!(layer.size > MAX_MANIFEST, "{layer:?}");
+    assert!(archive.files(&digest).unwrap() == files);
+}
+
+#[test]
+fn an_image_is_not_an_artifact() {
+    let (archive, _folder) = open(&image()).unwrap();
+    let digest = format!("sha256:{}", sha256(&manifest()));
+    let error = archive.files(&digest).unwrap_err().to_string();
+    assert!(
+        error.ends_with("cannot be unpacked; nothing was pushed"),
+        "{error}"
+    );
 }
