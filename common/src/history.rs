@@ -4,6 +4,8 @@
 //! A revision names Secrets and holds nothing that is read from them: `spec.valuesFrom` is a reference, and values of `spec.values`
 //! are in the record anyway.
 
+mod listed;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -133,10 +135,12 @@ impl StoredRevision {
     }
 
     /// The stored entry with the content that was installed from it: another content of a branch, a tag or a URL is refused by its
-    /// hash. `None` where the entry is not kept.
+    /// hash. `None` where the entry is not kept: we keep none that holds its manifest, so one that does was written by someone else.
     #[must_use]
     pub fn entry_as_installed(&self) -> Option<Entry> {
-        let mut entry = self.entry.clone()?;
+        let kept = self.entry.as_ref();
+        let kept = kept.filter(|entry| entry.version.source.inline.is_none());
+        let mut entry = kept?.clone();
         let installed = &self.operation.installed;
         let source = &mut entry.version.source;
         if let (Some(git), Some(commit)) = (&mut source.git, &installed.resolved) {

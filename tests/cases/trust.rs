@@ -8,6 +8,7 @@ mod claims;
 mod dependencies;
 mod discovery;
 mod drift;
+mod forged;
 mod generated;
 mod hashes;
 mod immutable;

@@ -9,6 +9,7 @@ use common::api::installation::Signature;
 use common::catalogue::Origin;
 use common::catalogue::due::{Due, DueReason};
 use common::catalogue::select::Rules;
+use common::history;
 use common::manifest::digest::{self, HashError};
 use common::plan::choices::Choices;
 use common::render::chart::lock::Pinned;
@@ -197,7 +198,7 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     let located = Located::new(ctx, resolved).await?;
     let access = located.access(ctx);
     let hash = resolved.entry.verifiable_hash();
-    if let (Some(_), Some(hash), false) = (resolved.revision, hash, access.offline) {
+    if let (true, Some(hash), false) = (is_of_revision(resolved), hash, access.offline) {
         let cached = Access {
             offline: true,
             hash: Some(hash),
@@ -209,6 +210,12 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     }
     let hash = hash.filter(|_| access.offline);
     read(ctx, resolved, &located, Access { hash, ..access }).await
+}
+
+/// Whether it goes back to a revision, or is held at one.
+fn is_of_revision(resolved: &Resolved) -> bool {
+    let record = resolved.existing.as_ref().filter(|_| resolved.keeps_spec);
+    resolved.revision.is_some() || record.is_some_and(history::is_held)
 }
 
 async fn read(
@@ -354,7 +361,14 @@ fn listed(resolved: &Resolved) -> String {
         let hash = entry.verifiable_hash();
         let hash = hash.map_or_else(String::new, |hash| format!(", manifestHash {hash}"));
         let version = format!("{} {}", entry.addon, entry.version.version);
-        return format!("revision {revision} ({}{hash})", version.trim_end());
+        let unlisted = match (&*entry.origin, entry.place.as_str()) {
+            (Origin::Index { .. }, "") => ", which no catalogue lists",
+            _ => "",
+        };
+        return format!(
+            "revision {revision} ({}{hash}){unlisted}",
+            version.trim_end()
+        );
     }
     match (&*entry.origin, entry.place.as_str()) {
         // It was typed, and is listed nowhere.

@@ -1,5 +1,7 @@
 //! Back to an earlier revision: its spec and its entry, planned like any other change.
 
+mod kept;
+
 use addons_engine::{EngineError, revisions};
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
@@ -15,7 +17,6 @@ use crate::origin::catalogue_of;
 use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
-use crate::signature;
 
 /// Why an installation does not go back to an earlier revision.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +46,20 @@ pub enum RollbackError {
         is_core: bool,
         /// The catalogue or index of the entry; `None` where any catalogue may have it.
         origin: Option<String>,
+    },
+    /// What no catalogue lists is not what a catalogue vouches for.
+    #[error(
+        "{installation}: no catalogue lists the entry of revision {revision} ({version}), and catalogue {catalogue} requires signatures"
+    )]
+    Unlisted {
+        /// The installation.
+        installation: InstallationName,
+        /// The revision.
+        revision: i64,
+        /// The version that it installed.
+        version: String,
+        /// The catalogue that it is said to be from, or that lists other versions.
+        catalogue: String,
     },
 }
 
@@ -149,11 +164,12 @@ impl Resolver<'_> {
             Some(target) => history::of_content(&kept, target),
             None => kept.iter().find(|one| one.operation.verb == ROLLBACK),
         };
-        let Some((back, entry)) = back.and_then(|back| Some((back, back.entry_as_installed()?)))
-        else {
+        let Some(back) = back else {
             return Ok(None);
         };
-        let entry = signature::of_today(self.ctx, entry).await?;
+        let Some(entry) = self.kept(record, &record.spec.addon_ref, back).await? else {
+            return Ok(None);
+        };
         let mut resolved = Resolved::new(name_of(record), Some(record.clone()), entry, rules(back));
         resolved.wanted.spec = record.spec.clone();
         resolved.is_asked_for = true;
@@ -169,8 +185,9 @@ impl Resolver<'_> {
         revision: &StoredRevision,
     ) -> Result<Entry, OperationError> {
         let is_core = record.spec.core_addon;
-        if let Some(entry) = revision.entry_as_installed().filter(|_| !is_core) {
-            return signature::of_today(self.ctx, entry).await;
+        let reference = &revision.spec.addon_ref;
+        if !is_core && let Some(entry) = self.kept(record, reference, revision).await? {
+            return Ok(entry);
         }
         let mut then = record.clone();
         then.spec.addon_ref = revision.spec.addon_ref.clone();

@@ -213,6 +213,32 @@ pub(crate) async fn of_today(ctx: &Context, mut entry: Entry) -> Result<Entry, O
     Ok(entry)
 }
 
+/// The catalogue that requires signatures of an add-on: one that lists it, or one of the `claimed` names.
+pub(crate) fn requiring<'a>(
+    catalogues: &'a [AddonCatalogue],
+    addon: &str,
+    claimed: &[&str],
+) -> Option<&'a str> {
+    catalogues.iter().find_map(|object| {
+        let name = object.metadata.name.as_deref()?;
+        let is_claimed = claimed.contains(&name);
+        let addons = object.spec.addons.iter();
+        let mut listed = addons
+            .filter(|one| is_claimed || one.name == addon)
+            .peekable();
+        let is_asked = is_claimed || listed.peek().is_some();
+        let mut versions = listed.flat_map(|one| &one.versions);
+        let requires = |policy: &SignaturePolicy| policy.required;
+        let is_required = object.spec.signature.as_ref().is_some_and(requires)
+            || versions.any(|version| {
+                let merged = version.merged_from.as_ref();
+                let policy = merged.and_then(|merged| merged.signature.as_ref());
+                policy.is_some_and(requires)
+            });
+        (is_asked && is_required).then_some(name)
+    })
+}
+
 async fn vouch(
     entry: &Entry,
     policy: &SignaturePolicy,
@@ -293,6 +319,42 @@ mod tests {
             assert_eq!(pinned(&entry).is_some(), expected, "{digits}");
         }
         assert_eq!(pinned(&entry(None)), None);
+    }
+
+    #[test]
+    fn what_a_catalogue_does_not_list_does_not_get_around_its_policy() {
+        let catalogue = |name: &str, addon: &str, required: bool| -> AddonCatalogue {
+            let spec = AddonCatalogueSpec {
+                signature: Some(SignaturePolicy {
+                    required,
+                    ..SignaturePolicy::default()
+                }),
+                addons: vec![Addon {
+                    name: addon.to_owned(),
+                    ..Addon::default()
+                }],
+                ..AddonCatalogueSpec::default()
+            };
+            AddonCatalogue::new(name, spec)
+        };
+        let all = [
+            catalogue("open", "web", false),
+            catalogue("signed", "dns", true),
+        ];
+        let cases: [(&str, &[&str], Option<&str>); 5] = [
+            ("web", &[], None),
+            ("web", &["open"], None),
+            ("web", &["open", "signed"], Some("signed")),
+            ("dns", &[], Some("signed")),
+            ("dns", &["gone"], Some("signed")),
+        ];
+        for (addon, claimed, expected) in cases {
+            assert_eq!(
+                requiring(&all, addon, claimed),
+                expected,
+                "{addon} {claimed:?}"
+            );
+        }
     }
 
     #[test]

@@ -104,10 +104,12 @@ fn problems(policy: &AddonPolicy, candidate: &Candidate<'_>) -> Vec<Problem> {
     problems
 }
 
-/// Whether the add-on is part of the program that installs it: it comes from nowhere else.
+/// Whether the add-on is part of the program that installs it: it comes from nowhere else. What is chosen has to come from there, not
+/// only what the installation names.
 fn is_builtin(candidate: &Candidate<'_>) -> bool {
     let index = candidate.installation.spec.addon_ref.index.as_deref();
-    index == Some(INDEX_BUILTIN)
+    let is_of_program = |entry: &Entry| matches!(&*entry.origin, Origin::Index { location } if location == INDEX_BUILTIN);
+    index == Some(INDEX_BUILTIN) && candidate.entry.is_none_or(is_of_program)
 }
 
 /// The catalogue that the installation names, or that its entry is from. An index and a directory are in no catalogue.
@@ -141,8 +143,13 @@ fn catalogue(
             };
             (field, format!("catalogue {name}"))
         }
-        (Some(Origin::Index { .. }), _) | (None, AddonRef { index: Some(_), .. }) => {
+        (Some(Origin::Index { .. }) | None, AddonRef { index: Some(_), .. }) => {
             ("spec.addonRef.index", "an index".to_owned())
+        }
+        // It was kept with a revision.
+        (Some(Origin::Index { .. }), _) => {
+            let unlisted = "a version that no catalogue lists";
+            ("spec.addonRef", unlisted.to_owned())
         }
         (Some(Origin::Directory { .. }), _)
         | (

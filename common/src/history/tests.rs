@@ -225,6 +225,9 @@ fn what_was_installed_from_a_branch_or_a_tag_comes_from_there_again() {
     }
     stored.entry = None;
     assert_eq!(stored.entry_as_installed(), None);
+    // We write none that holds its manifest.
+    stored.entry = Some(inline("1.0.0"));
+    assert_eq!(stored.entry_as_installed(), None);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Each rule of a policy, what it lets through, and how several policies add up.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -31,6 +33,14 @@ fn inline(catalogue_name: &str) -> Entry {
         Value::Null,
         json!({"inline": {"manifest": ""}}),
     )
+}
+
+fn of_index(location: &str) -> Entry {
+    let location = location.to_owned();
+    Entry {
+        origin: Arc::new(Origin::Index { location }),
+        ..inline("any")
+    }
 }
 
 /// What is judged, with what is usual.
@@ -274,15 +284,35 @@ fn what_the_program_brings_along_comes_from_nowhere_else() {
         "imageRegistries": ["mirror.example.com"],
     }});
     let only = policy("p", spec);
-    let case = Case {
+    let case = |entry: Option<Entry>| Case {
         reference: json!({"name": "web", "index": INDEX_BUILTIN}),
         images: Some(BTreeSet::from(["nginx:1".to_owned()])),
         requester: Some(requester(&[])),
-        ..Case::of(inline("any"))
+        entry,
+        ..Case::default()
     };
-    let verdict = case.judged(&[only]);
-    let rules: Vec<&str> = verdict.problems.iter().map(|one| one.rule).collect();
-    assert_eq!(rules, ["policy-image", "policy-installer"]);
+    let rules = |case: &Case| {
+        let verdict = case.judged(std::slice::from_ref(&only));
+        let problems = verdict.problems.iter().map(|one| one.rule);
+        problems.collect::<Vec<_>>()
+    };
+    let few = ["policy-image", "policy-installer"];
+    assert_eq!(rules(&case(None)), few);
+    assert_eq!(rules(&case(Some(of_index(INDEX_BUILTIN)))), few);
+    // What only says so is judged like everything else.
+    let more = rules(&case(Some(of_index("revision 3 of team/web"))));
+    for rule in ["policy-catalogue", "policy-support"] {
+        assert!(more.contains(&rule), "{more:?}");
+    }
+}
+
+#[test]
+fn what_was_kept_with_a_revision_and_is_listed_nowhere_is_in_no_catalogue() {
+    let only = enforced("catalogues", json!(["platform"]));
+    Case::of(of_index("revision 3 of team/web")).says(
+        &only,
+        &["spec.addonRef: a version that no catalogue lists is not allowed by AddonPolicy p (spec.allowed.catalogues); choose from platform"],
+    );
 }
 
 /// The webhook takes a policy that it cannot read for one that names no installers.

@@ -25,6 +25,16 @@ pub(super) fn of_rollback(error: &RollbackError) -> Vec<String> {
             lines.extend(fix(&format!("add the version to {place} again")));
             lines
         }
+        RollbackError::Unlisted {
+            installation,
+            catalogue,
+            ..
+        } => {
+            let mut lines = look(&command("history", installation));
+            let again = format!("add the version to catalogue {catalogue} again");
+            lines.extend(fix(&again));
+            lines
+        }
     }
 }
 
@@ -61,5 +71,16 @@ mod tests {
         );
         let fix = "fix:    add the version to catalogue custom again";
         assert_eq!(of_rollback(&lost), [history, fix]);
+        let unlisted = RollbackError::Unlisted {
+            installation,
+            revision: 3,
+            version: "1.2.0".to_owned(),
+            catalogue: "custom".to_owned(),
+        };
+        assert_eq!(
+            unlisted.to_string(),
+            "shop/till: no catalogue lists the entry of revision 3 (1.2.0), and catalogue custom requires signatures"
+        );
+        assert_eq!(of_rollback(&unlisted), [history, fix]);
     }
 }

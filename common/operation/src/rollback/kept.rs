@@ -1,0 +1,67 @@
+//! The entry that was kept with a revision, as far as it is believed (semantics 12).
+
+use common::api::installation::{AddonInstallation, AddonRef};
+use common::catalogue::{Entry, label};
+use common::history::StoredRevision;
+
+use super::RollbackError;
+use crate::choose::check_read;
+use crate::context::{Context, Offer};
+use crate::error::OperationError;
+use crate::records::name_of;
+use crate::resolve::Resolver;
+use crate::signature;
+
+impl Resolver<'_> {
+    /// The entry of a revision; `None` where it is not kept. In the system namespace it is that of its catalogue. Elsewhere, whoever may
+    /// write revisions must get neither the credentials of a catalogue nor past its policies: the entry is that of a catalogue which
+    /// lists it today, else one that the tenant names. `reference`: how the installation refers to it.
+    pub(super) async fn kept(
+        &self,
+        record: &AddonInstallation,
+        reference: &AddonRef,
+        revision: &StoredRevision,
+    ) -> Result<Option<Entry>, OperationError> {
+        let Some(entry) = revision.entry_as_installed() else {
+            return Ok(None);
+        };
+        let installation = name_of(record);
+        if installation.namespace == self.ctx.settings().system_namespace {
+            return signature::of_today(self.ctx, entry).await.map(Some);
+        }
+        if let Some(claimed) = revision.claimed(reference)
+            && self.ctx.readable_catalogues().await?.is_some()
+        {
+            let today = self.ctx.catalogue(&Offer::Catalogues).await?;
+            if let Some(listed) = revision.listed(reference, &today) {
+                return Ok(Some(listed));
+            }
+            check_read(&today, &entry.addon, reference.catalogue.as_deref())?;
+            if let Some(catalogue) = requiring(self.ctx, &entry, &claimed).await? {
+                let version = &entry.version;
+                return Err(RollbackError::Unlisted {
+                    installation,
+                    revision: revision.number,
+                    version: label(&version.version, &version.id),
+                    catalogue,
+                }
+                .into());
+            }
+        }
+        let place = format!(
+            "revision {} of {installation}, which no catalogue lists",
+            revision.number
+        );
+        Ok(revision.unlisted(reference, place))
+    }
+}
+
+/// The catalogue whose signatures would be got around with an entry that it does not list.
+async fn requiring(
+    ctx: &Context,
+    entry: &Entry,
+    claimed: &[&str],
+) -> Result<Option<String>, OperationError> {
+    let objects = ctx.contents().await?.objects;
+    Ok(signature::requiring(objects, &entry.addon, claimed).map(str::to_owned))
+}
