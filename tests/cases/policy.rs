@@ -2,6 +2,7 @@
 //! while no webhook is there (semantics 19). The rows are in `data/policy`.
 
 mod definition;
+mod hosts;
 mod row;
 mod world;
 

@@ -166,6 +166,13 @@ impl Resolver<'_> {
             ..declared.clone()
         };
         wanted.metadata.namespace = Some(name.namespace.clone());
+        // What is installed from this index already was allowed to.
+        let index = &wanted.spec.addon_ref.index;
+        let same = existing.as_ref();
+        if let Some(same) = same.filter(|record| record.spec.addon_ref.index == *index) {
+            wanted.status.clone_from(&same.status);
+            wanted.metadata.generation = same.metadata.generation;
+        }
         let reference = &wanted.spec.addon_ref;
         let request = Request {
             addon: &reference.name,

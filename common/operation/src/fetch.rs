@@ -87,6 +87,7 @@ async fn one(
     let mut due = resolved.due(&inputs, None);
     let mut fetched = None;
     if due == Due::No && resolved.entry.verifiable_hash().is_none() {
+        policies::before_look(ctx, resolved).await?;
         let package = package(ctx, resolved).await?;
         due = resolved.due(&inputs, Some(&package.manifest_hash));
         fetched = Some(package);

@@ -9,6 +9,7 @@ use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::orphan;
+use crate::policies;
 use crate::records::name_of;
 
 /// Whether an installation comes from a directory: only `sync` reads that. A command about all installations leaves it alone, and
@@ -24,6 +25,13 @@ pub(crate) fn is_of_directory(ctx: &Context, record: &AddonInstallation) -> bool
     true
 }
 
+/// Whether what its spec says was carried out: then its index was allowed, and stays readable for repairs (semantics 19).
+pub(crate) fn is_admitted(record: &AddonInstallation) -> bool {
+    let status = record.status.as_ref();
+    let observed = status.and_then(|status| status.observed_generation);
+    record.installed().is_some() && observed == record.metadata.generation
+}
+
 /// The origin of a record's entries: what it was installed from.
 ///
 /// # Errors
@@ -36,6 +44,9 @@ pub async fn catalogue_of(
     let installation = name_of(record);
     match (&reference.index, &reference.directory) {
         (Some(index), _) => {
+            if !is_admitted(record) {
+                policies::before_index(ctx, record).await?;
+            }
             let reach = ctx.reach_of_record(&installation.namespace);
             let read = ctx.index(index, reach).await.map_err(Box::new);
             read.map_err(|error| OperationError::NoIndex {

@@ -3,11 +3,12 @@
 //!
 //! What is due is judged. A repair of live edits restores what was admitted, and is not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::admission::policy::{self, Candidate};
 use common::admission::validate;
 use common::admission::verdict::Verdict;
+use common::api::installation::AddonInstallation;
 use common::api::policy::{AddonPolicy, Allowed};
 use common::manifest::parse::Options;
 use common::render::images::images;
@@ -16,6 +17,7 @@ use crate::chart;
 use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::Finding;
+use crate::records::name_of;
 use crate::render::Rendered;
 use crate::resolved::Resolved;
 use crate::verdict;
@@ -78,6 +80,84 @@ pub(crate) async fn before_fetch(ctx: &Context, resolved: &Resolved) -> Result<(
     }
 }
 
+/// The same where only the content says whether something is due: what is installed may stay whatever the policies say by now, but a host
+/// that they do not allow is not asked.
+///
+/// # Errors
+/// Those of [`before_fetch`].
+pub(crate) async fn before_look(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
+    if resolved.entry.version.source.inline.is_some() {
+        return Ok(());
+    }
+    match verdict(ctx, resolved, None).await {
+        Err(error) if error.is_forbidden() => Ok(()),
+        Err(error) => Err(error),
+        Ok(mut verdict) => {
+            verdict.warnings.clear();
+            verdict.problems.retain(|it| it.rule == policy::SOURCE);
+            verdict
+                .breaches
+                .retain(|it| it.problem.rule == policy::SOURCE);
+            conclude(ctx, resolved, &verdict)
+        }
+    }
+}
+
+/// Refuses an index before it is read: `installation` as it will be. One that is installed from it was allowed to, and may be repaired.
+///
+/// # Errors
+/// Those of [`before_fetch`].
+pub(crate) async fn before_index(
+    ctx: &Context,
+    installation: &AddonInstallation,
+) -> Result<(), OperationError> {
+    let judged = match of_index(ctx, installation).await {
+        Err(error) if error.is_forbidden() => return Ok(()),
+        judged => judged?,
+    };
+    let what = format!("installation {}", name_of(installation));
+    Ok(verdict::conclude(ctx, &what, &judged)?)
+}
+
+async fn of_index(
+    ctx: &Context,
+    installation: &AddonInstallation,
+) -> Result<Verdict, OperationError> {
+    let mut verdict = Verdict::default();
+    let policies = ctx.policies().await?;
+    if policies.is_empty() || installation.spec.core_addon {
+        return Ok(verdict);
+    }
+    let labels = labels(ctx, policies, &name_of(installation).namespace).await?;
+    let candidate = Candidate {
+        installation,
+        labels: &labels,
+        entry: None,
+        images: None,
+        requester: None,
+    };
+    policy::judge(policies, &candidate, &mut verdict);
+    if !verdict.problems.is_empty() {
+        verdict.lift(ctx.requester().await?);
+    }
+    // They are those of the plan.
+    verdict.warnings.clear();
+    Ok(verdict)
+}
+
+/// The labels of a namespace, where a policy asks for them.
+async fn labels(
+    ctx: &Context,
+    policies: &[AddonPolicy],
+    namespace: &str,
+) -> Result<BTreeMap<String, String>, OperationError> {
+    let mut selectors = policies.iter().map(|one| &one.spec.namespace_selector);
+    match selectors.any(Option::is_some) {
+        true => ctx.labels(namespace).await,
+        false => Ok(BTreeMap::new()),
+    }
+}
+
 fn conclude(ctx: &Context, resolved: &Resolved, verdict: &Verdict) -> Result<(), OperationError> {
     let what = format!("installation {}", resolved.name);
     Ok(verdict::conclude(ctx, &what, verdict)?)
@@ -94,11 +174,7 @@ async fn verdict(
     if policies.is_empty() || resolved.record().spec.core_addon {
         return Ok(verdict);
     }
-    let mut selectors = policies.iter().map(|one| &one.spec.namespace_selector);
-    let labels = match selectors.any(Option::is_some) {
-        true => ctx.labels(&resolved.name.namespace).await?,
-        false => Default::default(),
-    };
+    let labels = labels(ctx, policies, &resolved.name.namespace).await?;
     let selecting = policies.iter();
     let selecting = selecting.filter(|one| policy::selects(one, &labels));
     let selecting: Vec<&AddonPolicy> = selecting.collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use addons_engine::{EngineError, record};
 use addons_sources::Reach;
-use common::api::installation::Installed;
+use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::InstallationName;
 use common::catalogue::select::Rules;
 use common::catalogue::{Catalogue, Entry, Origin};
@@ -17,7 +17,9 @@ use crate::choose::check_read;
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::kops;
+use crate::origin;
 use crate::plan::Plan;
+use crate::policies;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 use crate::verdict;
@@ -188,7 +190,10 @@ async fn again(
         return Err(OperationError::NoEntry(then.addon.clone()));
     };
     let catalogue = match &facts.origin {
-        Origin::Index { location } => ctx.index(location, reach(ctx, then)).await?,
+        Origin::Index { location } => {
+            before_index(resolver, then).await?;
+            ctx.index(location, reach(ctx, then)).await?
+        }
         Origin::Catalogue { .. } => ctx.catalogue(&Offer::Catalogues).await?,
         Origin::Directory { path } => {
             return Err(OperationError::OfDirectory {
@@ -223,6 +228,22 @@ async fn again(
     }
     verdict::judge(ctx, &mut resolved, &resolver.facts).await?;
     Ok(resolved)
+}
+
+/// Judges the index of a plan before it is read, as when the plan was made (semantics 19).
+async fn before_index(
+    resolver: &Resolver<'_>,
+    then: &InstallationPlan,
+) -> Result<(), OperationError> {
+    let spec = &then.wanted.spec;
+    let existing = resolver.records.get(&then.installation);
+    let existing = existing.filter(|record| record.spec.addon_ref.index == spec.addon_ref.index);
+    if spec.addon_ref.index.is_none() || existing.is_some_and(origin::is_admitted) {
+        return Ok(());
+    }
+    let mut wanted = AddonInstallation::new(&then.installation.name, spec.clone());
+    wanted.metadata.namespace = Some(then.installation.namespace.clone());
+    policies::before_index(resolver.ctx, &wanted).await
 }
 
 /// The entry of the same name, version and id. Entries of a kops index may differ in their hash or range alone.

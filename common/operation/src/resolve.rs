@@ -234,7 +234,10 @@ impl<'a> Resolver<'a> {
         let reference = &record.spec.addon_ref;
         let catalogue = match &self.offer {
             Offer::Catalogues => catalogue_of(self.ctx, record).await?,
-            offer => self.ctx.catalogue(offer).await?,
+            offer => {
+                self.before_indexes(record).await?;
+                self.ctx.catalogue(offer).await?
+            }
         };
         let request = Request {
             addon: &reference.name,

@@ -191,6 +191,10 @@ impl Resolver<'_> {
         }
         let mut then = record.clone();
         then.spec.addon_ref = revision.spec.addon_ref.clone();
+        if then.spec.addon_ref.index != record.spec.addon_ref.index {
+            // Of another index it is not known whether it may be read.
+            then.status = None;
+        }
         let catalogue = catalogue_of(self.ctx, &then).await?;
         let installed = &revision.operation.installed;
         let is_same = |entry: &&Entry| {

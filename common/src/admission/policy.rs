@@ -16,6 +16,8 @@ use crate::catalogue::{Entry, Origin};
 const MAX_LISTED: usize = 8;
 /// Images that one policy names.
 const MAX_IMAGES: usize = 5;
+/// The rule of hosts.
+pub const SOURCE: &str = "policy-source";
 
 /// What is to be installed, as far as it is known where it is judged.
 #[derive(Clone, Copy, Debug)]
@@ -199,7 +201,7 @@ fn source_hosts(
             }
         };
         Some(Problem::forbidden(
-            "policy-source",
+            SOURCE,
             from.field,
             format!("{found} {place}; {fix}"),
         ))

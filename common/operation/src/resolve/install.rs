@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use common::api::names::{self, InstallationName};
+use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
+use common::api::names::{self, INDEX_BUILTIN, InstallationName};
 use common::catalogue::select::Request;
 use common::catalogue::{Catalogue, Entry, Origin};
 
 use super::{Answers, Resolver};
 use crate::choose::choose;
-use crate::context::Offer;
+use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::intent::NewInstallation;
-use crate::origin::catalogue_of;
+use crate::origin::{self, catalogue_of};
+use crate::policies;
 use crate::resolved::Resolved;
 
 impl Resolver<'_> {
@@ -21,6 +23,7 @@ impl Resolver<'_> {
         new: &NewInstallation,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
+        self.before_indexes(&self.wanted(new)).await?;
         let catalogue = self.offered(new).await?;
         let request = Request {
             addon: &new.addon.name,
@@ -55,6 +58,51 @@ impl Resolver<'_> {
         spec.target_namespace = target.or(spec.target_namespace.take());
         spec.core_addon |= new.core;
         self.complete(resolved, &new.edits, answers).await
+    }
+
+    /// What is known of a new installation before anything is read for it.
+    fn wanted(&self, new: &NewInstallation) -> AddonInstallation {
+        let name = new.name.clone();
+        let name = InstallationName {
+            namespace: self.namespace().to_owned(),
+            name: name.unwrap_or_else(|| names::installation_name(&new.addon.name)),
+        };
+        if let Some(existing) = self.records.get(&name) {
+            return existing.clone();
+        }
+        let mut wanted = AddonInstallation::new(&name.name, AddonInstallationSpec::default());
+        wanted.metadata.namespace = Some(name.namespace);
+        wanted.spec.addon_ref.name.clone_from(&new.addon.name);
+        wanted.spec.core_addon = new.core;
+        wanted
+    }
+
+    /// Judges the indexes that the caller names for an installation before any of them is read (semantics 19).
+    pub(super) async fn before_indexes(
+        &self,
+        installation: &AddonInstallation,
+    ) -> Result<(), OperationError> {
+        let Offer::Indexes(locations) = &self.offer else {
+            return Ok(());
+        };
+        for location in locations {
+            if location == INDEX_BUILTIN {
+                continue;
+            }
+            let location = Context::location(location)?;
+            let before = &installation.spec.addon_ref;
+            if before.index.as_ref() == Some(&location) && origin::is_admitted(installation) {
+                continue;
+            }
+            let mut wanted = installation.clone();
+            wanted.spec.addon_ref = AddonRef {
+                name: before.name.clone(),
+                index: Some(location),
+                ..AddonRef::default()
+            };
+            policies::before_index(self.ctx, &wanted).await?;
+        }
+        Ok(())
     }
 
     /// What a new installation is chosen from: the catalogues, and where none of them has the name, what the installation of that
