@@ -57,6 +57,7 @@ pub mod snapshot;
 pub mod summary;
 pub mod teardown;
 pub mod transfer;
+mod verb;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,31 +73,7 @@ use conflicts::Policy;
 use facts::{EntryFacts, Facts, RecordFacts, WantedRecord};
 use inventory::Inventory;
 
-/// What an operation is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verb {
-    /// Nothing was installed before.
-    Install,
-    /// Another version, other values, or edits taken back.
-    Upgrade,
-    /// An earlier revision.
-    Rollback,
-    /// What exists becomes ours, and nothing else of it changes.
-    Adopt,
-    /// Everything goes.
-    Uninstall,
-    /// Everything stays, and is ours no longer.
-    Release,
-}
-
-impl Verb {
-    /// Whether the installation is not recorded any more when it ended well.
-    #[must_use]
-    pub fn ends(self) -> bool {
-        matches!(self, Self::Uninstall | Self::Release)
-    }
-}
+pub use verb::Verb;
 
 /// What one operation will do to one installation.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ mod others;
 mod pass;
 mod raced;
 mod rights;
+mod unfinished;
 mod watch;
 
 use std::time::Duration;

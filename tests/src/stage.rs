@@ -182,12 +182,17 @@ impl Stage {
         self.kubectl(&args).await.map(drop)
     }
 
-    /// Writes an operation of somebody else into the record, renewed so many seconds ago.
+    /// Writes an upgrade by somebody else into the record, renewed so many seconds ago.
     pub async fn lock(&self, name: &str, holder: &str, silent_for: i64) -> Result<()> {
+        self.begin("upgrade", name, holder, silent_for).await
+    }
+
+    /// Writes an operation of somebody else into the record, renewed so many seconds ago.
+    pub async fn begin(&self, verb: &str, name: &str, holder: &str, silent_for: i64) -> Result<()> {
         let renewed = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(silent_for);
         let renewed = renewed.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let status = json!({"operation": {
-            "id": "0123456789abcdef", "verb": "upgrade", "holder": holder, "startedAt": renewed,
+            "id": "0123456789abcdef", "verb": verb, "holder": holder, "startedAt": renewed,
             "renewedAt": renewed, "leaseSeconds": 15,
         }});
         self.patch_status("addoninstallation", name, &status).await

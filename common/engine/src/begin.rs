@@ -111,7 +111,7 @@ async fn lock_with_spec(
             namespace::identify(cluster, &plan.installation, &mut begun).await?;
         }
         let operation = lock::operation(
-            status::verb(plan.verb),
+            plan.verb.as_recorded(),
             &options.holder,
             plan.to.clone(),
             now,

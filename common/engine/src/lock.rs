@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::future::{Either, pending, select};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -65,9 +65,7 @@ pub(super) fn availability(
     let Some(operation) = status.and_then(|status| status.operation.as_ref()) else {
         return Availability::Free;
     };
-    let lease = SignedDuration::from_secs(i64::from(operation.lease_seconds));
-    let silent = now.duration_since(operation.renewed_at.0);
-    if steal || silent >= lease {
+    if steal || !operation.lives_at(now) {
         return Availability::Free;
     }
     Availability::Held {

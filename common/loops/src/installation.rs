@@ -12,7 +12,7 @@ use addons_operation::elsewhere::is_managed_elsewhere;
 use addons_operation::plan::{Removal, plan_removal};
 use addons_operation::{
     Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
-    Resolver, Run, execute, name_of, rollout,
+    Resolver, Run, execute, name_of, rollout, unfinished,
 };
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
@@ -231,6 +231,7 @@ async fn work(
             return Err(AdoptError::Unconfirmed(name_of(record)).into());
         }
         Deletion::No => {
+            unfinished::check(record, ctx.home().await?.now())?;
             let resolution = Resolution {
                 installations: vec![resolver.resolve_record(record).await?],
                 ..Resolution::default()

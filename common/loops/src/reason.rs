@@ -51,6 +51,7 @@ fn reason(error: &OperationError) -> Reason {
             Reason::Asks("Recreation")
         }
         OperationError::Downgrade { .. } => Reason::Asks("Downgrade"),
+        OperationError::Unfinished(_) => Reason::Asks("Unfinished"),
         OperationError::Adopt(AdoptError::Unconfirmed(_)) => Reason::Asks("Adopted"),
         OperationError::Plan(PlanError::Refused { .. }) | OperationError::ForeignRelease(_) => {
             Reason::Stalls("Conflict")

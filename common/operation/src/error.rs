@@ -41,6 +41,7 @@ use crate::requirements::Dependents;
 use crate::rollback::RollbackError;
 use crate::rollout::RolloutFailed;
 use crate::signature::Unvouched;
+use crate::unfinished::Unfinished;
 use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
 
@@ -261,6 +262,9 @@ pub enum OperationError {
     /// What is due was applied already, and failed.
     #[error(transparent)]
     RolloutFailed(#[from] RolloutFailed),
+    /// A person is removing, releasing or adopting it.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
     /// A Helm release that the installation did not create.
     #[error(transparent)]
     ForeignRelease(#[from] ForeignRelease),

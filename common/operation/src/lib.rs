@@ -72,6 +72,7 @@ pub mod scaffold;
 pub mod signature;
 pub mod stage;
 pub mod transfer;
+pub mod unfinished;
 pub mod validate;
 pub mod values_from;
 pub mod verdict;

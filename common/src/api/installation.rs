@@ -15,6 +15,7 @@ pub use values_from::{SecretKeyRef, ValuesFrom};
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -328,19 +329,28 @@ pub struct HelmRelease {
 pub struct Operation {
     /// Random id of this operation.
     pub id: String,
-    /// `install`, `upgrade`, `uninstall` or `move`.
+    /// `install`, `upgrade`, `rollback`, `adopt`, `uninstall`, `release` or `move`.
     pub verb: String,
     /// Who holds the lock: user, host and process as the client names itself.
     pub holder: String,
     /// When it began.
     pub started_at: Time,
-    /// When the holder last said that it lives; it stops before this is `lease_seconds` old.
+    /// When the holder last renewed the lock. It stops working before this is `leaseSeconds` old.
     pub renewed_at: Time,
     /// After how many seconds without renewal the next client may continue.
     pub lease_seconds: u32,
     /// What will be installed when it ends well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Installed>,
+}
+
+impl Operation {
+    /// Whether its holder may still be at work: the next client continues it only when this is over.
+    #[must_use]
+    pub fn lives_at(&self, now: Timestamp) -> bool {
+        let lease = SignedDuration::from_secs(i64::from(self.lease_seconds));
+        now.duration_since(self.renewed_at.0) < lease
+    }
 }
 
 /// Identity of the cluster that an installation is in.
@@ -367,7 +377,7 @@ pub struct CreatedNamespace {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Revision {
-    /// `install` or `upgrade`.
+    /// `install`, `upgrade`, `rollback`, `adopt`, `uninstall` or `release`.
     pub verb: String,
     /// What it installed.
     pub installed: Installed,

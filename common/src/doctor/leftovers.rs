@@ -88,16 +88,16 @@ impl Place<'_> {
                 installation: installation.clone(),
             });
         }
-        if let Some(operation) = &status.operation {
-            let silent = self.facts.now.duration_since(operation.renewed_at.0);
-            if silent.as_secs() >= i64::from(operation.lease_seconds) && !is_going {
-                found.push(Problem::Interrupted {
-                    installation: installation.clone(),
-                    holder: operation.holder.clone(),
-                    is_removal: operation.verb == "uninstall",
-                    directory: record.spec.addon_ref.directory.clone(),
-                });
-            }
+        if let Some(operation) = &status.operation
+            && !operation.lives_at(self.facts.now)
+            && !is_going
+        {
+            found.push(Problem::Interrupted {
+                installation: installation.clone(),
+                holder: operation.holder.clone(),
+                is_removal: operation.verb == "uninstall",
+                directory: record.spec.addon_ref.directory.clone(),
+            });
         }
         let target = record.spec.target_namespace.as_ref();
         let is_missing =

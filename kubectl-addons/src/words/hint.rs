@@ -1,5 +1,6 @@
 //! The way out of an error: commands to look with, and commands that resolve it.
 
+mod adoption;
 mod airgap;
 mod core;
 mod directory;
@@ -17,7 +18,6 @@ use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_operation::OperationError;
-use addons_operation::adopt::AdoptError;
 use addons_operation::channel::IndexesError;
 use addons_operation::choose::ChooseError;
 use addons_operation::orphan::Lost;
@@ -97,6 +97,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::NoAccount(installation) => {
             patch(installation, r#""serviceAccountName":"NAME""#)
         }
+        OperationError::Unfinished(begun) => adoption::of_unfinished(begun),
         OperationError::RolloutFailed(failed) => fix(&command("upgrade", &failed.installation)),
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade {
@@ -121,7 +122,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),
-        OperationError::Adopt(error) => of_adoption(error),
+        OperationError::Adopt(error) => adoption::of_adoption(error),
         OperationError::Restore(error) => core::of_restore(error),
         OperationError::Rollback(error) => rollback::of_rollback(error),
         OperationError::OtherCluster(other) => plan::of_other_cluster(other),
@@ -182,25 +183,6 @@ fn of_indexes(error: &IndexesError) -> Vec<String> {
     match error {
         IndexesError::TwoHashes { .. } => fix("apply the indexes one after another"),
         IndexesError::MostlyRemoved { .. } => vec!["accept: --allow-prune 100%".to_owned()],
-    }
-}
-
-/// For what is not taken over.
-fn of_adoption(error: &AdoptError) -> Vec<String> {
-    match error {
-        AdoptError::Installed(name) => {
-            vec![format!("fix:    {} --adopt", command("upgrade", name))]
-        }
-        AdoptError::Adopted(name) | AdoptError::Unconfirmed(name) => vec![
-            format!("look:   {}", command("diff", name)),
-            format!("fix:    {}", command("upgrade", name)),
-        ],
-        AdoptError::Nothing { addon } => vec![
-            format!("look:   kubectl addons show {addon}{}", typed::source()),
-            format!("fix:    kubectl addons install {addon}{}", typed::source()),
-        ],
-        AdoptError::SameCluster(name) => look(&command("status", name)),
-        AdoptError::Release(_) => Vec::new(),
     }
 }
 

@@ -103,7 +103,7 @@ impl Operation<'_> {
             let operation = status.operation.take();
             let mut begun = status::begun(Some(status), &way.plan, now);
             begun.operation = operation.map(|operation| Recorded {
-                verb: status::verb(way.plan.verb).to_owned(),
+                verb: way.plan.verb.as_recorded().to_owned(),
                 target: way.plan.to.clone(),
                 ..operation
             });

@@ -1,3 +1,4 @@
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::super::fake::{self, Reply};

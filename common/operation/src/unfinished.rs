@@ -1,0 +1,132 @@
+//! What a person began and did not end, and no one else ends for them: an uninstallation, a release, an adoption (semantics 20).
+
+use addons_engine::EngineError;
+use common::api::installation::{AddonInstallation, Phase};
+use common::api::names::InstallationName;
+use common::plan::Verb;
+use jiff::Timestamp;
+
+use crate::error::OperationError;
+use crate::records::name_of;
+
+/// Why an installation is left as it is. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{installation}: {} was begun, and has not ended", word(*verb))]
+pub struct Unfinished {
+    /// The installation.
+    pub installation: InstallationName,
+    /// What was begun.
+    pub verb: Verb,
+}
+
+fn word(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Uninstall => "its uninstallation",
+        Verb::Release => "its release",
+        Verb::Adopt => "its adoption",
+        Verb::Install | Verb::Upgrade | Verb::Rollback => "an operation",
+    }
+}
+
+/// Refuses to install again what someone was removing, releasing or adopting, whether that was interrupted or failed. A change of the
+/// spec after a failure means that they want it.
+///
+/// # Errors
+/// [`Unfinished`]; [`EngineError::Locked`] while the client that does it lives.
+pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), OperationError> {
+    let Some(status) = &record.status else {
+        return Ok(());
+    };
+    let installation = name_of(record);
+    if let Some(operation) = &status.operation {
+        let Some(verb) = of_person(&operation.verb) else {
+            return Ok(());
+        };
+        if operation.lives_at(now) {
+            return Err(EngineError::Locked {
+                installation,
+                holder: operation.holder.clone(),
+                since: operation.started_at.0.to_string(),
+            }
+            .into());
+        }
+        return Err(Unfinished { installation, verb }.into());
+    }
+    let last = status.history.first();
+    let verb = last.and_then(|last| of_person(&last.verb));
+    let is_same_spec = status.observed_generation == record.metadata.generation;
+    match verb {
+        Some(verb) if status.phase == Some(Phase::Failed) && is_same_spec => {
+            Err(Unfinished { installation, verb }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn of_person(verb: &str) -> Option<Verb> {
+    Verb::of_record(verb).filter(|verb| verb.ends() || *verb == Verb::Adopt)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check_at(status: Value, seconds: i64) -> Result<(), String> {
+        let record = json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+            "metadata": {"name": "web", "namespace": "shop", "generation": 2},
+            "spec": {"addonRef": {"name": "web"}},
+            "status": status,
+        });
+        let record = serde_json::from_value(record).unwrap();
+        let now = Timestamp::from_second(seconds).unwrap();
+        check(&record, now).map_err(|error| error.to_string())
+    }
+
+    fn begun(verb: &str) -> Value {
+        json!({"operation": {
+            "id": "1", "verb": verb, "holder": "ann@desk", "startedAt": "1970-01-01T00:00:00Z",
+            "renewedAt": "1970-01-01T00:00:10Z", "leaseSeconds": 15,
+        }})
+    }
+
+    fn ended(verb: &str, phase: &str, generation: i64) -> Value {
+        let installed = json!({"version": "1.0.0", "manifestHash": "", "valuesHash": ""});
+        json!({"phase": phase, "observedGeneration": generation, "history": [
+            {"verb": verb, "installed": installed, "outcome": "an object stays"},
+        ]})
+    }
+
+    #[test]
+    fn what_a_person_began_is_not_undone() {
+        let not_ended =
+            |what: &str| Err(format!("shop/web: its {what} was begun, and has not ended"));
+        for (status, expected) in [
+            (json!({}), Ok(())),
+            (begun("upgrade"), Ok(())),
+            (begun("rollback"), Ok(())),
+            (begun("move"), Ok(())),
+            (begun("uninstall"), not_ended("uninstallation")),
+            (begun("release"), not_ended("release")),
+            (begun("adopt"), not_ended("adoption")),
+            (ended("uninstall", "Failed", 2), not_ended("uninstallation")),
+            (ended("release", "Failed", 2), not_ended("release")),
+            (ended("adopt", "Failed", 2), not_ended("adoption")),
+            (ended("adopt", "Installed", 2), Ok(())),
+            (ended("upgrade", "Failed", 2), Ok(())),
+            // The spec was changed since.
+            (ended("uninstall", "Failed", 1), Ok(())),
+        ] {
+            assert_eq!(check_at(status.clone(), 60), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_lives_is_left_to_its_work() {
+        let locked = check_at(begun("uninstall"), 20).unwrap_err();
+        assert!(locked.contains("ann@desk"), "{locked}");
+        assert_eq!(check_at(begun("upgrade"), 20), Ok(()));
+    }
+}

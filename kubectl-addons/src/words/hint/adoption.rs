@@ -1,0 +1,46 @@
+//! The way out where nothing is taken over, and where a person has begun what no one else ends.
+
+use addons_operation::adopt::AdoptError;
+use addons_operation::unfinished::Unfinished;
+use common::plan::Verb;
+
+use super::{command, look, typed};
+
+/// For what is not taken over.
+pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
+    match error {
+        AdoptError::Installed(name) => {
+            vec![format!("fix:    {} --adopt", command("upgrade", name))]
+        }
+        AdoptError::Adopted(name) | AdoptError::Unconfirmed(name) => vec![
+            format!("look:   {}", command("diff", name)),
+            format!("fix:    {}", command("upgrade", name)),
+        ],
+        AdoptError::Nothing { addon } => vec![
+            format!("look:   kubectl addons show {addon}{}", typed::source()),
+            format!("fix:    kubectl addons install {addon}{}", typed::source()),
+        ],
+        AdoptError::SameCluster(name) => look(&command("status", name)),
+        AdoptError::Release(_) => Vec::new(),
+    }
+}
+
+/// For what a person has to end, or to take back.
+pub(super) fn of_unfinished(begun: &Unfinished) -> Vec<String> {
+    let name = &begun.installation;
+    let end = match begun.verb {
+        Verb::Uninstall => command("uninstall", name),
+        Verb::Release => command("adopt --release", name),
+        // What differs in the objects is shown before it is applied.
+        _ => {
+            return vec![
+                format!("look:   {}", command("diff", name)),
+                format!("fix:    {}", command("upgrade", name)),
+            ];
+        }
+    };
+    vec![
+        format!("finish: {end}"),
+        format!("keep:   {}", command("upgrade", name)),
+    ]
+}
