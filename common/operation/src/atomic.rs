@@ -21,6 +21,7 @@ use crate::interruption::Interruption;
 use crate::plan::{Plan, Planned};
 use crate::release::ReleaseWork;
 use crate::resolve::{Answers, Resolution, Resolver};
+use crate::rollback::RollbackError;
 use crate::stage::Failed;
 
 /// What becomes of an installation whose operation fails.
@@ -75,6 +76,16 @@ impl Resolver<'_> {
         else {
             return Ok(OnFailure::NothingBefore);
         };
+        let mut taken = planned.plan.steps.iter();
+        let taken =
+            taken.find(|step| step.policy.adopted.is_some() || step.policy.inherited.is_some());
+        if let Some(step) = taken {
+            return Err(RollbackError::TakesOver {
+                installation: planned.plan.installation.clone(),
+                object: Box::new(step.target.key.clone()),
+            }
+            .into());
+        }
         let kept = self.revisions(record).await?;
         let Some(revision) = history::of_installed(&kept, from) else {
             return Ok(OnFailure::NothingBefore);

@@ -8,6 +8,7 @@ use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, label};
 use common::history::{self, NoRevision, ROLLBACK, StoredRevision};
+use common::manifest::key::ObjectKey;
 use kube::ResourceExt as _;
 
 use crate::error::OperationError;
@@ -60,6 +61,14 @@ pub enum RollbackError {
         version: String,
         /// The catalogue that it is said to be from, or that lists other versions.
         catalogue: String,
+    },
+    /// What an upgrade takes over is none of its additions: going back would delete what existed before it.
+    #[error("{installation}: the upgrade takes over {object}, which going back would delete")]
+    TakesOver {
+        /// The installation.
+        installation: InstallationName,
+        /// The object that exists, of another installation or of none.
+        object: Box<ObjectKey>,
     },
 }
 

@@ -197,6 +197,33 @@ async fn what_has_no_revision_stays_as_it_failed_and_what_lasts_is_named() -> Re
     Ok(())
 }
 
+/// Going back prunes what the upgrade added, and an object that existed before it is none of that.
+#[tokio::test]
+async fn what_takes_over_an_object_is_not_begun() -> Result<()> {
+    let stage = Stage::new("atomic-adopt").await?;
+    installed(&stage).await?;
+    stage
+        .kubectl(&["create", "configmap", "added", "--from-literal=key=theirs"])
+        .await?;
+    let uid = stage.must("configmap", "added").await?["metadata"]["uid"].take();
+    let said = stage.run(&format!("{ATOMIC} --adopt")).await?.ended(1)?;
+    let told = "the upgrade takes over";
+    ensure!(said.stderr.contains(told), "{}", said.stderr);
+    ensure!(said.stderr.contains("without --atomic"), "{}", said.stderr);
+    let map = stage.must("configmap", "added").await?;
+    ensure!(
+        map["metadata"]["uid"] == uid && map["data"]["key"] == "theirs",
+        "{map}"
+    );
+    let record = stage.record("web").await?;
+    ensure!(
+        record["status"]["installed"]["version"] == "1.0.0",
+        "{record}"
+    );
+    ensure!(record["status"]["operation"].is_null(), "{record}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn an_interruption_stops_it_and_names_the_rollback() -> Result<()> {
     let stage = Stage::new("atomic-stopped").await?;

@@ -35,6 +35,7 @@ pub(super) fn of_rollback(error: &RollbackError) -> Vec<String> {
             lines.extend(fix(&again));
             lines
         }
+        RollbackError::TakesOver { .. } => fix("upgrade without --atomic"),
     }
 }
 
