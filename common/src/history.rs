@@ -11,18 +11,17 @@ use serde_json::{Value, json};
 
 use crate::api::catalogue::{AddonVersion, GitRef, at_digest};
 use crate::api::installation::{
-    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
-    Revision,
+    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, Revision,
 };
 use crate::api::names::ANNOTATION_DEFAULTED;
 use crate::catalogue::Entry;
 use crate::manifest::digest;
-use crate::plan::gitops;
+use crate::plan::{Verb, gitops};
 
 /// How many revisions of an installation are kept.
 pub const KEPT: usize = 10;
 /// What records call a rollback.
-pub const ROLLBACK: &str = "rollback";
+pub const ROLLBACK: &str = Verb::Rollback.as_recorded();
 /// The largest revision, in bytes of JSON.
 pub const LARGEST: usize = 256 * 1024;
 
@@ -264,19 +263,15 @@ pub fn is_interrupted(record: &AddonInstallation) -> bool {
     operation.is_some_and(|operation| operation.verb != ROLLBACK)
 }
 
-/// Whether an operation left nothing behind that the one before it did not: a repair, or the same failure again. It makes no revision,
-/// or a loop would push the others out.
+/// Whether an operation left nothing behind that the one before it did not: a repair, or the same failure again. It makes no revision
+/// and no line of the history, or a loop would push the others out.
 #[must_use]
-pub fn is_repeated(
-    before: Option<&AddonInstallationStatus>,
-    now: &Revision,
-    generation: Option<i64>,
-) -> bool {
-    let Some((before, last)) = before.and_then(|it| Some((it, it.history.first()?))) else {
-        return false;
-    };
-    let is_same_spec = !now.is_done() || before.observed_generation == generation;
-    last.installed.is_same_target(&now.installed) && last.is_done() == now.is_done() && is_same_spec
+pub fn is_repeated(last: &Revision, now: &Revision, is_same_spec: bool) -> bool {
+    let is_same = last.installed.is_same_target(&now.installed);
+    let is_repair = now.is_done() && last.is_done() && is_same_spec;
+    let fails_again = !now.is_done() && !last.is_done();
+    let upgrades = now.verb == Verb::Upgrade.as_recorded();
+    is_same && ((is_repair && upgrades) || ((is_repair || fails_again) && last.verb == now.verb))
 }
 
 /// Whether a rollback holds an installation at the entry that it brought back: until its spec changes, no loop installs another one

@@ -118,7 +118,12 @@ async fn store(
         return Ok(());
     };
     let before = task.wanted.status.as_ref();
-    if history::is_repeated(before, operation, record.metadata.generation) {
+    let is_repeated = before.is_some_and(|before| {
+        let is_same_spec = before.observed_generation == record.metadata.generation;
+        let mut last = before.history.iter().take(1);
+        last.any(|last| history::is_repeated(last, operation, is_same_spec))
+    });
+    if is_repeated {
         return Ok(());
     }
     let rollback_to = task.plan.revision;

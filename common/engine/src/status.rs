@@ -9,7 +9,7 @@ use common::api::conditions::{self, Condition};
 use common::api::installation::{
     AddonInstallationStatus, CreatedNamespace, FormerRecord, Phase, Revision,
 };
-use common::history::ROLLBACK;
+use common::history;
 use common::plan::inventory::Inventory;
 use common::plan::pin;
 use common::plan::{InstallationPlan, Verb};
@@ -135,6 +135,7 @@ pub(super) fn end(
     by: &str,
     now: Timestamp,
 ) {
+    let is_same_spec = status.observed_generation == generation;
     let mut inventory = recorded.clone();
     if let Ending::Done { .. } = ending {
         former(&mut status.former, &plan.former, true);
@@ -195,12 +196,29 @@ pub(super) fn end(
         conditions::set(&mut status.conditions, new);
     }
     let revision = Revision {
-        verb: verb(plan.verb).to_owned(),
+        verb: plan.verb.as_recorded().to_owned(),
         installed: installed.unwrap_or_default(),
         outcome,
     };
-    status.history.insert(0, revision);
-    status.history.truncate(LONGEST_HISTORY);
+    remember(&mut status.history, revision, is_same_spec);
+}
+
+/// A repair has no line of its own: what it repaired stays the last change, and a rollback holds as long as that is there. Of a failure
+/// that repeats itself, the first and the last one have a line.
+fn remember(lines: &mut Vec<Revision>, revision: Revision, is_same_spec: bool) {
+    match lines.as_mut_slice() {
+        [last, ..] if last.is_done() && history::is_repeated(last, &revision, is_same_spec) => {}
+        [last, first, ..]
+            if history::is_repeated(last, &revision, is_same_spec)
+                && history::is_repeated(first, last, is_same_spec) =>
+        {
+            *last = revision;
+        }
+        _ => {
+            lines.insert(0, revision);
+            lines.truncate(LONGEST_HISTORY);
+        }
+    }
 }
 
 /// The error for an inventory that does not fit into the record, before anything is written.
@@ -213,18 +231,6 @@ pub(super) fn check_size(plan: &InstallationPlan) -> Result<(), EngineError> {
             bytes: error.bytes,
             limit: error.limit,
         })
-}
-
-/// The verb as records spell it.
-pub(super) fn verb(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Install => "install",
-        Verb::Upgrade => "upgrade",
-        Verb::Rollback => ROLLBACK,
-        Verb::Adopt => "adopt",
-        Verb::Uninstall => "uninstall",
-        Verb::Release => "release",
-    }
 }
 
 fn reason(verb: Verb) -> &'static str {

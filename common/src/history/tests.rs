@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use crate::api::catalogue::{CatalogueClass, Source};
+use crate::api::installation::AddonInstallationStatus;
 use crate::catalogue::Origin;
 
 use super::*;
@@ -263,23 +264,51 @@ fn changes_are_named_by_version_and_fields() {
 
 #[test]
 fn a_repair_and_the_same_failure_make_no_revision() {
-    let status = |outcome| AddonInstallationStatus {
-        observed_generation: Some(3),
-        history: vec![operation("1.0.0", outcome)],
-        ..AddonInstallationStatus::default()
+    let done = |verb: &str| Revision {
+        verb: verb.to_owned(),
+        ..operation("1.0.0", "done")
     };
-    for (before, now, generation, expected) in [
-        ("done", operation("1.0.0", "done"), 3, true),
-        ("done", operation("1.0.0", "done"), 4, false),
-        ("done", operation("1.1.0", "done"), 3, false),
-        ("done", operation("1.0.0", "timed out"), 3, false),
-        ("timed out", operation("1.0.0", "refused"), 4, true),
-        ("timed out", operation("1.0.0", "done"), 3, false),
+    for (last, now, is_same_spec, expected) in [
+        (done("upgrade"), done("upgrade"), true, true),
+        (done("install"), done("upgrade"), true, true),
+        (done("rollback"), done("upgrade"), true, true),
+        (done("upgrade"), done("rollback"), true, false),
+        (done("upgrade"), done("upgrade"), false, false),
+        (done("upgrade"), operation("1.1.0", "done"), true, false),
+        (
+            done("upgrade"),
+            operation("1.0.0", "timed out"),
+            true,
+            false,
+        ),
+        (
+            operation("1.0.0", "timed out"),
+            operation("1.0.0", "refused"),
+            false,
+            true,
+        ),
+        (
+            operation("1.0.0", "timed out"),
+            done("upgrade"),
+            true,
+            false,
+        ),
+        (
+            Revision {
+                verb: "uninstall".to_owned(),
+                ..operation("1.0.0", "timed out")
+            },
+            operation("1.0.0", "timed out"),
+            true,
+            false,
+        ),
     ] {
-        let found = is_repeated(Some(&status(before)), &now, Some(generation));
-        assert_eq!(found, expected, "{before}, then {now:?}");
+        assert_eq!(
+            is_repeated(&last, &now, is_same_spec),
+            expected,
+            "{last:?}, then {now:?}"
+        );
     }
-    assert!(!is_repeated(None, &operation("1.0.0", "done"), Some(1)));
 }
 
 #[test]

@@ -94,3 +94,36 @@ async fn an_interrupted_rollback_goes_on_to_the_same_revision() -> Result<()> {
     ensure!(shop.key().await? == "1.0.0");
     Ok(())
 }
+
+/// A loop that repairs, however often, neither ends what a rollback holds nor pushes it out of the history.
+#[tokio::test]
+async fn repairs_end_no_rollback() -> Result<()> {
+    let shop = Shop {
+        stage: Stage::new("history-repairs").await?,
+    };
+    let stage = &shop.stage;
+    let two = ("web", "1.1.0", &*config_map("web", "two"));
+    let index = stage.index(
+        "index.yaml",
+        &[("web", "1.0.0", &config_map("web", "one")), two],
+    )?;
+    shop.run(&format!("install web@1.0.0 --channel {index} --yes"))
+        .await?;
+    shop.run("upgrade web@1.1.0 --yes").await?;
+    shop.run("rollback web --yes").await?;
+    let kept = shop.history().await?;
+    for _ in 0..11 {
+        stage.kubectl(&["delete", "configmap", "web"]).await?;
+        shop.run("reconcile web").await?;
+    }
+    let all = shop.history().await?;
+    ensure!(all.len() == kept.len(), "{kept:?}\n{all:?}");
+    // The version is another file now, and not what was brought back.
+    stage.index(
+        "index.yaml",
+        &[two, ("web", "1.0.0", &config_map("web", "other"))],
+    )?;
+    shop.run("reconcile web").await?;
+    ensure!(shop.key().await? == "one", "the rollback does not hold");
+    Ok(())
+}

@@ -193,20 +193,66 @@ fn without_waiting_the_status_is_not_ready() {
     assert_eq!(condition_of(&status, "Ready"), "Unknown NotWaited");
 }
 
+/// Ends an operation of this verb twelve times, each with a version.
+fn ended_often(
+    status: &mut AddonInstallationStatus,
+    verb: Verb,
+    ending: &Ending,
+    version: impl Fn(u8) -> String,
+) {
+    for number in 0..12 {
+        let mut plan = plan();
+        plan.verb = verb;
+        if let Some(to) = &mut plan.to {
+            to.version = version(number);
+        }
+        let inventory = Inventory::default();
+        let now = Timestamp::from_second(number.into()).unwrap();
+        end(status, &plan, &inventory, ending, None, "me", now);
+    }
+}
+
+fn done() -> Ending {
+    Ending::Done { waited: true }
+}
+
+fn verbs(status: &AddonInstallationStatus) -> Vec<&str> {
+    let lines = status.history.iter();
+    lines.map(|one| one.verb.as_str()).collect()
+}
+
 #[test]
 fn the_history_is_bounded() {
     let mut status = AddonInstallationStatus::default();
-    for _ in 0..12 {
-        let done = Ending::Done { waited: true };
-        end(
-            &mut status,
-            &plan(),
-            &Inventory::default(),
-            &done,
-            None,
-            "me",
-            Timestamp::UNIX_EPOCH,
-        );
-    }
+    ended_often(&mut status, Verb::Upgrade, &done(), |number| {
+        format!("1.{number}.0")
+    });
     assert_eq!(status.history.len(), 10);
+}
+
+#[test]
+fn repairs_push_nothing_out_of_the_history() {
+    let mut status = AddonInstallationStatus::default();
+    let same = |_| "1.0.0".to_owned();
+    ended_often(&mut status, Verb::Rollback, &done(), same);
+    let line = status.history.clone();
+    ended_often(&mut status, Verb::Upgrade, &done(), same);
+    assert_eq!(status.history, line);
+    assert_eq!(verbs(&status), ["rollback"]);
+}
+
+#[test]
+fn a_failure_that_repeats_itself_has_two_lines() {
+    let mut status = AddonInstallationStatus::default();
+    let same = |_| "1.0.0".to_owned();
+    ended_often(&mut status, Verb::Rollback, &done(), same);
+    let failed = Ending::Failed {
+        reason: "Failed",
+        message: "web/ConfigMap web: no".to_owned(),
+    };
+    ended_often(&mut status, Verb::Upgrade, &failed, same);
+    assert_eq!(verbs(&status), ["upgrade", "upgrade", "rollback"]);
+    let at = |line: &Revision| line.installed.at.as_ref().map(|at| at.0.as_second());
+    let times: Vec<_> = status.history.iter().map(at).collect();
+    assert_eq!(times, [Some(11), Some(0), Some(0)]);
 }
