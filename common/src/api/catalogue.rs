@@ -125,7 +125,7 @@ pub struct Addon {
     pub versions: Vec<AddonVersion>,
 }
 
-/// The glossary of the proposal: who ships, tests and supports an add-on.
+/// Who ships, tests and supports an add-on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Support {
     /// Installed on all clusters, cannot be deleted by users; only in catalogues of class Core.
@@ -188,16 +188,16 @@ pub struct AddonVersion {
     /// The catalogue that it is from; set in merged catalogues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_from: Option<MergedFrom>,
-    /// kops: labels of the objects that make up the add-on (kept, not used).
+    /// kops: labels of the objects that make up the add-on. Used for the first update of an add-on that kops installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<BTreeMap<String, String>>,
     /// kops: what to prune where no inventory is recorded (kept for adoption).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prune: Option<PruneSpec>,
-    /// kops: `control-plane`, `workers` or `all` (kept).
+    /// kops: the nodes that an update marks for a rolling update: `control-plane`, `workers` or `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_rolling_update: Option<String>,
-    /// kops: a CA Secret and an Issuer are wanted (kept).
+    /// kops: create a certificate authority (Secret `NAME-ca`) and a cert-manager Issuer in kube-system.
     #[serde(
         default,
         rename = "needsPKI",

@@ -43,7 +43,7 @@ pub const ROLLOUT_FAILED: &str = "RolloutFailed";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// One of the constants of this module.
+    /// Type of the condition, for example `Ready`.
     pub r#type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
