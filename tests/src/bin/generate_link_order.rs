@@ -2,7 +2,8 @@
 //!
 //! A kernel maps a program in pieces of 64 KiB and more, so of a program whose functions lie in the order of the compiler nearly all is
 //! mapped, although a run needs a fifth of it. The script names functions without the hash at their end, so that it still fits after
-//! most changes; what it does not name stays where it was.
+//! most changes. A generic function has many forms of one name, most of which do not run: of these it names the hash as well, which
+//! depends on the types and crates, but not on the body. What it does not name stays where it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,30 +14,33 @@ use anyhow::{Context as _, Result, bail};
 
 /// Functions that this percentage of the runs call come first: they are the start of the program.
 const STARTUP: usize = 80;
-/// Where several functions have one name, and less than this percentage of their bytes ran, they come last.
-const DENSE: u64 = 50;
+/// And these come next.
+const OFTEN: usize = 20;
+/// Functions of one name are kept together, with up to so many bytes of them that did not run.
+const MOST_IDLE: u64 = 1024;
 
 /// Where a function belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     /// Every run calls it.
     Startup,
-    /// Some runs call it.
+    /// Many runs call it.
     Often,
-    /// Some runs call one of several with that name.
-    Shared,
+    /// Some runs call it.
+    Seldom,
     /// No run calls it.
     Rare,
 }
 
 /// The functions of one name.
 #[derive(Default)]
-struct Function {
-    bytes: u64,
-    /// Bytes of those that ran.
-    ran: u64,
-    /// In how many runs, at most.
-    runs: usize,
+struct Function<'a> {
+    /// Those that ran: their whole names, and in how many runs.
+    ran: Vec<(&'a str, usize)>,
+    /// Those that did not.
+    idle: Vec<&'a str>,
+    /// Bytes of those that did not.
+    idle_bytes: u64,
 }
 
 fn main() -> ExitCode {
@@ -69,40 +73,55 @@ fn script(map: &Path, profiles: &[String]) -> Result<String> {
         }
     }
     let text = fs::read_to_string(map).with_context(|| map.display().to_string())?;
-    let mut functions: BTreeMap<String, Function> = BTreeMap::new();
+    let mut functions: BTreeMap<String, Function<'_>> = BTreeMap::new();
     for (section, bytes) in sections(&text) {
         let symbol = section.strip_prefix("unlikely.").unwrap_or(section);
         let function = functions.entry(without_hash(section)).or_default();
-        function.bytes += bytes;
         if let Some(times) = runs.get(symbol) {
-            function.ran += bytes;
-            function.runs = function.runs.max(*times);
+            function.ran.push((section, *times));
+        } else {
+            function.idle.push(section);
+            function.idle_bytes += bytes;
         }
     }
-    if functions.values().all(|function| function.ran == 0) {
+    if functions.values().all(|function| function.ran.is_empty()) {
         bail!("none of the functions of {} ran", map.display());
     }
-    let least = (profiles.len() * STARTUP).div_ceil(100);
-    let places: Vec<(&str, Place)> = functions
-        .iter()
-        .map(|(name, function)| (name.as_str(), place(function, least)))
-        .collect();
+    let places = places(&functions, profiles.len());
+    let places: Vec<(&str, Place)> = places.into_iter().collect();
     let mut patterns = Vec::new();
     shortest(&places, 0, &mut patterns);
     patterns.sort();
     Ok(text_of(&patterns))
 }
 
-fn place(function: &Function, least: usize) -> Place {
-    if function.ran == 0 {
-        Place::Rare
-    } else if function.runs >= least {
-        Place::Startup
-    } else if function.ran * 100 >= function.bytes * DENSE {
-        Place::Often
-    } else {
-        Place::Shared
+/// Where the functions of each name belong; where most of a name did not run, those of each whole name.
+fn places<'a>(
+    functions: &'a BTreeMap<String, Function<'a>>,
+    profiles: usize,
+) -> BTreeMap<&'a str, Place> {
+    let place = |runs: usize| match runs * 100 {
+        0 => Place::Rare,
+        share if share >= profiles * STARTUP => Place::Startup,
+        share if share >= profiles * OFTEN => Place::Often,
+        _ => Place::Seldom,
+    };
+    let mut places = BTreeMap::new();
+    for (name, function) in functions {
+        if function.idle_bytes <= MOST_IDLE || function.ran.is_empty() {
+            let runs = function.ran.iter().map(|(_, runs)| *runs).max();
+            places.insert(name.as_str(), place(runs.unwrap_or_default()));
+        } else {
+            places.extend(
+                function
+                    .ran
+                    .iter()
+                    .map(|(name, runs)| (*name, place(*runs))),
+            );
+            places.extend(function.idle.iter().map(|name| (*name, Place::Rare)));
+        }
     }
+    places
 }
 
 /// The functions that a run called: `fn=(7) NAME`, and `cfn=` of calls.
@@ -185,8 +204,8 @@ fn text_of(patterns: &[(Place, String)]) -> String {
         if last != Some(place) {
             text.push_str(match place {
                 Place::Startup => "    /* In every run; the assembler of AWS-LC is in one section a file. */\n    *aws_lc_sys*(.text)\n",
-                Place::Often => "    /* In some runs. */\n",
-                Place::Shared | Place::Rare => "    /* Some of several with one name. */\n",
+                Place::Often => "    /* In many runs. */\n",
+                Place::Seldom | Place::Rare => "    /* In some runs. */\n",
             });
             last = Some(place);
         }
