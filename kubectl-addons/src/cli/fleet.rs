@@ -8,7 +8,7 @@ use common::fleet::{MaxUnavailable, Rollout};
 /// Which clusters, beside several contexts in `--context`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Clusters {
-    /// Work on every cluster for which a namespace with matching labels stands
+    /// Work on the clusters that namespaces with matching labels stand for
     #[arg(long, value_name = "SELECTOR")]
     pub clusters: Option<String>,
 }
