@@ -30,6 +30,7 @@ pub mod changes;
 pub mod choices;
 pub mod claims;
 pub mod conflicts;
+pub mod continuation;
 pub mod crd_safety;
 mod decide;
 pub mod desired;

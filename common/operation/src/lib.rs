@@ -25,6 +25,7 @@ pub mod channel;
 pub mod chart;
 pub mod choose;
 pub mod context;
+pub mod continued;
 pub mod core_set;
 pub mod declared;
 pub mod definitions;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Facts, Lease, Owned, Problem, read};
 use crate::api::installation::AddonInstallation;
 use crate::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
+use crate::plan::continuation::Continuation;
 
 /// Objects that are named one by one.
 const NAMED: usize = 3;
@@ -95,8 +96,7 @@ impl Place<'_> {
             found.push(Problem::Interrupted {
                 installation: installation.clone(),
                 holder: operation.holder.clone(),
-                is_removal: operation.verb == "uninstall",
-                directory: record.spec.addon_ref.directory.clone(),
+                next: Continuation::of(record, &operation.verb, operation.target.as_ref()),
             });
         }
         let target = record.spec.target_namespace.as_ref();

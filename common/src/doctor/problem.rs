@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::right::Right;
 use crate::api::names::{InstallationName, SYSTEM_NAMESPACE};
+use crate::plan::continuation::Continuation;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -142,10 +143,8 @@ pub enum Problem {
         installation: InstallationName,
         /// Who.
         holder: String,
-        /// Whether it was being uninstalled.
-        is_removal: bool,
-        /// The directory that it comes from.
-        directory: Option<String>,
+        /// How it is continued.
+        next: Continuation,
     },
     /// A record waits for a reconciler, and none is alive.
     #[error("its deletion waits for a reconciler, and none is running")]

@@ -1,5 +1,6 @@
 //! The way out of a problem that `doctor` found.
 
+use addons_operation::continued;
 use common::api::names::{
     InstallationName, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, LABEL_OWNER, SYSTEM_NAMESPACE,
 };
@@ -50,15 +51,8 @@ pub fn fix(problem: &Problem) -> String {
             POLICIES.to_owned()
         }
         Problem::Interrupted {
-            directory: Some(directory),
-            ..
-        } => format!("kubectl addons sync {}", hint::word(directory)),
-        Problem::Interrupted {
-            installation,
-            is_removal: true,
-            ..
-        } => hint::command("uninstall", installation),
-        Problem::Interrupted { installation, .. } => hint::command("upgrade", installation),
+            installation, next, ..
+        } => continued::command(next, installation),
         Problem::Held { installation } => hint::command("reconcile", installation),
         Problem::OtherCluster { installation } => {
             format!("{} --new-cluster", hint::command("adopt", installation))

@@ -39,7 +39,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("set", &["api", "manifest", "plan", "render"]),
-    ("doctor", &["api"]),
+    ("doctor", &["api", "plan"]),
     ("target", &["api", "values"]),
 ];
 

@@ -1,56 +1,24 @@
 //! Operations whose client is gone: nothing goes on until someone continues them.
 
 use common::api::installation::{AddonInstallation, Operation};
-use common::api::names::InstallationName;
-use common::history::ROLLBACK;
+use common::plan::continuation::Continuation;
 use jiff::Timestamp;
 
+use crate::continued;
 use crate::records::name_of;
 
-/// What continues an operation whose holder has not renewed its lock: the next client may; `None` while it lives, or while a deletion
-/// is under way.
+/// The command that continues an operation whose holder has not renewed its lock; `None` while it lives, or while a deletion is under
+/// way.
 pub(super) fn continued_by(
     record: &AddonInstallation,
     operation: &Operation,
     now: Timestamp,
 ) -> Option<String> {
-    let silent = now.duration_since(operation.renewed_at.0).as_secs();
-    if silent < i64::from(operation.lease_seconds) || record.metadata.deletion_timestamp.is_some() {
+    if operation.lives_at(now) || record.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    let verb = operation.verb.as_str();
-    if verb == "move" {
-        return Some("kubectl addons init".to_owned());
-    }
-    let directory = record.spec.addon_ref.directory.as_ref();
-    if let Some(directory) = directory.filter(|_| !matches!(verb, "uninstall" | "release")) {
-        return Some(format!("kubectl addons sync {directory}"));
-    }
-    let mut at = String::new();
-    let command = match verb {
-        "uninstall" => "uninstall",
-        "release" => "adopt --release",
-        ROLLBACK => "rollback",
-        "adopt" if !is_installed(record) => {
-            let target = operation.target.as_ref();
-            // Without it, the newest version would be recorded.
-            if let Some(target) = target.filter(|target| !target.version.is_empty()) {
-                at = format!("@{}", target.version);
-            }
-            "adopt"
-        }
-        _ => "upgrade",
-    };
-    let InstallationName { namespace, name } = name_of(record);
-    Some(format!(
-        "kubectl addons {command} {name}{at} -n {namespace}"
-    ))
-}
-
-/// Whether an operation has applied it: then its record was recorded again, and the next upgrade applies what that noted.
-fn is_installed(record: &AddonInstallation) -> bool {
-    let installed = record.installed();
-    installed.is_some_and(|installed| !installed.adopted)
+    let next = Continuation::of(record, &operation.verb, operation.target.as_ref());
+    Some(continued::command(&next, &name_of(record)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,23 @@
+//! The command that continues an operation which was interrupted or failed.
+
+use common::api::names::InstallationName;
+use common::plan::continuation::Continuation;
+
+/// What a person types to continue an operation of this installation.
+#[must_use]
+pub fn command(next: &Continuation, installation: &InstallationName) -> String {
+    let InstallationName { namespace, name } = installation;
+    let (verb, at) = match next {
+        Continuation::Sync(directory) => return format!("kubectl addons sync {directory}"),
+        Continuation::Init => return "kubectl addons init".to_owned(),
+        Continuation::Upgrade => ("upgrade", String::new()),
+        Continuation::Rollback => ("rollback", String::new()),
+        Continuation::Adopt(version) => {
+            let at = version.as_ref().map(|version| format!("@{version}"));
+            ("adopt", at.unwrap_or_default())
+        }
+        Continuation::Uninstall => ("uninstall", String::new()),
+        Continuation::Release => ("adopt --release", String::new()),
+    };
+    format!("kubectl addons {verb} {name}{at} -n {namespace}")
+}
