@@ -231,7 +231,10 @@ async fn work(
             return Err(AdoptError::Unconfirmed(name_of(record)).into());
         }
         Deletion::No => {
-            unfinished::check(record, ctx.home().await?.now())?;
+            // What the core set lists is repaired, whoever began to remove it (semantics 14).
+            if !is_guarded(record) || is_released(record) {
+                unfinished::check(record, ctx.home().await?.now())?;
+            }
             let resolution = Resolution {
                 installations: vec![resolver.resolve_record(record).await?],
                 ..Resolution::default()

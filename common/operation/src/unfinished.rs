@@ -1,9 +1,11 @@
 //! What a person began and did not end, and no one else ends for them: an uninstallation, a release, an adoption (semantics 20).
 
 use addons_engine::EngineError;
+use common::api::conditions::READY;
 use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::InstallationName;
 use common::plan::Verb;
+use common::plan::continuation::Continuation;
 use jiff::Timestamp;
 
 use crate::error::OperationError;
@@ -17,6 +19,8 @@ pub struct Unfinished {
     pub installation: InstallationName,
     /// What was begun.
     pub verb: Verb,
+    /// How it is ended.
+    pub next: Continuation,
 }
 
 fn word(verb: Verb) -> &'static str {
@@ -50,14 +54,30 @@ pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), Operation
             }
             .into());
         }
-        return Err(Unfinished { installation, verb }.into());
+        let next = Continuation::of(record, &operation.verb, operation.target.as_ref());
+        return Err(Unfinished {
+            installation,
+            verb,
+            next,
+        }
+        .into());
     }
-    let last = status.history.first();
-    let verb = last.and_then(|last| of_person(&last.verb));
-    let is_same_spec = status.observed_generation == record.metadata.generation;
-    match verb {
+    let Some(last) = status.history.first() else {
+        return Ok(());
+    };
+    // The end of each operation stamps this condition with the generation that it saw.
+    let is_same_spec = status.conditions.iter().any(|condition| {
+        condition.r#type == READY && condition.observed_generation == record.metadata.generation
+    });
+    match of_person(&last.verb) {
         Some(verb) if status.phase == Some(Phase::Failed) && is_same_spec => {
-            Err(Unfinished { installation, verb }.into())
+            let next = Continuation::of(record, &last.verb, Some(&last.installed));
+            Err(Unfinished {
+                installation,
+                verb,
+                next,
+            }
+            .into())
         }
         _ => Ok(()),
     }
@@ -94,9 +114,12 @@ mod tests {
 
     fn ended(verb: &str, phase: &str, generation: i64) -> Value {
         let installed = json!({"version": "1.0.0", "manifestHash": "", "valuesHash": ""});
-        json!({"phase": phase, "observedGeneration": generation, "history": [
+        json!({"phase": phase, "history": [
             {"verb": verb, "installed": installed, "outcome": "an object stays"},
-        ]})
+        ], "conditions": [{
+            "type": "Ready", "status": "False", "reason": "Failed", "message": "",
+            "lastTransitionTime": "1970-01-01T00:00:00Z", "observedGeneration": generation,
+        }]})
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a person began to remove, release or adopt, and did not end.
 
-use addons_tests::stage::config_map;
+use addons_tests::stage::{config_map, deployment};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
@@ -45,9 +45,31 @@ async fn what_a_person_was_removing_is_not_installed_again() -> Result<()> {
     let released = json!({"metadata": {"finalizers": null}});
     stage.patch("configmap", "web", &released).await?;
     asked("kubectl addons uninstall web -n").await?;
-    // Who asks for it by name wants it.
+    // Whoever asks for it by name wants it.
     stage.run("upgrade web --yes").await?.done()?;
     ensure!(stage.has("configmap", "web").await?, "it was not installed");
     stage.run("reconcile").await?.done()?;
+    Ok(())
+}
+
+/// What never was installed has no observed generation, and is not installed again either.
+#[tokio::test]
+async fn what_failed_before_it_was_removed_is_not_installed_again() -> Result<()> {
+    let stage = super::stage("unfinished-first").await?;
+    let never = deployment("web", 1, Some(&stage.namespace));
+    let all = [config_map("web", "1"), never].concat();
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &all)])?;
+    let install = format!("install web --channel {index} --yes --timeout 3s");
+    stage.run(&install).await?.ended(3)?;
+    let held = json!({"metadata": {"finalizers": ["example.org/stays"]}});
+    stage.patch("configmap", "web", &held).await?;
+    let uninstall = "uninstall web --yes --timeout 2s";
+    stage.run(uninstall).await?.ended(3)?;
+    let released = json!({"metadata": {"finalizers": null}});
+    stage.patch("configmap", "web", &released).await?;
+    let said = stage.run("reconcile").await?.ended(1)?.stderr;
+    ensure!(said.contains("has not ended"), "{said}");
+    ensure!(!stage.has("configmap", "web").await?, "it is back");
+    stage.run("uninstall web --yes").await?.done()?;
     Ok(())
 }

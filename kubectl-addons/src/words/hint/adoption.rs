@@ -1,10 +1,11 @@
 //! The way out where nothing is taken over, and where a person has begun what no one else ends.
 
 use addons_operation::adopt::AdoptError;
+use addons_operation::continued;
 use addons_operation::unfinished::Unfinished;
-use common::plan::Verb;
+use common::plan::continuation::Continuation;
 
-use super::{command, look, typed};
+use super::{command, fix, look, typed};
 
 /// For what is not taken over.
 pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
@@ -28,19 +29,10 @@ pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
 /// For what a person has to end, or to take back.
 pub(super) fn of_unfinished(begun: &Unfinished) -> Vec<String> {
     let name = &begun.installation;
-    let end = match begun.verb {
-        Verb::Uninstall => command("uninstall", name),
-        Verb::Release => command("adopt --release", name),
-        // What differs in the objects is shown before it is applied.
-        _ => {
-            return vec![
-                format!("look:   {}", command("diff", name)),
-                format!("fix:    {}", command("upgrade", name)),
-            ];
-        }
-    };
-    vec![
-        format!("finish: {end}"),
-        format!("keep:   {}", command("upgrade", name)),
-    ]
+    let mut lines = fix(&continued::command(&begun.next, name));
+    if begun.next != Continuation::Upgrade {
+        // It stays installed after all.
+        lines.push(format!("accept: {}", command("upgrade", name)));
+    }
+    lines
 }
