@@ -76,6 +76,10 @@ impl Resolver<'_> {
         else {
             return Ok(OnFailure::NothingBefore);
         };
+        let kept = self.revisions(record).await?;
+        let Some(revision) = history::of_installed(&kept, from) else {
+            return Ok(OnFailure::NothingBefore);
+        };
         let mut taken = planned.plan.steps.iter();
         let taken =
             taken.find(|step| step.policy.adopted.is_some() || step.policy.inherited.is_some());
@@ -86,11 +90,8 @@ impl Resolver<'_> {
             }
             .into());
         }
-        let kept = self.revisions(record).await?;
-        let Some(revision) = history::of_installed(&kept, from) else {
-            return Ok(OnFailure::NothingBefore);
-        };
         let entry = self.entry_of(record, revision).await?;
+        self.check_reachable(record, revision, &entry).await?;
         if !force {
             let now = &planned.record.spec;
             let restored = revision.spec_to_restore(now, &entry.version);

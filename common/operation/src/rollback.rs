@@ -13,8 +13,10 @@ use kube::ResourceExt as _;
 
 use crate::error::OperationError;
 use crate::event::Finding;
+use crate::fetch::Located;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
+use crate::policies;
 use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
@@ -152,6 +154,25 @@ impl Resolver<'_> {
                 .find(Finding::SecretsOfToday(resolved.name.clone()));
         }
         self.complete(resolved, &Edits::default(), answers).await
+    }
+
+    /// Whether the content of a revision may be read: policies allow it, and the Secret of its source is where its credentials are
+    /// looked for now. In the system namespace both are those of its catalogue.
+    pub(crate) async fn check_reachable(
+        &self,
+        record: &AddonInstallation,
+        target: &StoredRevision,
+        entry: &Entry,
+    ) -> Result<(), OperationError> {
+        let name = name_of(record);
+        if name.namespace == self.ctx.settings().system_namespace {
+            return Ok(());
+        }
+        let existing = Some(record.clone());
+        let mut back = Resolved::new(name, existing, entry.clone(), rules(target));
+        back.wanted.spec = target.spec_to_restore(&record.spec, &entry.version);
+        policies::before_fetch(self.ctx, &back).await?;
+        Located::new(self.ctx, &back).await.map(drop)
     }
 
     /// What a record asks for that a rollback holds at the entry it brought back (semantics 12), or was interrupted while it brought it
