@@ -3,12 +3,14 @@
 use common::api::names::InstallationName;
 use common::plan::continuation::Continuation;
 
+use crate::shell::word;
+
 /// What a person types to continue an operation of this installation.
 #[must_use]
 pub fn command(next: &Continuation, installation: &InstallationName) -> String {
     let InstallationName { namespace, name } = installation;
     let (verb, at) = match next {
-        Continuation::Sync(directory) => return format!("kubectl addons sync {directory}"),
+        Continuation::Sync(directory) => return format!("kubectl addons sync {}", word(directory)),
         Continuation::Init => return "kubectl addons init".to_owned(),
         Continuation::Upgrade => ("upgrade", String::new()),
         Continuation::Rollback => ("rollback", String::new()),

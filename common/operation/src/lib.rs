@@ -70,6 +70,7 @@ pub mod resolved;
 pub mod rollback;
 pub mod rollout;
 pub mod scaffold;
+pub mod shell;
 pub mod signature;
 pub mod stage;
 pub mod transfer;

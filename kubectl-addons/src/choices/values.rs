@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::cli::values::{Changes, Values};
 use crate::input;
 use crate::usage::Usage;
-use crate::words::hint::word;
+use addons_operation::shell::word;
 
 /// Largest file of `--set-file`: an object of the cluster takes no more.
 const MAX_BYTES: usize = 1 << 20;

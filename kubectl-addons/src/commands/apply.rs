@@ -14,8 +14,8 @@ use crate::fleet::{Fleet, again, rollout_of};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::fleet as words;
-use crate::words::hint::word;
 use crate::{change, input, output};
+use addons_operation::shell::word;
 
 /// Runs a plan file, of one cluster or of several, or applies a set.
 ///

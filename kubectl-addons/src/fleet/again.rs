@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use common::plan::file::Place;
 
-use crate::words::hint::word;
+use addons_operation::shell::word;
 use common::api::names::LABEL_NAMESPACE_NAME;
 
 /// The command as it was typed, for these clusters alone; where none are named, as it was typed. A bearer token is left out of it: what is printed may be kept.

@@ -2,6 +2,7 @@
 
 use addons_operation::Finding;
 use addons_operation::required_types::named;
+use addons_operation::shell::word;
 use common::api::names::InstallationName;
 
 use super::hint;
@@ -44,7 +45,7 @@ pub fn text(finding: &Finding) -> String {
         } => format!(
             "{} comes from a directory and stays; to change it: kubectl addons sync {}",
             installation.name,
-            hint::word(directory)
+            word(directory)
         ),
         Finding::NumbersIgnored => {
             "warning: the numbers of the files contradict the order that their objects need; the order of the objects is used".to_owned()

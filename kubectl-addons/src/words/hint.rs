@@ -24,6 +24,7 @@ use addons_operation::orphan::Lost;
 use addons_operation::release::{ForeignRelease, ModeError};
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
+use addons_operation::shell::word;
 use common::api::names::InstallationName;
 use common::plan::file::FileError;
 use common::plan::file::Moved;
@@ -328,16 +329,6 @@ fn of_mode(error: &ModeError) -> Vec<String> {
 /// `--set spec.host=VALUE`
 fn set(name: &str) -> String {
     format!("--set {}", word(&format!("{name}=VALUE")))
-}
-
-/// One word of a command, quoted where a shell would read something else.
-pub fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=@:,+%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use addons_operation::OperationError;
 use addons_operation::directory::NotSynced;
+use addons_operation::shell::word;
 use common::api::names::InstallationName;
 
-use super::{command, fix, of_operation, word};
+use super::{command, fix, of_operation};
 
 /// For errors about directories; `None` for all others.
 pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {

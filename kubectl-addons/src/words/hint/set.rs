@@ -2,9 +2,10 @@
 
 use addons_operation::OperationError;
 use addons_operation::declared::MemberError;
+use addons_operation::shell::word;
 use common::api::names::LABEL_SET;
 
-use super::{typed, word};
+use super::typed;
 use crate::commands::set::{InSet, SetPlace};
 
 /// The file and the flags of a set. `place`: the flags that say of which namespace or clusters.

@@ -1,10 +1,10 @@
 //! The command that the user typed, with one flag more: what accepts a protection must do everything else that was asked for.
 
+use addons_operation::shell::word;
 use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Command};
 
-use super::word;
 use crate::cli;
 
 /// Flags whose value may be a secret. It is not repeated: what is printed may be kept.

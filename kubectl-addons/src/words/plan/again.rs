@@ -3,7 +3,7 @@
 use addons_operation::Planned;
 use common::plan::{InstallationPlan, Verb};
 
-use crate::words::hint::word;
+use addons_operation::shell::word;
 
 /// The verb, name and namespace that continue an operation.
 pub fn again(plan: &InstallationPlan) -> String {

@@ -1,0 +1,24 @@
+//! Words of a command line that is printed to be typed.
+
+/// One word of a command, quoted where a shell would read something else.
+#[must_use]
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=@:,+%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word;
+
+    #[test]
+    fn what_a_shell_would_split_is_quoted() {
+        assert_eq!(word("/srv/web"), "/srv/web");
+        assert_eq!(word("/srv/it's here"), r"'/srv/it'\''s here'");
+        assert_eq!(word(""), "''");
+    }
+}
