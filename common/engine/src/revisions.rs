@@ -120,8 +120,8 @@ async fn store(
     let before = task.wanted.status.as_ref();
     let is_repeated = before.is_some_and(|before| {
         let is_same_spec = before.observed_generation == record.metadata.generation;
-        let mut last = before.history.iter().take(1);
-        last.any(|last| history::is_repeated(last, operation, is_same_spec))
+        let last = before.history.first();
+        last.is_some_and(|last| history::is_repeated(last, operation, is_same_spec))
     });
     if is_repeated {
         return Ok(());

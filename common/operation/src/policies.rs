@@ -70,14 +70,7 @@ pub(crate) async fn judge(
 /// # Errors
 /// What the policies say; they cannot be read.
 pub(crate) async fn before_fetch(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
-    match verdict(ctx, resolved, None).await {
-        Err(error) if error.is_forbidden() => Ok(()),
-        Err(error) => Err(error),
-        Ok(mut verdict) => {
-            verdict.warnings.clear();
-            conclude(ctx, resolved, &verdict)
-        }
-    }
+    unfetched(ctx, resolved, |_| true).await
 }
 
 /// The same where only the content says whether something is due: what is installed may stay whatever the policies say by now, but a host
@@ -89,15 +82,22 @@ pub(crate) async fn before_look(ctx: &Context, resolved: &Resolved) -> Result<()
     if resolved.entry.version.source.inline.is_some() {
         return Ok(());
     }
+    unfetched(ctx, resolved, |rule| rule == policy::SOURCE).await
+}
+
+/// Judges an installation by the rules that count, without its content.
+async fn unfetched(
+    ctx: &Context,
+    resolved: &Resolved,
+    counts: impl Fn(&str) -> bool,
+) -> Result<(), OperationError> {
     match verdict(ctx, resolved, None).await {
         Err(error) if error.is_forbidden() => Ok(()),
         Err(error) => Err(error),
         Ok(mut verdict) => {
             verdict.warnings.clear();
-            verdict.problems.retain(|it| it.rule == policy::SOURCE);
-            verdict
-                .breaches
-                .retain(|it| it.problem.rule == policy::SOURCE);
+            verdict.problems.retain(|it| counts(it.rule));
+            verdict.breaches.retain(|it| counts(it.problem.rule));
             conclude(ctx, resolved, &verdict)
         }
     }

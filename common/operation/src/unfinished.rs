@@ -2,7 +2,7 @@
 
 use addons_engine::EngineError;
 use common::api::conditions::READY;
-use common::api::installation::{AddonInstallation, Phase};
+use common::api::installation::{AddonInstallation, Installed, Phase};
 use common::api::names::InstallationName;
 use common::plan::Verb;
 use common::plan::continuation::Continuation;
@@ -38,49 +38,44 @@ fn word(verb: Verb) -> &'static str {
 /// # Errors
 /// [`Unfinished`]; [`EngineError::Locked`] while the client that does it lives.
 pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), OperationError> {
-    let Some(status) = &record.status else {
+    let Some((operation, target)) = begun(record) else {
+        return Ok(());
+    };
+    let Some(verb) = of_person(operation) else {
         return Ok(());
     };
     let installation = name_of(record);
-    if let Some(operation) = &status.operation {
-        let Some(verb) = of_person(&operation.verb) else {
-            return Ok(());
-        };
-        if operation.lives_at(now) {
-            return Err(EngineError::Locked {
-                installation,
-                holder: operation.holder.clone(),
-                since: operation.started_at.0.to_string(),
-            }
-            .into());
-        }
-        let next = Continuation::of(record, &operation.verb, operation.target.as_ref());
-        return Err(Unfinished {
+    let status = record.status.as_ref();
+    let under_way = status.and_then(|status| status.operation.as_ref());
+    if let Some(living) = under_way.filter(|operation| operation.lives_at(now)) {
+        return Err(EngineError::Locked {
             installation,
-            verb,
-            next,
+            holder: living.holder.clone(),
+            since: living.started_at.0.to_string(),
         }
         .into());
     }
-    let Some(last) = status.history.first() else {
-        return Ok(());
-    };
+    Err(Unfinished {
+        installation,
+        verb,
+        next: Continuation::of(record, operation, target),
+    }
+    .into())
+}
+
+/// The verb and the target of an operation that has not ended, or that failed with the spec of now.
+fn begun(record: &AddonInstallation) -> Option<(&str, Option<&Installed>)> {
+    let status = record.status.as_ref()?;
+    if let Some(operation) = &status.operation {
+        return Some((&operation.verb, operation.target.as_ref()));
+    }
+    let last = status.history.first()?;
     // The end of each operation stamps this condition with the generation that it saw.
     let is_same_spec = status.conditions.iter().any(|condition| {
         condition.r#type == READY && condition.observed_generation == record.metadata.generation
     });
-    match of_person(&last.verb) {
-        Some(verb) if status.phase == Some(Phase::Failed) && is_same_spec => {
-            let next = Continuation::of(record, &last.verb, Some(&last.installed));
-            Err(Unfinished {
-                installation,
-                verb,
-                next,
-            }
-            .into())
-        }
-        _ => Ok(()),
-    }
+    let is_failed = status.phase == Some(Phase::Failed);
+    (is_failed && is_same_spec).then_some((&last.verb, Some(&last.installed)))
 }
 
 fn of_person(verb: &str) -> Option<Verb> {
