@@ -182,12 +182,12 @@ impl Stage {
         self.kubectl(&args).await.map(drop)
     }
 
-    /// Writes an upgrade by somebody else into the record, renewed so many seconds ago.
+    /// Writes an upgrade of another client into the record, renewed so many seconds ago.
     pub async fn lock(&self, name: &str, holder: &str, silent_for: i64) -> Result<()> {
         self.begin("upgrade", name, holder, silent_for).await
     }
 
-    /// Writes an operation of somebody else into the record, renewed so many seconds ago.
+    /// Writes an operation of another client into the record, renewed so many seconds ago.
     pub async fn begin(&self, verb: &str, name: &str, holder: &str, silent_for: i64) -> Result<()> {
         let renewed = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(silent_for);
         let renewed = renewed.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -224,6 +224,20 @@ pub fn recorded(record: &Value) -> impl Iterator<Item = &Value> {
     let groups = record["status"]["inventory"].as_array();
     let groups = groups.into_iter().flatten();
     groups.flat_map(|group| group["objects"].as_array().into_iter().flatten())
+}
+
+/// The namespace of a tenant that stands for this cluster, whose ServiceAccount `deployer` may do everything in it.
+#[must_use]
+pub fn tenant(team: &str) -> [Value; 3] {
+    [
+        json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": team, "labels": {"kubectl-addons.dev/cluster": "local"}}}),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "deployer", "namespace": team}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "deployer", "namespace": team},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": team}]}),
+    ]
 }
 
 /// Lower-case hex sha256.

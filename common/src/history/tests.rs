@@ -6,7 +6,8 @@ use crate::catalogue::Origin;
 
 use super::*;
 
-fn entry(version: &str, source: Value) -> Entry {
+/// An entry of a catalogue.
+pub(super) fn entry(version: &str, source: Value) -> Entry {
     Entry {
         addon: "web".to_owned(),
         description: None,

@@ -118,6 +118,17 @@ async fn without_nodes(plugin: &Plugin) -> Result<Value> {
     Ok(nodes)
 }
 
+/// Adds a catalogue with this version of an add-on; the installation of a set that asks for it.
+async fn listed(plugin: &Plugin, name: &str, version: &Value) -> Result<Value> {
+    let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
+        "metadata": {"name": name}, "spec": {"addons": [{"name": name, "versions": [version]}]}});
+    let file = plugin.home().join(format!("{name}.json"));
+    std::fs::write(&file, catalogue.to_string())?;
+    let add = ["catalogue", "add", &file.to_string_lossy()];
+    plugin.run(&add).await?.done()?;
+    Ok(installation(name, json!({"addonRef": {"name": name}})))
+}
+
 /// A new cluster: its nodes become ready through what comes first, and what comes after waits for one.
 #[tokio::test]
 async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
@@ -129,13 +140,7 @@ async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
     for name in ["cilium", "web"] {
         let version = json!({"version": "1.0.0", "defaultNamespace": "default",
             "source": {"inline": {"manifest": config_map(name, "1")}}});
-        let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
-            "metadata": {"name": name}, "spec": {"addons": [{"name": name, "versions": [version]}]}});
-        let file = home.join(format!("{name}.json"));
-        std::fs::write(&file, catalogue.to_string())?;
-        let add = ["catalogue", "add", &file.to_string_lossy()];
-        plugin.run(&add).await?.done()?;
-        documents.push(installation(name, json!({"addonRef": {"name": name}})));
+        documents.push(listed(&plugin, name, &version).await?);
     }
     documents.reverse();
     let file = home.join("set.yaml");
@@ -182,13 +187,7 @@ async fn what_follows_the_nodes_is_rendered_with_their_facts() -> Result<()> {
         let manifest = config_map(name, "of {{ .Cluster.CloudProviderName }}");
         let version = json!({"version": "1.0.0", "defaultNamespace": "default",
             "template": {"method": "go-template"}, "source": {"inline": {"manifest": manifest}}});
-        let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
-            "metadata": {"name": name}, "spec": {"addons": [{"name": name, "versions": [version]}]}});
-        let file = home.join(format!("{name}.json"));
-        std::fs::write(&file, catalogue.to_string())?;
-        let add = ["catalogue", "add", &file.to_string_lossy()];
-        plugin.run(&add).await?.done()?;
-        documents.push(installation(name, json!({"addonRef": {"name": name}})));
+        documents.push(listed(&plugin, name, &version).await?);
     }
     let file = home.join("set.yaml");
     std::fs::write(&file, set(&documents))?;

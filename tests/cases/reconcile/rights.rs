@@ -1,7 +1,7 @@
 //! With whose rights installations are reconciled (semantics 16), and how their deletion is finished (semantics 15).
 
 use addons_tests::running::Running;
-use addons_tests::stage::{Stage, config_map};
+use addons_tests::stage::{self, Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -9,15 +9,7 @@ use serde_json::{Value, json};
 /// A namespace of a tenant that stands for this cluster, whose ServiceAccount `deployer` may do everything in it.
 async fn tenant(stage: &Stage) -> Result<String> {
     let team = format!("{}-team", stage.namespace);
-    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
-        {"apiVersion": "v1", "kind": "Namespace",
-         "metadata": {"name": team, "labels": {"kubectl-addons.dev/cluster": "local"}}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "deployer", "namespace": team}},
-        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-         "metadata": {"name": "deployer", "namespace": team},
-         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-         "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": team}]},
-    ]});
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": stage::tenant(&team)});
     let args = ["apply", "-f", "-"];
     stage
         .plugin

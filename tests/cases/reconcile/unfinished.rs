@@ -23,7 +23,7 @@ async fn what_a_person_was_removing_is_not_installed_again() -> Result<()> {
         let conditions = record["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
         let asks = conditions.find(|one| one["type"] == "NeedsConfirmation");
-        let asks = asks.with_context(|| format!("nobody is asked: {record}"))?;
+        let asks = asks.with_context(|| format!("no one is asked: {record}"))?;
         ensure!(asks["reason"] == "Unfinished", "{asks}");
         let message = asks["message"].as_str().unwrap_or_default();
         ensure!(message.contains(way_out), "{asks}");

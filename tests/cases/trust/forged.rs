@@ -4,7 +4,7 @@
 use addons_tests::control_plane::definitions;
 use addons_tests::plugin::Output;
 use addons_tests::servers::http::{Answer, Seen, Server};
-use addons_tests::stage::{Stage, config_map};
+use addons_tests::stage::{Stage, config_map, tenant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
@@ -52,16 +52,8 @@ impl Team {
             "metadata": {"name": "web", "namespace": team},
             "spec": {"addonRef": {"name": "web", "version": "1.0.0", "catalogue": "web"}, "targetNamespace": team,
                 "createNamespace": false, "serviceAccountName": "deployer"}});
-        json!({"apiVersion": "v1", "kind": "List", "items": [
-            {"apiVersion": "v1", "kind": "Namespace",
-             "metadata": {"name": team, "labels": {"kubectl-addons.dev/cluster": "local"}}},
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "deployer", "namespace": team}},
-            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-             "metadata": {"name": "deployer", "namespace": team},
-             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-             "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": team}]},
-            secret, record,
-        ]})
+        let [namespace, account, binding] = tenant(team);
+        json!({"apiVersion": "v1", "kind": "List", "items": [namespace, account, binding, secret, record]})
     }
 
     /// Lists these versions, and no others.

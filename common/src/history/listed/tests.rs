@@ -3,25 +3,14 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::catalogue::SignaturePolicy;
 use crate::api::installation::{AddonInstallation, AddonInstallationSpec, Installed, Revision};
+use crate::history::tests::entry as of_catalogue;
 
 const HASH: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn entry(origin: Origin, source: &Value) -> Entry {
     Entry {
-        addon: "web".to_owned(),
-        description: None,
-        support: None,
-        class: CatalogueClass::Custom,
-        version: AddonVersion {
-            version: "1.0.0".to_owned(),
-            source: serde_json::from_value(source.clone()).unwrap(),
-            ..AddonVersion::default()
-        },
         origin: Arc::new(origin),
-        base_url: None,
-        registry: None,
-        signature: None,
-        place: "spec.addons[0].versions[0]".to_owned(),
+        ..of_catalogue("1.0.0", source.clone())
     }
 }
 
