@@ -40,7 +40,9 @@ async fn each_change_is_a_line_or_a_document() -> Result<()> {
     stage.run(&install).await?.done()?;
 
     let mut lines = Running::start(&stage, &["status", "web", "--watch"])?;
-    let mut judge = Running::start(&stage, &["status", "web", "-w", "--exit-code"])?;
+    // With one request in flight at most, as with many kinds: neither looks nor watches wait for each other for ever.
+    let judge = ["status", "web", "-w", "--exit-code", "--concurrency", "1"];
+    let mut judge = Running::start(&stage, &judge)?;
     let json = Running::start(&stage, &["status", "web", "-w", "-o", "json"])?;
     let web = format!("web  {namespace}/Deployment web  1/1 ready");
     for process in [&lines, &judge] {

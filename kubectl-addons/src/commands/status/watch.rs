@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::time::Duration;
 
+use addons_engine::Cluster;
 use addons_engine::changes::{self, Change};
 use addons_operation::health;
 use addons_operation::name_of;
@@ -14,6 +16,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
 use super::{Looked, document, exit, look, show, tree};
@@ -54,36 +57,56 @@ async fn follow(
 ) -> Result<Exit> {
     let cluster = session.cluster().await?;
     let (due, owners) = (Notify::new(), RefCell::new(BTreeSet::new()));
-    let (due, owners) = (&due, &owners);
+    let (found, kinds) = unbounded_channel();
+    let looking = async {
+        let mut shown = Shown::default();
+        loop {
+            // Catalogues change while they are watched over, too.
+            let ctx = session.ctx().fresh();
+            let all = look(session, &ctx, args).await?;
+            last.set(exit(&all));
+            shown.show(args, listing, &all)?;
+            owners.replace(all.iter().map(|one| health::owner(&one.record)).collect());
+            for object in all.iter().flat_map(|one| &one.objects) {
+                // The receiver lives as long as this does.
+                let _ = found.send((object.key.group.clone(), object.key.kind.clone()));
+            }
+            due.notified().await;
+            sleep(PAUSE).await;
+        }
+    };
+    let see = |change: Change| match change {
+        Change::One(one) if !owners.borrow().contains(&one.owner) => {}
+        Change::One(_) | Change::All => due.notify_one(),
+    };
+    // Side by side: requests of a watch that nobody drives would keep those of a look waiting, for both share one limit.
+    tokio::select! {
+        ended = looking => ended,
+        never = watch(cluster, kinds, &due, &see) => match never {},
+    }
+}
+
+/// Watches the installations, and the objects of every kind that comes.
+async fn watch(
+    cluster: &Cluster,
+    mut kinds: UnboundedReceiver<(String, String)>,
+    due: &Notify,
+    see: &impl Fn(Change),
+) -> Infallible {
+    let mut watched = BTreeSet::new();
     let mut watches = FuturesUnordered::new();
     watches.push(changes::installations(cluster, |_| due.notify_one()).boxed_local());
-    let mut watched = BTreeSet::new();
-    let mut shown = Shown::default();
     loop {
-        // Catalogues change while they are watched over, too.
-        let ctx = session.ctx().fresh();
-        let all = look(session, &ctx, args).await?;
-        last.set(exit(&all));
-        shown.show(args, listing, &all)?;
-        owners.replace(all.iter().map(|one| health::owner(&one.record)).collect());
-        let keys = all.iter().flat_map(|one| &one.objects);
-        let kinds = keys.map(|object| (object.key.group.clone(), object.key.kind.clone()));
-        for (group, kind) in kinds {
-            if watched.insert((group.clone(), kind.clone())) {
-                let see = move |change: Change| match change {
-                    Change::One(one) if !owners.borrow().contains(&one.owner) => {}
-                    Change::One(_) | Change::All => due.notify_one(),
-                };
-                let watch = async move { changes::owned(cluster, &group, &kind, see).await };
-                watches.push(watch.boxed_local());
-            }
-        }
         tokio::select! {
-            () = due.notified() => {}
+            Some((group, kind)) = kinds.recv() => {
+                if watched.insert((group.clone(), kind.clone())) {
+                    let watch = async move { changes::owned(cluster, &group, &kind, see).await };
+                    watches.push(watch.boxed_local());
+                }
+            }
             // They never end.
             Some(()) = watches.next() => {}
         }
-        sleep(PAUSE).await;
     }
 }
 
