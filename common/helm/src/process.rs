@@ -10,6 +10,7 @@ use addons_sources::child::{self, signal};
 use common::values::mask::Mask;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{sleep, timeout};
 
 use super::HelmError;
@@ -208,10 +209,19 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
     command
 }
 
-/// Ctrl-C, where it is waited for: from then on it does not end this program by itself.
+/// Ctrl-C or SIGTERM, where they are waited for: from then on they do not end this program by themselves. Helm hears neither, for it
+/// is in a process group of its own.
 async fn interrupted(wanted: bool) {
-    if !wanted || tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+    let heard = async |kind| {
+        if wanted && let Ok(mut signal) = unix::signal(kind) {
+            signal.recv().await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = heard(SignalKind::interrupt()) => {}
+        () = heard(SignalKind::terminate()) => {}
     }
 }
 

@@ -23,11 +23,13 @@ async fn stage(what: &str) -> Result<(Stage, PathBuf)> {
     Ok((stage, folder))
 }
 
-/// A program that never ends, but for `version`.
-fn program(stage: &Stage, name: &str) -> Result<String> {
-    let text = "#!/bin/sh\ncase \"$1\" in version) echo v4.3.1; exit 0;; status|history) echo 'Error: release: not found' >&2; exit 1;; esac\n\
-                trap '' TERM\nwhile :; do sleep 1; done\n";
-    let path = stage.write(name, text)?;
+/// A program that never ends, but for `version`; `on_term`: what it does once it is asked to.
+fn program(stage: &Stage, name: &str, on_term: &str) -> Result<String> {
+    let text = format!(
+        "#!/bin/sh\ncase \"$1\" in version) echo v4.3.1; exit 0;; status|history) echo 'Error: release: not found' >&2; exit 1;; esac\n\
+         trap '{on_term}' TERM\nwhile :; do sleep 1; done\n"
+    );
+    let path = stage.write(name, &text)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
     Ok(path.display().to_string())
 }
@@ -122,15 +124,21 @@ async fn t06_nothing_stays_behind_an_interrupted_command() -> Result<()> {
             entry("git", None, git)]}});
     let file = stage.write("catalogue.json", &catalogue.to_string())?;
     let file = file.display();
-    let helm = program(&stage, "helm")?;
-    program(&stage, "bin/ssh")?;
+    let helm = program(&stage, "helm", "")?;
+    let polite = program(&stage, "polite", "exit 1")?;
+    program(&stage, "bin/ssh", "")?;
     for signal in ["INT", "TERM"] {
         let line = format!("install git --channel {file} --yes");
         interrupted(&stage, &folder, &line, "/key", &[signal]).await?;
         let line = format!("install objects --channel {file} --yes --helm-bin {helm}");
         interrupted(&stage, &folder, &line, "/chart.tgz", &[signal]).await?;
     }
-    let line = format!("install release --channel {file} --yes --helm-bin {helm}");
+    // Helm is in a process group of its own: it is told.
+    let line = format!("install release --channel {file} --yes --helm-bin {polite}");
+    interrupted(&stage, &folder, &line, "/chart.tgz", &["INT"]).await?;
+    let line = format!("upgrade release --yes --helm-bin {polite}");
+    interrupted(&stage, &folder, &line, "/chart.tgz", &["TERM"]).await?;
+    let line = format!("upgrade release --yes --helm-bin {helm}");
     interrupted(&stage, &folder, &line, "/chart.tgz", &["INT", "INT"]).await?;
     let line = format!("upgrade release --yes --helm-bin {helm}");
     interrupted(&stage, &folder, &line, "/chart.tgz", &["INT", "INT", "INT"]).await?;
