@@ -2,11 +2,12 @@
 //! the program ends here, without what it wrote into temporary folders: keys, known hosts, kubeconfigs.
 
 use std::process;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 use addons_sources::scratch;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::exit::Exit;
 use crate::output;
@@ -15,6 +16,8 @@ use crate::output;
 static LAST_WORDS: OnceLock<String> = OnceLock::new();
 /// How many operations write, which end by themselves.
 static WRITING: AtomicUsize = AtomicUsize::new(0);
+/// How many signals were left to operations.
+static ASKED: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
 /// Signals until the program ends although an operation has not: the first ends the operation, the second helm too.
 const PATIENCE: usize = 3;
 
@@ -32,9 +35,11 @@ pub fn watch() {
 }
 
 async fn end_on_signal() {
+    let mut stop = [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok());
     let mut seen = 0;
     loop {
-        stop_asked().await;
+        heard(&mut stop).await;
+        // Judged before an operation hears of it: one that ends at once would seem not to have been under way.
         let writes = WRITING.load(Ordering::SeqCst) > 0;
         seen = if writes { seen + 1 } else { PATIENCE };
         if seen >= PATIENCE {
@@ -43,6 +48,24 @@ async fn end_on_signal() {
             }
             exit(Exit::Interrupted);
         }
+        ASKED.send_modify(|asked| *asked += 1);
+    }
+}
+
+/// Ctrl-C, or SIGTERM. A signal that cannot be heard ends the program as the system does it.
+async fn heard(stop: &mut [Option<Signal>; 2]) {
+    let [interrupted, terminated] = stop;
+    tokio::select! {
+        () = received(interrupted) => {}
+        () = received(terminated) => {}
+    }
+}
+
+async fn received(signal: &mut Option<Signal>) {
+    if let Some(signal) = signal {
+        signal.recv().await;
+    } else {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -52,18 +75,10 @@ pub fn on_end(words: String) {
     let _ = LAST_WORDS.set(words);
 }
 
-/// Ctrl-C, or SIGTERM. Where signals cannot be heard, they end the program as the system does it.
+/// Waits until a signal asks an operation that is [`Writing`] to end.
 pub async fn stop_asked() {
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminated) => terminated.recv().await,
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
-    }
+    // The sender is never dropped.
+    let _ = ASKED.subscribe().changed().await;
 }
 
 /// An operation writes until this is dropped.

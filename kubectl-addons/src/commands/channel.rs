@@ -16,7 +16,6 @@ use crate::cli::operation::DryRun;
 use crate::cli::{Format, Listing};
 use crate::events;
 use crate::exit::Exit;
-use crate::interrupt::stop_asked;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 use crate::{change, choices, partial};
@@ -48,10 +47,8 @@ pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
         } else {
             interval.min(RETRY)
         };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = stop_asked() => return Ok(Exit::Interrupted),
-        }
+        // A signal ends the program here: nothing is written.
+        tokio::time::sleep(pause).await;
     }
 }
 
