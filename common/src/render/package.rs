@@ -13,6 +13,8 @@ pub const MAX_BYTES: usize = 64 << 20;
 const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
 /// Bytes of one path.
 const MAX_PATH: usize = 1024;
+/// Characters of a path that is too long, in its error.
+const SHOWN: usize = 60;
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,12 @@ pub enum PackageError {
     Path {
         /// As the source spells it.
         path: String,
+    },
+    /// A path of more than 1024 bytes.
+    #[error("the path {start}... has more than {MAX_PATH} bytes")]
+    Long {
+        /// How it begins.
+        start: String,
     },
     /// One path twice.
     #[error("{path} occurs twice")]
@@ -86,6 +94,7 @@ impl Package {
         let mut paths = BTreeSet::new();
         for file in &files {
             bytes = bytes.saturating_add(file.bytes.len());
+            check_length(&file.path)?;
             let path = file.path.clone();
             if !is_relative(&path) {
                 return Err(PackageError::Path { path });
@@ -199,10 +208,22 @@ fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(part)
 }
 
+/// Refuses a path that no package may have. Who walks folders asks this for every path that they make: a few short names make
+/// gigabytes of paths.
+///
+/// # Errors
+/// [`PackageError::Long`].
+pub fn check_length(path: &str) -> Result<(), PackageError> {
+    if path.len() <= MAX_PATH {
+        return Ok(());
+    }
+    let start = path.chars().take(SHOWN).collect();
+    Err(PackageError::Long { start })
+}
+
 /// Whether a path is below the package.
 fn is_relative(path: &str) -> bool {
-    path.len() <= MAX_PATH
-        && !path.contains(['\\', '\0', '\n'])
+    !path.contains(['\\', '\0', '\n'])
         && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
@@ -265,6 +286,11 @@ mod tests {
             Err(PackageError::Duplicate { path })
         );
         assert_eq!(Package::folder(Vec::new()), Err(PackageError::Empty));
+        let (most, more) = ("n".repeat(MAX_PATH), "n".repeat(MAX_PATH + 1));
+        assert!(Package::folder(vec![file(&most, "")]).is_ok());
+        let error = Package::folder(vec![file(&more, "")]).unwrap_err();
+        let expected = format!("the path {}... has more than 1024 bytes", "n".repeat(SHOWN));
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -93,10 +93,14 @@ impl<'a> Tree<'a> {
         while let Some((below, id)) = waiting.pop() {
             let folder: Vec<String> = path.iter().chain(&below).cloned().collect();
             for entry in self.list(&folder.join("/"), id)? {
-                let whole: Vec<String> = folder.iter().chain([&entry.name]).cloned().collect();
-                let location = whole.join("/");
                 let mut below: Vec<String> = below.clone();
                 below.push(entry.name);
+                let shown = below.join("/");
+                // A few kilobytes can name one folder ten thousand times, under names that together are gigabytes.
+                package::check_length(&shown)
+                    .map_err(|error| self.too_much(&folder.join("/"), error))?;
+                let whole: Vec<String> = path.iter().chain(&below).cloned().collect();
+                let location = whole.join("/");
                 let id = match entry.kind {
                     EntryKind::Tree if below.len() < MAX_DEPTH => {
                         waiting.push((below, entry.id));
@@ -122,8 +126,7 @@ impl<'a> Tree<'a> {
                     return Err(self.too_much(&path.join("/"), PackageError::TooMany));
                 }
                 let bytes = self.file(&location, id)?;
-                let path = below.join("/");
-                files.push(File { path, bytes });
+                files.push(File { path: shown, bytes });
             }
         }
         Package::folder(files).map_err(|error| self.too_much(&path.join("/"), error))
@@ -201,6 +204,8 @@ impl<'a> Tree<'a> {
             let name = entry.filename.to_str().map_err(|_| Problem::Name {
                 path: self.at(path),
             })?;
+            // No file system has such names, and a folder is listed anew for every symlink through it.
+            package::check_length(name).map_err(|error| self.too_much(path, error))?;
             Ok(Entry {
                 name: name.to_owned(),
                 kind: entry.mode.kind(),

@@ -21,10 +21,14 @@ const MAX_RATIO: u64 = 200;
 const RATIO_FLOOR: u64 = 16 << 20;
 /// Entries of all layers of an image.
 const MAX_ENTRIES: u64 = 500_000;
-/// Bytes of the files that are kept, of all layers of an image.
+/// Bytes of the files that are kept and of the names of all entries that are, of all layers of an image.
 const MAX_KEPT: u64 = MAX_BYTES as u64;
 /// Bytes of a long name or of the extended attributes of one entry, as in Go's archive/tar.
 const MAX_EXTENSION: u64 = 1 << 20;
+/// Bytes of a name or of the target of a link, as Linux limits a path.
+const MAX_NAME: usize = 4096;
+/// Characters of such a name in its error.
+const SHOWN: usize = 60;
 
 /// How a layer is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,13 +100,27 @@ pub enum LayerError {
     Entries,
     /// More than `MAX_KEPT`.
     #[error(
-        "the files at the wanted path have more than {} MiB; name a smaller folder in path",
+        "the files at the wanted path and their names have more than {} MiB; name a smaller folder in path",
         MAX_KEPT >> 20
     )]
     Kept,
 }
 
 impl LayerError {
+    /// Refuses an entry whose name, or target if it is a link, is too long: every folder in it is looked up.
+    ///
+    /// # Errors
+    /// [`LayerError::Entry`].
+    pub fn check_length(name: &str, target: &str) -> Result<(), Self> {
+        if name.len().max(target.len()) <= MAX_NAME {
+            return Ok(());
+        }
+        Err(Self::Entry {
+            name: name.chars().take(SHOWN).collect(),
+            why: "has a name, or leads to one, of more than 4096 bytes",
+        })
+    }
+
     /// Whether a limit was exceeded, as opposed to damaged content.
     #[must_use]
     pub fn is_limit(&self) -> bool {
@@ -117,6 +135,17 @@ impl Default for Budget {
             entries: MAX_ENTRIES,
             kept: MAX_KEPT,
         }
+    }
+}
+
+impl Budget {
+    /// Takes the bytes of something that is kept.
+    ///
+    /// # Errors
+    /// [`LayerError::Kept`].
+    pub fn keep(&mut self, bytes: u64) -> Result<(), LayerError> {
+        self.kept = self.kept.checked_sub(bytes).ok_or(LayerError::Kept)?;
+        Ok(())
     }
 }
 
@@ -163,31 +192,19 @@ fn entries<R: Read>(
         })?;
         let (folder, last) = name.rsplit_once('/').unwrap_or(("", &name));
         if let Some(hidden) = last.strip_prefix(".wh.") {
-            match hidden {
-                ".wh..opq" => {
-                    layer.opaque.insert(folder.to_owned());
-                }
-                // Other names of this form are internal to aufs.
-                hidden if hidden.starts_with(".wh.") => {}
-                hidden => {
-                    layer.hidden.insert(join(folder, hidden));
-                }
-            }
-            return Ok(());
+            return layer.hide(path, folder, hidden, budget);
         }
         let (shown, is_wanted) = clip(path, &name);
         if shown.len() < name.len() {
             if beside.insert(shown.to_owned()) {
+                budget.keep(shown.len() as u64)?;
                 layer.entries.push((shown.to_owned(), Node::Folder));
             }
             return Ok(());
         }
         let node = match entry.kind {
             Kind::File if is_wanted => {
-                budget.kept = budget
-                    .kept
-                    .checked_sub(entry.size)
-                    .ok_or(LayerError::Kept)?;
+                budget.keep(entry.size)?;
                 Node::File(entry.bytes()?.into())
             }
             Kind::Sparse if is_wanted => {
@@ -202,17 +219,35 @@ fn entries<R: Read>(
             Kind::File | Kind::Sparse | Kind::HardLink | Kind::Other => Node::Other,
         };
         if !name.is_empty() {
+            budget.keep((name.len() + entry.target.len()) as u64)?;
             layer.entries.push((name, node));
         }
         Ok(())
     })?;
-    // Drop what is hidden outside the wanted path.
-    layer.hidden.retain(|hidden| clip(path, hidden).0 == hidden);
-    layer.opaque.retain(|folder| {
-        let (shown, is_wanted) = clip(path, folder);
-        is_wanted || shown == folder
-    });
     Ok(layer)
+}
+
+impl Layer {
+    /// Notes a whiteout, unless it lies outside the wanted `path`.
+    fn hide(
+        &mut self,
+        path: &str,
+        folder: &str,
+        hidden: &str,
+        budget: &mut Budget,
+    ) -> Result<(), LayerError> {
+        let (set, name) = match hidden {
+            ".wh..opq" => (&mut self.opaque, folder.to_owned()),
+            // Other names of this form are internal to aufs.
+            hidden if hidden.starts_with(".wh.") => return Ok(()),
+            hidden => (&mut self.hidden, join(folder, hidden)),
+        };
+        if clip(path, &name).0 == name {
+            budget.keep(name.len() as u64)?;
+            set.insert(name);
+        }
+        Ok(())
+    }
 }
 
 /// The part of `name` that matters if `path` is wanted: all of it if one contains the other, else up to the first part that

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError, normal_path};
+use common::render::package::{
+    File, MAX_BYTES, MAX_FILES, Package, PackageError, check_length, normal_path,
+};
 
 use super::layer::{Layer, Node, join};
 use crate::names::{is_within, listed};
@@ -13,6 +15,8 @@ const MAX_NAMES: usize = 10;
 const MAX_LINKS: usize = 16;
 /// Entries that are visited for one package: links to folders can multiply them.
 const MAX_STEPS: usize = 20 * MAX_FILES;
+/// Bytes of a path that is followed for one more step: every folder in it is looked up.
+const STEP: usize = 32;
 
 /// The entries of the layers so far, by path, without `/` at its ends and without the root.
 #[derive(Debug, Default)]
@@ -217,7 +221,7 @@ impl Tree {
                     if links >= MAX_LINKS || collected.steps > MAX_STEPS {
                         return Err(looped());
                     }
-                    let found = self.follow(path, target, wanted)?;
+                    let found = self.follow(path, target, wanted, &mut collected.steps)?;
                     match self.nodes.get(&found) {
                         Some(Node::File(bytes)) => collected.push(wanted, name, bytes)?,
                         _ if is_within(path, &found) => return Err(looped()),
@@ -231,7 +235,13 @@ impl Tree {
     }
 
     /// The final target of a link: an entry at or below `wanted` that is not a link.
-    fn follow(&self, link: &str, target: &str, wanted: &str) -> Result<String, TreeError> {
+    fn follow(
+        &self,
+        link: &str,
+        target: &str,
+        wanted: &str,
+        steps: &mut usize,
+    ) -> Result<String, TreeError> {
         let (mut at, mut next) = (link.to_owned(), target.to_owned());
         for _ in 0..MAX_LINKS {
             let folder = at.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -245,6 +255,7 @@ impl Tree {
                 target: target.to_owned(),
             };
             let path = path.ok_or_else(outside)?;
+            *steps += path.len() / STEP;
             if !is_within(&path, wanted) {
                 return Err(outside());
             }
@@ -298,7 +309,8 @@ impl Collected {
             path: wanted.to_owned(),
             error,
         };
-        // Before copying: many links may lead to one large file.
+        // Before copying: many links may lead to one large file, or to one below a long name.
+        check_length(&path).map_err(wrong)?;
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_BYTES {
             return Err(wrong(PackageError::TooLarge));

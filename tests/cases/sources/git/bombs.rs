@@ -97,6 +97,32 @@ async fn many_files() -> Result<()> {
             .await?;
         tally.ran();
     }
+    // Folders that add up to a path that no package has, and a name that no file system takes: many would be gigabytes.
+    let leaf = of(1)?;
+    let long = repository.git_with(
+        &["mktree"],
+        format!("040000 tree {leaf}\t{}\n", "n".repeat(900)).as_bytes(),
+    )?;
+    let half = repository.git_with(
+        &["mktree"],
+        format!("040000 tree {long}\t{}\n", "n".repeat(200)).as_bytes(),
+    )?;
+    let huge = repository.git_with(
+        &["mktree"],
+        format!("040000 tree {leaf}\t{}\n", "n".repeat(1 << 20)).as_bytes(),
+    )?;
+    for tree in [half, huge] {
+        commit(&repository, &tree)?;
+        Client::new()?
+            .refused(
+                &server.remote(),
+                At::Head,
+                "",
+                &["has more than 1024 bytes"],
+            )
+            .await?;
+        tally.ran();
+    }
     // Each folder holds one, two hundred deep.
     let mut tree = of(1)?;
     for _ in 0..200 {

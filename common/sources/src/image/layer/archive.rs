@@ -166,6 +166,14 @@ fn item<R: Read>(
     let name = extension
         .name
         .unwrap_or_else(|| lossy(&header.path_bytes()));
+    let target = match extension.target {
+        Some(target) => target,
+        None => header
+            .link_name_bytes()
+            .map(|bytes| lossy(&bytes))
+            .unwrap_or_default(),
+    };
+    LayerError::check_length(&name, &target)?;
     let size = header.entry_size()?;
     let wrong = |why| LayerError::Entry {
         name: name.clone(),
@@ -181,13 +189,6 @@ fn item<R: Read>(
             "is not a file but has content, which programs read differently",
         ));
     }
-    let target = match extension.target {
-        Some(target) => target,
-        None => header
-            .link_name_bytes()
-            .map(|bytes| lossy(&bytes))
-            .unwrap_or_default(),
-    };
     let kind = match kind {
         Kind::File if extension.is_sparse => Kind::Sparse,
         // Before POSIX, folders were files with such names.

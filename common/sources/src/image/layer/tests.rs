@@ -182,6 +182,30 @@ fn long_names_are_read_and_bounded() {
     }
 }
 
+/// Every folder in a name is looked up, and every link to it copies it.
+#[test]
+fn names_that_no_file_system_takes_are_refused() {
+    let entry = |name: &str, target: &str| {
+        let mut builder = Builder::new(Vec::new());
+        let records = [("path", name.as_bytes()), ("linkpath", target.as_bytes())];
+        builder.append_pax_extensions(records).unwrap();
+        let mut link = header("short", 0);
+        link.set_entry_type(EntryType::Symlink);
+        link.set_cksum();
+        builder.append(&link, &b""[..]).unwrap();
+        read(&builder.into_inner().unwrap(), Compression::None, "")
+    };
+    let (most, more) = ("n".repeat(4096), "n".repeat(4097));
+    let layer = entry(&most, &most).unwrap();
+    assert_eq!(names(&layer), [format!("{most} -> {most}")]);
+    for (name, target, shown) in [(&*more, "a", "n".repeat(60)), ("a", &more, "a".to_owned())] {
+        let error = entry(name, target).unwrap_err().to_string();
+        let expected =
+            format!("its entry {shown:?} has a name, or leads to one, of more than 4096 bytes");
+        assert_eq!(error, expected);
+    }
+}
+
 fn header(name: &str, size: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_path(name).unwrap();
@@ -245,6 +269,18 @@ fn bombs() {
             "kept",
             gzip(&files(&["a", "b"])),
             tight(1 << 20, 9, 1),
+            "64 MiB",
+        ),
+        (
+            "names",
+            gzip(&archive(&[("folder", EntryType::Directory, "")])),
+            tight(1 << 20, 9, 5),
+            "64 MiB",
+        ),
+        (
+            "whiteouts",
+            gzip(&files(&["folder/.wh.a"])),
+            tight(1 << 20, 9, 5),
             "64 MiB",
         ),
     ] {

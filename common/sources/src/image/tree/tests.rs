@@ -185,3 +185,28 @@ fn links_do_not_multiply() {
     let error = package(&[&words.replace("m/a/x", "m/a/")], "m");
     assert!(error.contains("leads back to itself"), "{error}");
 }
+
+#[test]
+fn long_names_do_not_multiply() {
+    // Each link to the folder would be one more path of that length.
+    let long = "n".repeat(1020);
+    assert_eq!(
+        package(&[&format!("m/{long}/x")], "m"),
+        format!("{long}/x:0")
+    );
+    assert_eq!(
+        package(&[&format!("m/{long}/x m/long>{long}")], "m"),
+        format!("long/x:0 {long}/x:0")
+    );
+    let error = package(&[&format!("m/{long}/folder/x m/long>{long}")], "m");
+    let expected = format!("/m: the path {}... has more than 1024 bytes", &long[..60]);
+    assert_eq!(error, expected);
+    // Every folder on the way of every link is looked up.
+    let deep = format!("{}/", "d".repeat(100)).repeat(40);
+    let mut words = format!("m/x m/{deep} ");
+    for number in 0..2000 {
+        words.push_str(&format!("m/l{number}>{deep} "));
+    }
+    let error = package(&[&words], "m");
+    assert!(error.contains("leads back to itself"), "{error}");
+}
