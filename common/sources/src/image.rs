@@ -8,9 +8,8 @@
 //! the second folder of one image costs none either.
 
 pub mod layer;
+mod reading;
 mod tree;
-
-use std::io::{self, Read};
 
 use common::api::catalogue::DockerSource;
 use common::render::package::{Package, normal_path};
@@ -18,22 +17,21 @@ use oci_client::Reference;
 use oci_client::manifest::{
     IMAGE_CONFIG_MEDIA_TYPE, IMAGE_DOCKER_CONFIG_MEDIA_TYPE, OciDescriptor, OciImageManifest,
 };
-use tokio::sync::mpsc;
 
 use crate::cache::Note;
 use crate::http::bound::{DOCUMENT, IMAGE_TIME};
-use crate::registry::{self, Blob, Found, Registry, RegistryError};
+use crate::names::is_within;
+use crate::registry::{self, Found, Registry, RegistryError};
 use crate::{Access, Fetched};
 
 use layer::{Budget, Compression, Layer, LayerError, Node};
+use reading::read;
 use tree::{Tree, TreeError};
 
 /// Bytes of all layers, compressed.
 const MAX_COMPRESSED: u64 = 512 << 20;
 /// Layers; docker makes at most 127.
 const MAX_LAYERS: usize = 256;
-/// Chunks between the network and the decompressor.
-const CHUNKS: usize = 16;
 /// The kind of the notes in the cache.
 const NOTES: &str = "image";
 /// The layer of an artifact without layers.
@@ -122,12 +120,6 @@ enum Content {
     /// A file of that name.
     File(String),
     Nothing,
-}
-
-/// The chunks of a blob, on the thread of the decompressor.
-struct Chunks {
-    chunks: mpsc::Receiver<Vec<u8>>,
-    current: io::Cursor<Vec<u8>>,
 }
 
 /// Fetches what an image holds at a path.
@@ -230,31 +222,55 @@ impl Wanted {
         let contents: Vec<Content> = contents.collect::<Result<_, _>>()?;
         let (mut tree, mut budget) = (Tree::default(), Budget::default());
         for (descriptor, content) in manifest.layers.iter().zip(contents) {
-            let layer = match content {
-                Content::Nothing => continue,
-                Content::File(title) => {
-                    let blob = registry.blob(descriptor).await?;
-                    let bytes = blob.read(DOCUMENT).await?;
-                    Layer {
-                        entries: vec![(title, Node::File(bytes.into()))],
-                        ..Layer::default()
-                    }
-                }
-                Content::Archive(compression) => {
-                    let blob = registry.blob(descriptor).await?;
-                    let reading = read(blob, compression, self.path.clone(), budget);
-                    let (layer, left) = reading.await?;
-                    budget = left;
-                    layer.map_err(|source| ImageError::Layer {
-                        image: self.image.clone(),
-                        digest: registry::short(&descriptor.digest).to_owned(),
-                        source,
-                    })?
-                }
-            };
+            let layer = self.layer(registry, descriptor, content, &mut budget);
+            let layer = layer.await?;
             tree.apply(layer, &self.path).map_err(wrong)?;
         }
         tree.package(&self.path).map_err(wrong)
+    }
+
+    /// Reads one layer.
+    async fn layer(
+        &self,
+        registry: &mut Registry<'_>,
+        descriptor: &OciDescriptor,
+        content: Content,
+        budget: &mut Budget,
+    ) -> Result<Layer, ImageError> {
+        let wrong = |source| ImageError::Layer {
+            image: self.image.clone(),
+            digest: registry::short(&descriptor.digest).to_owned(),
+            source,
+        };
+        match content {
+            Content::Nothing => Ok(Layer::default()),
+            Content::File(title) => {
+                // Of other files only the names matter, for the error of a path that is not there.
+                let is_wanted = is_within(&title, &self.path);
+                let size = u64::try_from(descriptor.size).unwrap_or_default();
+                let kept = title.len() as u64 + if is_wanted { size } else { 0 };
+                LayerError::check_length(&title, "").map_err(wrong)?;
+                budget.keep(kept).map_err(wrong)?;
+                let node = match is_wanted {
+                    true => {
+                        let blob = registry.blob(descriptor).await?;
+                        Node::File(blob.read(DOCUMENT).await?.into())
+                    }
+                    false => Node::Other,
+                };
+                Ok(Layer {
+                    entries: vec![(title, node)],
+                    ..Layer::default()
+                })
+            }
+            Content::Archive(compression) => {
+                let blob = registry.blob(descriptor).await?;
+                let reading = read(blob, compression, self.path.clone(), budget.clone());
+                let (layer, left) = reading.await?;
+                *budget = left;
+                layer.map_err(wrong)
+            }
+        }
     }
 
     /// Records which digest a tag stands for now, for runs that use only the cache.
@@ -326,59 +342,6 @@ fn content(layer: &OciDescriptor, is_image: bool) -> Result<Content, &'static st
         }
         Some((_, compression)) if is_layer || !is_image => Ok(Content::Archive(compression)),
         _ => Err(""),
-    }
-}
-
-/// Reads a layer on its own thread while its bytes arrive. An error of the transfer is reported before an error of the archive,
-/// because it explains that one.
-async fn read(
-    mut blob: Blob<'_>,
-    compression: Compression,
-    path: String,
-    mut budget: Budget,
-) -> Result<(Result<Layer, LayerError>, Budget), ImageError> {
-    let (sender, chunks) = mpsc::channel(CHUNKS);
-    let mut reading = tokio::task::spawn_blocking(move || {
-        let chunks = Chunks {
-            chunks,
-            current: io::Cursor::default(),
-        };
-        let layer = layer::read_layer(chunks, compression, &path, &mut budget);
-        (layer, budget)
-    });
-    let ended = |error: tokio::task::JoinError| {
-        (
-            Err(LayerError::Damaged(io::Error::other(error))),
-            Budget::default(),
-        )
-    };
-    while let Some(chunk) = blob.next().await? {
-        if sender.send(chunk).await.is_ok() {
-            continue;
-        }
-        // The reader stopped: at the end of the archive or at an error.
-        let read = (&mut reading).await.unwrap_or_else(ended);
-        if !read.0.as_ref().is_err_and(LayerError::is_limit) {
-            while blob.next().await?.is_some() {}
-        }
-        return Ok(read);
-    }
-    drop(sender);
-    Ok(reading.await.unwrap_or_else(ended))
-}
-
-impl Read for Chunks {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.current.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            match self.chunks.blocking_recv() {
-                Some(chunk) => self.current = io::Cursor::new(chunk),
-                None => return Ok(0),
-            }
-        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! What an image holds at a path.
 
-use addons_tests::servers::registry::{Door, Registry};
+use addons_tests::servers::registry::front::{Fault, Front};
+use addons_tests::servers::registry::{Door, Layer, Registry};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
+use serde_json::json;
 
 use super::{CONFIG, DOCKER, GZIP, Reader, TAR, ZSTD, files, gzip, layer, outcome, push_app, tar};
 
@@ -114,6 +116,67 @@ async fn push_others(registry: &Registry) -> Result<()> {
     let long = format!("m/{}/a.yaml", "n".repeat(150));
     let long = [layer(GZIP, gzip(&tar(&[(&long, "a")])?)?)];
     registry.push("long", "1", CONFIG, &long).await?;
+    Ok(())
+}
+
+/// An artifact of several files, as oras pushes it: only those at the wanted path are fetched, and all of them count.
+#[tokio::test]
+async fn files_at_the_wanted_path() -> Result<()> {
+    let mut tally = Tally::new("sources::image::files");
+    let registry = Registry::start(Door::Open).await?;
+    let file = |title, text: &str| Layer {
+        title: Some(title),
+        ..layer(TAR, text.as_bytes().to_vec())
+    };
+    let unknown = "application/vnd.unknown.config.v1+json";
+    let two = [file("d/a.yaml", "a"), file("b.yaml", "b")];
+    registry.push("files", "1", unknown, &two).await?;
+    let front = Front::start(Some(&registry), |_| None).await?;
+    let fetched = |front: &Front| {
+        let seen = front.requests();
+        let blobs = seen.iter().filter(|seen| seen.path.contains("/blobs/"));
+        blobs.count()
+    };
+    for (path, expected, blobs) in [
+        ("/d", "a.yaml:a", 1),
+        ("/b.yaml", "b.yaml:b", 1),
+        ("", "b.yaml:b d/a.yaml:a", 2),
+        ("/n", "there is no /n in the image; / holds b.yaml, d", 0),
+    ] {
+        let image = format!("{}/files:1", front.host);
+        let found = outcome(Reader::new()?.fetch(&image, path).await);
+        ensure!(found.ends_with(expected), "{path}: {found}");
+        assert_eq!(fetched(&front), blobs, "{path}");
+        tally.ran();
+    }
+    let long = "n".repeat(4097);
+    for (title, size, expected) in [
+        ("a.yaml", 65 << 20, "have more than 64 MiB"),
+        (
+            &long,
+            1,
+            "has a name, or leads to one, of more than 4096 bytes",
+        ),
+    ] {
+        let annotations = json!({"org.opencontainers.image.title": title});
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let manifest = json!({
+            "schemaVersion": 2,
+            "config": {"mediaType": unknown, "digest": digest, "size": 1},
+            "layers": [{"mediaType": TAR, "digest": digest, "size": size, "annotations": annotations}],
+        });
+        let bytes = manifest.to_string().into_bytes();
+        let front = Front::start(None, move |seen| {
+            let is_manifest = seen.path.contains("/manifests/");
+            is_manifest.then(|| Fault::Bytes(bytes.clone()))
+        });
+        let front = front.await?;
+        let image = format!("{}/files:1", front.host);
+        let found = outcome(Reader::new()?.fetch(&image, "").await);
+        ensure!(found.contains(expected), "{found}");
+        assert_eq!(fetched(&front), 0, "{found}");
+        tally.ran();
+    }
     Ok(())
 }
 
