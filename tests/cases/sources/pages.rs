@@ -77,6 +77,36 @@ async fn every_page_is_read_or_the_list_is_an_error() -> Result<()> {
     Ok(())
 }
 
+/// A registry that is too busy for a list is not one without lists: what is in it would be left out without a word.
+#[tokio::test]
+async fn a_list_that_is_refused_for_now_is_an_error() -> Result<()> {
+    let mut tally = Tally::new("sources::pages::refused");
+    // Fails only where one was installed before.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    for (status, expected) in [
+        (404, "0"),
+        (405, "0"),
+        (501, "0"),
+        (408, "the registry answers 408 Request Timeout"),
+        (429, "the registry answers 429 Too Many Requests"),
+    ] {
+        let server = Server::start(None, move |seen: &Seen| {
+            let is_list = seen.uri.contains("/referrers/");
+            Answer::status(if is_list { status } else { 404 })
+        })?;
+        let reader = Reader::new()?;
+        let name = reference(&format!("{}/team/app:1", server.host()))?;
+        let mut registry = Registry::open(&name, true, &reader.access())?;
+        let found = outcome(registry.referrers(SUBJECT).await);
+        ensure!(found.ends_with(expected), "{status}: {found}");
+        // Asked anew, for the error says nothing about the list.
+        let lists = registry.lists_referrers(SUBJECT).await;
+        ensure!(lists.is_err() == (expected != "0"), "{status}: {lists:?}");
+        tally.ran();
+    }
+    Ok(())
+}
+
 /// Whether there is a list at all is known from its first page.
 #[tokio::test]
 async fn one_page_says_that_there_is_a_list() -> Result<()> {

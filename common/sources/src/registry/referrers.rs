@@ -124,6 +124,9 @@ impl Registry<'_> {
 fn lacks_api(error: &RegistryError) -> bool {
     match error {
         RegistryError::NotFound { .. } => true,
+        // One that is too busy may have it: without the list, signatures would be left out without a word.
+        RegistryError::Status { status, .. } if status.starts_with("408") => false,
+        RegistryError::Status { status, .. } if status.starts_with("429") => false,
         RegistryError::Status { status, .. } => {
             status.starts_with('4') || status.starts_with("501")
         }
