@@ -56,6 +56,9 @@ pub struct Note {
     /// Where redirects led, without credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
+    /// Hex sha256 of the whole URL that answered: what is shown of it leaves out its query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 impl Cache {

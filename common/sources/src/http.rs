@@ -16,7 +16,7 @@ pub mod guard;
 mod policy;
 pub mod retry;
 
-pub use client::{Condition, Http, Received};
+pub use client::{Condition, Http, Received, hashed};
 pub use error::HttpError;
 pub use guard::Refused;
 pub use policy::Redirects;

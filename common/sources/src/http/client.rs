@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use common::manifest::digest::sha256;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use reqwest::redirect::Policy;
 use reqwest::{Body, Certificate, Client, Request, Response, StatusCode};
@@ -15,7 +16,6 @@ use super::policy::{REDIRECTS, Redirects};
 use super::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
 use crate::Reach;
 use crate::credentials::Credentials;
-use crate::url::shown;
 
 /// Clients that are kept.
 const KEPT: usize = 16;
@@ -41,8 +41,8 @@ pub struct Http {
 /// Headers for one location only, wherever redirects lead: a server that answers "unchanged" must mean what the cache holds.
 #[derive(Debug)]
 pub struct Condition {
-    /// As [`shown`].
-    pub location: String,
+    /// As [`hashed`].
+    pub url: String,
     /// `If-None-Match`, `If-Modified-Since`.
     pub headers: HeaderMap,
 }
@@ -182,8 +182,7 @@ impl Http {
             if !redirects.keeps_credentials(request.url(), &at) {
                 next.headers_mut().remove(AUTHORIZATION);
             }
-            if let Some(condition) = condition.filter(|condition| condition.location == shown(&at))
-            {
+            if let Some(condition) = condition.filter(|condition| condition.url == hashed(&at)) {
                 next.headers_mut().extend(condition.headers.clone());
             }
             let response = self.client.execute(next).await?;
@@ -194,6 +193,11 @@ impl Http {
         }
         Err(HttpError::Redirects)
     }
+}
+
+/// A URL as it may be kept on disk and compared: its query may hold a signature, and may name another document.
+pub fn hashed(url: &Url) -> String {
+    sha256(url.as_str().as_bytes())
 }
 
 fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {

@@ -57,7 +57,7 @@ pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, 
                 bytes: received.bytes,
                 location: shown(&received.url),
             };
-            known.keep(&document, etag, date);
+            known.keep(&document, Some(&received.url), etag, date);
             Ok(document)
         }
     }

@@ -2,10 +2,11 @@
 
 use common::manifest::digest::sha256_trimmed;
 use reqwest::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
+use url::Url;
 
 use crate::Access;
 use crate::cache::{Cache, Note};
-use crate::http::Condition;
+use crate::http::{Condition, hashed};
 
 use super::{Document, UrlError};
 
@@ -36,8 +37,8 @@ impl<'a> Known<'a> {
         self.last.as_ref()?.0.etag.as_deref()
     }
 
-    /// The headers that ask whether the last answer has changed. They are only for its location: another redirect leads to
-    /// another document, whatever its date.
+    /// The headers that ask whether the last answer has changed. They are only for its URL: another redirect leads to another
+    /// document, whatever its date.
     pub fn condition(&self) -> Option<Condition> {
         let (note, _) = self.last.as_ref()?;
         let headers = [
@@ -48,7 +49,7 @@ impl<'a> Known<'a> {
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.as_ref()?.parse().ok()?)));
         Some(Condition {
-            location: note.location.clone()?,
+            url: note.url.clone()?,
             headers: headers.collect(),
         })
     }
@@ -69,14 +70,21 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// Keeps a new answer.
-    pub fn keep(&self, document: &Document, etag: Option<String>, last_modified: Option<String>) {
+    /// Keeps a new answer, and the URL that it came from, where that may differ from the one that was asked.
+    pub fn keep(
+        &self,
+        document: &Document,
+        url: Option<&Url>,
+        etag: Option<String>,
+        last_modified: Option<String>,
+    ) {
         let note = Note {
             digest: self.cache.put(&document.bytes),
             resolved: None,
             etag,
             last_modified,
             location: Some(document.location.clone()),
+            url: url.map(hashed),
         };
         self.cache.set_note("url", &self.key, &note);
         // The next answer replaces the note, and a rollback asks for this one.

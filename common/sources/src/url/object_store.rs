@@ -104,7 +104,7 @@ async fn read(
         bytes,
         location: location.to_owned(),
     };
-    known.keep(&document, etag, None);
+    known.keep(&document, None, etag, None);
     Ok(document)
 }
 
