@@ -162,7 +162,10 @@ impl<'a> Registry<'a> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn blob(&mut self, descriptor: &OciDescriptor) -> Result<Blob<'a>, RegistryError> {
+    pub async fn blob(
+        &mut self,
+        descriptor: &OciDescriptor,
+    ) -> Result<Blob<'_, 'a>, RegistryError> {
         // A negative size counts as 0.
         let size = u64::try_from(descriptor.size).unwrap_or_default();
         self.content(&descriptor.digest, size, size <= MAX_KEPT)
@@ -178,7 +181,7 @@ impl<'a> Registry<'a> {
         digest: &str,
         size: u64,
         keeps: bool,
-    ) -> Result<Blob<'a>, RegistryError> {
+    ) -> Result<Blob<'_, 'a>, RegistryError> {
         let location = self.location(digest);
         let wanted = sha256(digest, &location)?.to_owned();
         let (rest, kept) = match self.cache.get(&wanted) {
@@ -188,13 +191,11 @@ impl<'a> Registry<'a> {
                 let tries = &mut Tries::default();
                 let response = self.send(tries, Method::GET, &path, "*/*", &location);
                 let response = response.await.map_err(of_blob)?;
-                let request = self.request(Method::GET, &path, "*/*");
-                let request = request.map_err(|source| wrong(&location, source))?;
-                let remote = Remote::new(self.http.clone(), response, request);
+                let remote = Remote::new(response, path);
                 (Rest::Remote(Box::new(remote)), keeps.then(Vec::new))
             }
         };
-        Ok(Blob::new(location, wanted, size, rest, kept, self.cache))
+        Ok(Blob::new(self, location, wanted, size, rest, kept))
     }
 
     /// All tags, in the registry's order, with one request for each page.

@@ -20,7 +20,7 @@ struct Chunks {
 /// Reads a layer on its own thread while its bytes arrive. An error of the transfer is reported before an error of the archive,
 /// because it explains that one.
 pub async fn read(
-    mut blob: Blob<'_>,
+    mut blob: Blob<'_, '_>,
     compression: Compression,
     path: String,
     mut budget: Budget,

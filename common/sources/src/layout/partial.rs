@@ -96,7 +96,7 @@ impl Partial {
     pub async fn fetch(
         &mut self,
         blob: &Descriptor,
-        mut bytes: Blob<'_>,
+        mut bytes: Blob<'_, '_>,
         mut on: impl FnMut(u64),
     ) -> Result<(), LayoutError> {
         let digest = blob.digest.clone();

@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use reqwest::header::RANGE;
-use reqwest::{Request, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
-use crate::cache::Cache;
 use crate::http::bound::TooLarge;
 use crate::http::retry::Tries;
-use crate::http::{Http, HttpError, Redirects};
 
-use super::{RegistryError, wrong};
+use super::{Registry, RegistryError, of_blob, wrong};
 
 /// The bytes of a blob as they arrive; its size and digest are verified before the last call returns.
-pub struct Blob<'a> {
+pub struct Blob<'r, 'a> {
+    registry: &'r mut Registry<'a>,
     location: String,
     /// Hex.
     wanted: String,
@@ -24,7 +22,6 @@ pub struct Blob<'a> {
     digest: Sha256,
     rest: Rest,
     kept: Option<Vec<u8>>,
-    cache: &'a Cache,
 }
 
 /// Where the next bytes come from.
@@ -37,30 +34,33 @@ pub enum Rest {
     End,
 }
 
-/// An answer, and the request to repeat if it breaks off.
+/// An answer, and what to ask for again if it breaks off.
 pub struct Remote {
-    http: Http,
     response: Response,
-    request: Request,
+    path: String,
     tries: Tries,
     /// Bytes to skip of an answer that starts again from the beginning.
     skip: u64,
 }
 
 impl Remote {
-    /// The answer to that request.
-    pub(super) fn new(http: Http, response: Response, request: Request) -> Self {
+    /// The answer to a request for that path of the repository.
+    pub(super) fn new(response: Response, path: String) -> Self {
         Self {
-            http,
             response,
-            request,
+            path,
             tries: Tries::default(),
             skip: 0,
         }
     }
 
     /// The bytes after the first `seen`; if the answer breaks off, the rest is requested.
-    async fn next(&mut self, seen: u64) -> Result<Option<Vec<u8>>, HttpError> {
+    async fn next(
+        &mut self,
+        registry: &mut Registry<'_>,
+        location: &str,
+        seen: u64,
+    ) -> Result<Option<Vec<u8>>, RegistryError> {
         loop {
             match self.response.chunk().await {
                 Ok(None) => return Ok(None),
@@ -73,21 +73,15 @@ impl Remote {
                     }
                 }
                 Err(error) => {
-                    let range = format!("bytes={seen}-").parse();
-                    if let (Ok(range), true) = (range, self.tries.again(Duration::ZERO).await) {
-                        self.request.headers_mut().insert(RANGE, range);
-                    } else {
-                        return Err(error.into());
+                    if !self.tries.again(Duration::ZERO).await {
+                        return Err(wrong(location, error.into()));
                     }
-                    let (tries, redirects) = (&mut self.tries, Redirects::Anywhere);
-                    let response = self
-                        .http
-                        .send(tries, &self.request, redirects, None)
-                        .await?;
+                    let resumed = registry.resume(&mut self.tries, &self.path, seen, location);
+                    let response = resumed.await.map_err(of_blob)?;
                     self.skip = match response.status() {
                         StatusCode::PARTIAL_CONTENT => 0,
                         StatusCode::OK => seen,
-                        _ => return Err(error.into()),
+                        _ => return Err(wrong(location, error.into())),
                     };
                     self.response = response;
                 }
@@ -96,17 +90,18 @@ impl Remote {
     }
 }
 
-impl<'a> Blob<'a> {
+impl<'r, 'a> Blob<'r, 'a> {
     /// `wanted` is the hex sha256; with `kept` the bytes go to the cache at the end.
     pub(super) fn new(
+        registry: &'r mut Registry<'a>,
         location: String,
         wanted: String,
         size: u64,
         rest: Rest,
         kept: Option<Vec<u8>>,
-        cache: &'a Cache,
     ) -> Self {
         Self {
+            registry,
             location,
             wanted,
             size,
@@ -114,7 +109,6 @@ impl<'a> Blob<'a> {
             digest: Sha256::new(),
             rest,
             kept,
-            cache,
         }
     }
 
@@ -126,8 +120,8 @@ impl<'a> Blob<'a> {
         let chunk = match std::mem::replace(&mut self.rest, Rest::End) {
             Rest::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
             Rest::Remote(mut remote) => {
-                let chunk = remote.next(self.seen).await;
-                let chunk = chunk.map_err(|source| wrong(&self.location, source))?;
+                let chunk = remote.next(self.registry, &self.location, self.seen);
+                let chunk = chunk.await?;
                 self.rest = Rest::Remote(remote);
                 chunk
             }
@@ -177,7 +171,7 @@ impl<'a> Blob<'a> {
             });
         }
         if let Some(kept) = self.kept.take() {
-            self.cache.put(&kept);
+            self.registry.cache.put(&kept);
         }
         Ok(())
     }

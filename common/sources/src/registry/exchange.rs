@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, RANGE};
 use reqwest::{Method, Request, Response};
 use url::Url;
 
@@ -22,6 +22,25 @@ impl Registry<'_> {
         location: &str,
     ) -> Result<Response, RegistryError> {
         let make = |registry: &Self| registry.request(method.clone(), path, accept);
+        let redirects = Redirects::Anywhere;
+        self.exchange(tries, redirects, location, make).await
+    }
+
+    /// Asks for the rest of what broke off after `seen` bytes: with a new token, where the first one has expired by now.
+    pub(super) async fn resume(
+        &mut self,
+        tries: &mut Tries,
+        path: &str,
+        seen: u64,
+        location: &str,
+    ) -> Result<Response, RegistryError> {
+        let make = |registry: &Self| -> Result<Request, HttpError> {
+            let mut request = registry.request(Method::GET, path, "*/*")?;
+            let range = HeaderValue::try_from(format!("bytes={seen}-")).ok();
+            let range = range.map(|range| (RANGE, range));
+            request.headers_mut().extend(range);
+            Ok(request)
+        };
         let redirects = Redirects::Anywhere;
         self.exchange(tries, redirects, location, make).await
     }

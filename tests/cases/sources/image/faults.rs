@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use addons_tests::servers::http::{Answer, Server};
 use addons_tests::servers::registry::front::{Fault, Front, Seen};
-use addons_tests::servers::registry::{Door, Layer, Registry};
+use addons_tests::servers::registry::{Door, Layer, Registry, digest};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
+use serde_json::json;
 
-use super::{CONFIG, GZIP, Reader, gzip, layer, outcome, push_app, tar};
+use super::{CONFIG, GZIP, Reader, TAR, gzip, layer, outcome, push_app, tar};
 
 const APP: &str = "a.yaml:new b.yaml:b";
 
@@ -149,6 +150,53 @@ async fn when_to_come_back() -> Result<()> {
         );
         assert_eq!(server.requests().len(), requests, "{seconds}: {found}");
         ensure!(requests == 1 || began.elapsed() >= Duration::from_secs(1));
+        tally.ran();
+    }
+    Ok(())
+}
+
+/// The token of a large layer expires while that is read: the rest is asked for with a new one.
+#[tokio::test]
+async fn a_token_that_expires_on_the_way() -> Result<()> {
+    let mut tally = Tally::new("sources::image::expired");
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let blob = tar(&[("m/a.yaml", "a")])?;
+    let manifest = json!({
+        "schemaVersion": 2,
+        "config": {"mediaType": CONFIG, "digest": digest(b"{}"), "size": 2},
+        "layers": [{"mediaType": TAR, "digest": digest(&blob), "size": blob.len()}],
+    });
+    for (fresh, expected, asked) in [
+        ("Bearer number1", "a.yaml:a", 3),
+        // One that is refused whatever it brings.
+        ("Bearer none", "refuses requests without credentials", 4),
+    ] {
+        let (blob, manifest) = (blob.clone(), manifest.to_string());
+        let server = Server::start(None, move |request| {
+            let host = request.headers.get("host").map_or("", String::as_str);
+            let challenge = format!("Bearer realm=\"http://{host}/token\",service=\"x\"");
+            let token = request.headers.get("authorization").map(String::as_str);
+            let is_blob = request.uri.contains("/blobs/");
+            match token {
+                None if request.uri.starts_with("/token?") => {
+                    let token = format!("number{}", request.before);
+                    Answer::ok(json!({"token": token}).to_string())
+                }
+                Some(_) if !is_blob => Answer::ok(manifest.clone()),
+                Some(_) if request.before == 0 => {
+                    let half = blob.get(..blob.len() / 2).unwrap_or_default();
+                    Answer::chunks([half.to_vec().into()]).cut()
+                }
+                Some(token) if token == fresh => Answer::ok(blob.clone()),
+                _ => Answer::status(401).with("www-authenticate", challenge),
+            }
+        })?;
+        let image = format!("{}/app:1", server.host());
+        let found = outcome(Reader::new()?.fetch(&image, "/m").await);
+        ensure!(found.contains(expected), "{found}");
+        let requests = server.requests();
+        let blobs = requests.iter().filter(|seen| seen.uri.contains("/blobs/"));
+        assert_eq!(blobs.count(), asked, "{requests:?}");
         tally.ran();
     }
     Ok(())
