@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
 
 /// Headers and padding beside the bytes of the files.
@@ -97,7 +97,8 @@ fn read(
     mut placed: impl FnMut(String) -> Result<String, ArchiveError>,
 ) -> Result<Vec<File>, ArchiveError> {
     let limit = MAX_BYTES as u64 + OVERHEAD;
-    let mut archive = Archive::new(GzDecoder::new(bytes).take(limit));
+    // All members, as helm reads them: a manifest that only helm sees would be applied without having been judged.
+    let mut archive = Archive::new(MultiGzDecoder::new(bytes).take(limit));
     let mut files = Vec::new();
     let mut size = 0_u64;
     for entry in archive.entries().map_err(ArchiveError::Unreadable)? {
@@ -171,9 +172,12 @@ mod tests {
         for (path, kind, bytes) in entries {
             entry(&mut builder, path, *kind, bytes);
         }
-        let tar = builder.into_inner().unwrap();
+        gzip(&builder.into_inner().unwrap())
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
-        gz.write_all(&tar).unwrap();
+        gz.write_all(bytes).unwrap();
         gz.finish().unwrap()
     }
 
@@ -185,6 +189,28 @@ mod tests {
         let package = unpack(&bytes).unwrap();
         assert_eq!(package.files()[0].path, "Chart.yaml");
         assert_eq!(package.files()[0].bytes, b"name: web\n");
+    }
+
+    /// One archive in two members; helm reads both.
+    #[test]
+    fn all_members_are_read() {
+        let mut builder = Builder::new(Vec::new());
+        entry(&mut builder, CHART.0, CHART.1, CHART.2);
+        let first = builder.get_ref().len();
+        entry(
+            &mut builder,
+            "web/templates/a.yaml",
+            EntryType::Regular,
+            b"a: 1\n",
+        );
+        let tar = builder.into_inner().unwrap();
+        let (first, second) = tar.split_at(first);
+        let bytes = [gzip(first), gzip(second)].concat();
+        let package = unpack(&bytes).unwrap();
+        assert!(package.get("templates/a.yaml").is_some());
+        // And what is damaged behind the first one is no archive.
+        let cut = bytes.get(..bytes.len() - 1).unwrap();
+        assert!(matches!(unpack(cut), Err(ArchiveError::Unreadable(_))));
     }
 
     #[test]
