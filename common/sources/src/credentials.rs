@@ -228,15 +228,29 @@ impl Credentials {
         format!("{} {}", self.secret, sha256(&all))
     }
 
+    /// User name and password; `None` where both are empty: such a Secret holds only a certificate authority, and requests go
+    /// without credentials.
+    #[must_use]
+    pub fn account(&self) -> Option<(&str, &str)> {
+        match &self.proof {
+            Proof::Basic { username, password } if username.is_empty() && password.is_empty() => {
+                None
+            }
+            Proof::Basic { username, password } => Some((username, password)),
+            Proof::Ssh { .. } | Proof::Docker { .. } | Proof::ObjectStore { .. } => None,
+        }
+    }
+
     /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`, of a store `s3://BUCKET`); a name in the annotation without
-    /// a port stands for all of its ports. Without `tls` only to this machine.
+    /// a port stands for all of its ports. Without `tls` only to this machine, unless there is nothing that others could read.
     ///
     /// # Errors
     /// [`CredentialsError::Plain`], [`CredentialsError::Host`].
     pub fn check(&self, host: &str, tls: bool) -> Result<(), CredentialsError> {
         let wanted = host.to_ascii_lowercase();
         let name = host::without_port(&wanted);
-        if !tls && !host::is_loopback(name) {
+        let is_empty = matches!(self.proof, Proof::Basic { .. }) && self.account().is_none();
+        if !tls && !is_empty && !host::is_loopback(name) {
             return Err(CredentialsError::Plain {
                 secret: self.secret.clone(),
                 host: host.to_owned(),

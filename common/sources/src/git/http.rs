@@ -17,7 +17,7 @@ use exchange::{Body, Exchange, Headers, Outgoing, header_lines};
 
 use super::Problem;
 use super::wire::Wire;
-use crate::credentials::{Credentials, Proof};
+use crate::credentials::Credentials;
 use crate::http::retry::Tries;
 use crate::http::{Http as Client, HttpError, Redirects};
 use crate::url::shown;
@@ -124,13 +124,13 @@ impl Connection {
 }
 
 fn account(credentials: &Credentials) -> Option<(String, String)> {
-    match &credentials.proof {
-        Proof::Basic { username, password } if username.is_empty() => {
-            Some((USER_OF_TOKENS.to_owned(), password.clone()))
-        }
-        Proof::Basic { username, password } => Some((username.clone(), password.clone())),
-        _ => None,
-    }
+    let (user, password) = credentials.account()?;
+    let user = if user.is_empty() {
+        USER_OF_TOKENS
+    } else {
+        user
+    };
+    Some((user.to_owned(), password.to_owned()))
 }
 
 fn failed(wire: &Wire, source: impl Into<HttpError>) -> io::Error {

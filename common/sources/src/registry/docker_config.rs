@@ -87,10 +87,10 @@ pub fn identity(
         let key = key.clone();
         return decode(&auth).ok_or(DockerConfigError::Auth { key });
     }
-    Ok(Identity::Password {
-        username: entry.username.clone().unwrap_or_default(),
-        password: entry.password.clone().unwrap_or_default(),
-    })
+    Ok(Identity::of(
+        entry.username.clone().unwrap_or_default(),
+        entry.password.clone().unwrap_or_default(),
+    ))
 }
 
 /// Whether both name the same registry.
@@ -120,11 +120,9 @@ fn decode(auth: &str) -> Option<Identity> {
     let bytes = GeneralPurpose::new(&STANDARD, padding).decode(auth).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let (username, password) = text.split_once(':')?;
-    Some(Identity::Password {
-        username: username.to_owned(),
-        // Old versions of docker login pad it.
-        password: password.trim_end_matches('\0').to_owned(),
-    })
+    // Old versions of docker login pad it.
+    let password = password.trim_end_matches('\0');
+    Some(Identity::of(username.to_owned(), password.to_owned()))
 }
 
 #[cfg(test)]
@@ -182,6 +180,8 @@ mod tests {
             (r#"{"auth": "dXNlcjpwYTpzcw"}"#, "user:pa:ss"),
             (r#"{"auth": "", "username": "u", "password": "p"}"#, "u:p"),
             (r#"{"identitytoken": "t", "auth": "AAAA"}"#, "token t"),
+            (r#"{}"#, "nobody"),
+            (r#"{"auth": "Og=="}"#, "nobody"),
         ];
         for (entry, expected) in rows {
             let found = who(&format!("{{\"h\": {entry}}}"), "h", "x");

@@ -39,6 +39,16 @@ pub enum Identity {
     Refresh(String),
 }
 
+impl Identity {
+    /// Who has that user name and password: nobody, where both are empty.
+    pub fn of(username: String, password: String) -> Self {
+        if username.is_empty() && password.is_empty() {
+            return Self::Anonymous;
+        }
+        Self::Password { username, password }
+    }
+}
+
 /// The credentials for requests to one repository.
 pub struct Login<'a> {
     /// The registry: `HOST` or `HOST:PORT`.
@@ -137,6 +147,16 @@ impl<'a> Login<'a> {
         let secret = "a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/basic-auth, named in \
                       auth.secretRef of the source";
         match (self.credentials, &self.identity, &self.helper) {
+            (Some(credentials), Some(Identity::Anonymous), _) => (
+                format!(
+                    "requests without credentials, and Secret {} holds none",
+                    credentials.secret
+                ),
+                format!(
+                    "put the user name and password for {} into the Secret",
+                    self.host
+                ),
+            ),
             (Some(credentials), ..) => (
                 format!("the credentials of Secret {}", credentials.secret),
                 format!("correct what the Secret holds for {}", self.host),
@@ -172,7 +192,7 @@ impl<'a> Login<'a> {
             tokio::task::spawn_blocking(move || docker_credential::get_credential(&server));
         let (identity, helper) = match tokio::time::timeout(HELPER_TIMEOUT, asking).await {
             Ok(Ok(Ok(DockerCredential::UsernamePassword(username, password)))) => {
-                (Identity::Password { username, password }, None)
+                (Identity::of(username, password), None)
             }
             Ok(Ok(Ok(DockerCredential::IdentityToken(token)))) => (Identity::Refresh(token), None),
             Ok(Ok(Err(error))) => (Identity::Anonymous, failure(error)),
@@ -294,6 +314,7 @@ impl<'a> Login<'a> {
         let own = host::without_port(&self.host);
         let is_hub = same_host(own, "docker.io") && name == DOCKER_HUB_TOKENS;
         if let Some(credentials) = self.credentials
+            && !anonymous
             && !host.eq_ignore_ascii_case(&self.host)
             && !is_hub
         {
@@ -313,10 +334,7 @@ fn of_secret(
     let resolved = credentials.check(reference.resolve_registry(), tls);
     resolved.or_else(|_| credentials.check(host, tls))?;
     match &credentials.proof {
-        Proof::Basic { username, password } => Ok(Identity::Password {
-            username: username.clone(),
-            password: password.clone(),
-        }),
+        Proof::Basic { username, password } => Ok(Identity::of(username.clone(), password.clone())),
         Proof::Docker { config } => docker_config::identity(config, host, reference.repository())
             .map_err(|source| RegistryError::DockerConfig {
                 secret: credentials.secret.clone(),

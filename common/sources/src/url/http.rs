@@ -87,10 +87,9 @@ fn basic<'a>(
     url: &Url,
     credentials: &'a Credentials,
 ) -> Result<Option<(&'a str, &'a str)>, CredentialsError> {
-    let Proof::Basic { username, password } = &credentials.proof else {
+    let Proof::Basic { .. } = credentials.proof else {
         return Err(credentials.mismatch("an http(s) URL", WANTED));
     };
-    let is_empty = username.is_empty() && password.is_empty();
-    credentials.check(&host::of(url), url.scheme() == "https" || is_empty)?;
-    Ok(Some((username.as_str(), password.as_str())).filter(|_| !is_empty))
+    credentials.check(&host::of(url), url.scheme() == "https")?;
+    Ok(credentials.account())
 }

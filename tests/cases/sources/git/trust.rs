@@ -28,6 +28,10 @@ async fn credentials() -> Result<()> {
     wrong
         .refused(&remote, At::Head, "", &["401", "is wrong"])
         .await?;
+    // One that holds no more than an authority, say.
+    Client::with(basic("", ""))?
+        .refused(&remote, At::Head, "", &["401", "it wants credentials"])
+        .await?;
     let right = Client::with(basic("me", "hunter2"))?;
     right.fetch(&remote, At::Head, "a").await?;
     server.seen();

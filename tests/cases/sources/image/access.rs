@@ -101,6 +101,31 @@ async fn a_password() -> Result<()> {
     Ok(())
 }
 
+/// A Secret may hold no more than an authority: nothing is sent in its name.
+#[tokio::test]
+async fn an_empty_password() -> Result<()> {
+    let mut tally = Tally::new("sources::image::empty");
+    let challenge = "Basic realm=\"x\"".to_owned();
+    let front = Front::start(None, move |_| Some(Fault::Challenge(challenge.clone()))).await?;
+    let host = &front.host;
+    let config = json!({"auths": {host: {}}}).to_string();
+    let config = [(".dockerconfigjson", config.as_str())];
+    for credentials in [
+        secret("kubernetes.io/basic-auth", &[("password", "")], host)?,
+        secret("kubernetes.io/dockerconfigjson", &config, host)?,
+    ] {
+        let reader = Reader::with(credentials)?;
+        let found = outcome(reader.fetch(&format!("{host}/app:1"), "/m").await);
+        let expected = "refuses requests without credentials, and Secret system/pull holds none";
+        ensure!(found.contains(expected), "{found}");
+        let requests = front.requests();
+        let sent = requests.iter().any(|seen| seen.authorization.is_some());
+        ensure!(requests.len() == 1 && !sent, "{requests:?}");
+        tally.ran();
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_token() -> Result<()> {
     let mut tally = Tally::new("sources::image::token");
