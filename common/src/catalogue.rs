@@ -181,8 +181,7 @@ impl Catalogue {
         });
         let signature = spec.signature.clone().map(Arc::new);
         let entries = spec.addons.iter().enumerate().flat_map(|(i, addon)| {
-            let (origin, base_url, registry) = (&origin, &base_url, &spec.registry);
-            let signature = &signature;
+            let (origin, base_url, signature) = (&origin, &base_url, &signature);
             addon
                 .versions
                 .iter()
@@ -195,17 +194,11 @@ impl Catalogue {
                     version: version.clone(),
                     origin: Arc::clone(origin),
                     base_url: base_url.clone(),
-                    registry: match &version.merged_from {
-                        Some(merged) => merged.registry.as_ref().or(registry.as_ref()).cloned(),
-                        None => registry.clone(),
-                    },
-                    signature: match &version.merged_from {
-                        Some(merged) => {
-                            let own = merged.signature.clone().map(Arc::new);
-                            own.or_else(|| signature.clone())
-                        }
-                        None => signature.clone(),
-                    },
+                    registry: spec.registry_of(version).map(str::to_owned),
+                    // Its own policy is shared by all entries: a catalogue may have thousands.
+                    signature: signature
+                        .clone()
+                        .or_else(|| spec.signature_of(version).cloned().map(Arc::new)),
                     place: format!("spec.addons[{i}].versions[{j}]"),
                 })
         });
@@ -280,5 +273,43 @@ pub fn label(version: &str, id: &str) -> String {
     match version {
         "" => format!("id {id}"),
         version => version.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A file that a catalogue is synced from may say `mergedFrom`, as merged catalogues do.
+    #[test]
+    fn what_a_version_brings_along_counts_where_the_object_says_nothing() {
+        for (own, brought, expected) in [
+            (Some("own"), Some("theirs"), Some("own")),
+            (Some("own"), None, Some("own")),
+            (None, Some("theirs"), Some("theirs")),
+            (None, None, None),
+        ] {
+            // What is brought along is lenient: it is not to switch off what the object requires.
+            let policy = |key: &str| json!({"key": key, "required": Some(key) == own});
+            let version = json!({
+                "version": "1.0.0", "source": {"inline": {"manifest": ""}},
+                "mergedFrom": {"catalogue": "c", "registry": brought, "signature": brought.map(policy)},
+            });
+            let spec = json!({
+                "registry": own, "signature": own.map(policy),
+                "addons": [{"name": "web", "versions": [version]}],
+            });
+            let spec: AddonCatalogueSpec = serde_json::from_value(spec).unwrap();
+            let location = "index.yaml".to_owned();
+            let entry = &Catalogue::of_spec(&spec, Origin::Index { location }).entries[0];
+            let key = entry
+                .signature
+                .as_ref()
+                .map(|it| (it.required, it.key.as_deref()));
+            assert_eq!(key, expected.map(|key| (Some(key) == own, Some(key))));
+            assert_eq!(entry.registry.as_deref(), expected);
+        }
     }
 }

@@ -188,7 +188,7 @@ pub async fn verify_reference(
 ///
 /// # Errors
 /// The catalogues cannot be read.
-pub(crate) async fn of_today(ctx: &Context, mut entry: Entry) -> Result<Entry, OperationError> {
+pub(crate) async fn of_today(ctx: &Context, entry: Entry) -> Result<Entry, OperationError> {
     let Origin::Catalogue { name, .. } = &*entry.origin else {
         return Ok(entry);
     };
@@ -197,9 +197,15 @@ pub(crate) async fn of_today(ctx: &Context, mut entry: Entry) -> Result<Entry, O
     let Some(object) = catalogues.iter().find(is_its_own) else {
         return Ok(entry);
     };
-    let Some(merged) = &entry.version.merged_from else {
-        entry.signature = object.spec.signature.clone().map(Into::into);
-        return Ok(entry);
+    Ok(judged_by(object, entry))
+}
+
+/// The entry with the policy that its catalogue has for it.
+fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
+    let own = object.spec.signature.as_ref();
+    let (None, Some(merged)) = (own, &entry.version.merged_from) else {
+        entry.signature = own.cloned().map(Into::into);
+        return entry;
     };
     let mut versions = object.spec.addons.iter().flat_map(|addon| &addon.versions);
     let today = versions.find_map(|version| {
@@ -207,10 +213,9 @@ pub(crate) async fn of_today(ctx: &Context, mut entry: Entry) -> Result<Entry, O
         (today.catalogue == merged.catalogue).then_some(today)
     });
     if let Some(today) = today {
-        let today = today.signature.as_ref().or(object.spec.signature.as_ref());
-        entry.signature = today.cloned().map(Into::into);
+        entry.signature = today.signature.clone().map(Into::into);
     }
-    Ok(entry)
+    entry
 }
 
 /// The catalogue that requires signatures of an add-on: one that lists it, or one of the `claimed` names.
@@ -230,11 +235,7 @@ pub(crate) fn requiring<'a>(
         let mut versions = listed.flat_map(|one| &one.versions);
         let requires = |policy: &SignaturePolicy| policy.required;
         let is_required = object.spec.signature.as_ref().is_some_and(requires)
-            || versions.any(|version| {
-                let merged = version.merged_from.as_ref();
-                let policy = merged.and_then(|merged| merged.signature.as_ref());
-                policy.is_some_and(requires)
-            });
+            || versions.any(|version| object.spec.signature_of(version).is_some_and(requires));
         (is_asked && is_required).then_some(name)
     })
 }
@@ -281,85 +282,4 @@ fn unvouched(entry: &Entry, why: Why) -> OperationError {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
-    use common::catalogue::Catalogue;
-
-    use super::*;
-
-    fn entry(hash: Option<String>) -> Entry {
-        let version = AddonVersion {
-            version: "1.0.0".to_owned(),
-            manifest_hash: hash,
-            ..AddonVersion::default()
-        };
-        let spec = AddonCatalogueSpec {
-            signature: Some(SignaturePolicy {
-                required: true,
-                ..SignaturePolicy::default()
-            }),
-            addons: vec![Addon {
-                name: "web".to_owned(),
-                versions: vec![version],
-                ..Addon::default()
-            }],
-            ..AddonCatalogueSpec::default()
-        };
-        let location = "index.yaml".to_owned();
-        let mut catalogue = Catalogue::of_spec(&spec, Origin::Index { location });
-        catalogue.entries.remove(0)
-    }
-
-    #[test]
-    fn only_a_sha256_stands_for_a_signature() {
-        for (digits, expected) in [(32, false), (40, false), (64, true)] {
-            let entry = entry(Some("a".repeat(digits)));
-            assert_eq!(pinned(&entry).is_some(), expected, "{digits}");
-        }
-        assert_eq!(pinned(&entry(None)), None);
-    }
-
-    #[test]
-    fn what_a_catalogue_does_not_list_does_not_get_around_its_policy() {
-        let catalogue = |name: &str, addon: &str, required: bool| -> AddonCatalogue {
-            let spec = AddonCatalogueSpec {
-                signature: Some(SignaturePolicy {
-                    required,
-                    ..SignaturePolicy::default()
-                }),
-                addons: vec![Addon {
-                    name: addon.to_owned(),
-                    ..Addon::default()
-                }],
-                ..AddonCatalogueSpec::default()
-            };
-            AddonCatalogue::new(name, spec)
-        };
-        let all = [
-            catalogue("open", "web", false),
-            catalogue("signed", "dns", true),
-        ];
-        let cases: [(&str, &[&str], Option<&str>); 5] = [
-            ("web", &[], None),
-            ("web", &["open"], None),
-            ("web", &["open", "signed"], Some("signed")),
-            ("dns", &[], Some("signed")),
-            ("dns", &["gone"], Some("signed")),
-        ];
-        for (addon, claimed, expected) in cases {
-            assert_eq!(
-                requiring(&all, addon, claimed),
-                expected,
-                "{addon} {claimed:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn an_entry_has_the_policy_of_its_catalogue() {
-        let policy = entry(None).signature.map(Arc::unwrap_or_clone);
-        assert!(policy.is_some_and(|policy| policy.required));
-    }
-}
+mod tests;

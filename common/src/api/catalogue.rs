@@ -90,6 +90,23 @@ impl AddonCatalogueSpec {
     pub fn reference(&self) -> Option<&str> {
         self.from.as_ref()?.digest.as_deref()
     }
+
+    /// Whose signatures one of its versions must have. The catalogue's own policy comes first: what a version brings along may be written
+    /// in the file that the catalogue is synced from, whose author is not to change the policy of the object (semantics 11).
+    #[must_use]
+    pub fn signature_of<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a SignaturePolicy> {
+        let merged = version.merged_from.as_ref();
+        let own = self.signature.as_ref();
+        own.or_else(|| merged?.signature.as_ref())
+    }
+
+    /// The private registry of one of its versions, the catalogue's own first for the same reason (semantics 1).
+    #[must_use]
+    pub fn registry_of<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a str> {
+        let merged = version.merged_from.as_ref();
+        let own = self.registry.as_deref();
+        own.or_else(|| merged?.registry.as_deref())
+    }
 }
 
 /// Who may change a catalogue and who sees it.
