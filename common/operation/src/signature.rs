@@ -207,13 +207,19 @@ fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
         entry.signature = own.cloned().map(Into::into);
         return entry;
     };
-    let mut versions = object.spec.addons.iter().flat_map(|addon| &addon.versions);
-    let today = versions.find_map(|version| {
+    let addons = object.spec.addons.iter();
+    let versions = addons.flat_map(|addon| addon.versions.iter().map(move |it| (&addon.name, it)));
+    let today = versions.filter_map(|(addon, version)| {
         let today = version.merged_from.as_ref()?;
-        (today.catalogue == merged.catalogue).then_some(today)
+        let is_listed = *addon == entry.addon
+            && (&version.version, &version.id) == (&entry.version.version, &entry.version.id);
+        (today.catalogue == merged.catalogue).then_some((is_listed, today.signature.as_ref()))
     });
-    if let Some(today) = today {
-        entry.signature = today.signature.clone().map(Into::into);
+    // Versions that were merged before may differ: what is not listed any more gets around none of their policies.
+    let requires = |policy: &SignaturePolicy| policy.required;
+    let today = today.max_by_key(|(is_listed, policy)| (*is_listed, policy.is_some_and(requires)));
+    if let Some((_, policy)) = today {
+        entry.signature = policy.cloned().map(Into::into);
     }
     entry
 }

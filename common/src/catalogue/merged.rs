@@ -80,10 +80,11 @@ pub fn merge(
                 if let (Some(url), Some(base)) = (&mut version.source.url, base) {
                     url.manifest = resolve_manifest(base, &url.manifest)?;
                 }
+                // What a version brought along from an archive or another cluster stays with it (semantics 11).
                 version.merged_from = Some(MergedFrom {
                     catalogue: name(source),
-                    registry: source.spec.registry.clone(),
-                    signature: source.spec.signature.clone(),
+                    registry: source.spec.registry_of(&version).map(str::to_owned),
+                    signature: source.spec.signature_of(&version).cloned(),
                 });
                 merged.versions.push(version);
             }
@@ -170,5 +171,35 @@ mod tests {
         assert_eq!(merged.addons[1].description.as_deref(), Some("of a"));
         let core = merge(&[&b, &core, &a], CatalogueClass::Core).unwrap();
         assert_eq!((core.class, core.addons.len()), (CatalogueClass::Core, 1));
+    }
+
+    /// The catalogue of an archive is a source at its site: its object says nothing, and its versions what theirs said.
+    #[test]
+    fn what_a_version_brought_along_stays_with_it() {
+        let version = |version, brought: &str| {
+            let policy = json!({"key": brought});
+            json!({
+                "version": version, "source": {"inline": {"manifest": ""}},
+                "mergedFrom": {"catalogue": "there", "registry": brought, "signature": policy},
+            })
+        };
+        for (own, expected) in [(None, ["a", "b"]), (Some("own"), ["own", "own"])] {
+            let site = source(
+                "site",
+                json!({
+                    "registry": own, "signature": own.map(|key| json!({"key": key})),
+                    "addons": [{"name": "web", "versions": [version("1", "a"), version("2", "b")]}],
+                }),
+            );
+            let merged = merge(&[&site], CatalogueClass::Custom).unwrap();
+            let versions = merged.addons[0].versions.iter();
+            let found = versions.map(|version| {
+                let from = version.merged_from.as_ref().unwrap();
+                let key = from.signature.as_ref().unwrap().key.as_deref();
+                assert_eq!((&*from.catalogue, from.registry.as_deref()), ("site", key));
+                key.unwrap()
+            });
+            assert_eq!(found.collect::<Vec<_>>(), expected);
+        }
     }
 }

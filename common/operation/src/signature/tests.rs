@@ -121,3 +121,16 @@ fn what_a_version_brings_along_does_not_replace_the_policy_of_the_object() {
     };
     assert!(requires(true) && !requires(false));
 }
+
+/// A catalogue that was merged from one whose versions have different policies.
+#[test]
+fn what_is_not_listed_any_more_gets_around_no_policy() {
+    let object = merged(None);
+    for (kept, expected) in [
+        ("1.0.0", None),
+        ("2.0.0", Some("theirs")),
+        ("3.0.0", Some("theirs")),
+    ] {
+        assert_eq!(key_today(&object, kept).as_deref(), expected, "{kept}");
+    }
+}
