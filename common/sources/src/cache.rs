@@ -1,6 +1,9 @@
 //! Fetched content on disk, by its sha256; and for names whose content can change (a URL, a branch, a tag) a note with the
 //! content of the last fetch.
 //!
+//! A digest does not say who may read its content: sources take content by its digest only where a note of theirs says that the same
+//! reader got it (semantics 16).
+//!
 //! Several processes may share it: files are written to a temporary name and renamed, and content is verified when it is read,
 //! so a killed process or a damaged disk costs one more fetch. What cannot be read or written counts as absent. Only the user
 //! can read the cache; links in it are not followed. It never holds credentials. See `cache/sweep.rs` for how it stays small.

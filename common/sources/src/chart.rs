@@ -148,13 +148,15 @@ impl<'a> Repository<'a> {
         Ok((document.bytes, location))
     }
 
-    /// The archive of an entry: from the cache, if it has its digest or version.
+    /// The archive of an entry: from the cache, if it was fetched before and has its digest. Who only knows the digest does not get what a
+    /// Secret opened for somebody else (semantics 16).
     async fn archive(&self, chart: &str, entry: &Entry) -> Result<Fetched, ChartError> {
         let url = self.archive_url(entry)?;
         let location = shown(&url);
         let cache = self.access.cache;
         if let Some(digest) = &entry.digest
-            && let Some(bytes) = cache.get(digest)
+            && let Some((note, bytes)) = cache.noted(VERSIONS, &self.key(chart, &entry.version))
+            && note.digest == *digest
         {
             let package = Package::file(file_name(chart, &entry.version), bytes);
             return Ok(self.keep(chart, entry, package, digest, location));

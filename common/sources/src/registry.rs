@@ -11,6 +11,7 @@ mod answers;
 mod blob;
 mod challenge;
 pub mod chart;
+mod contents;
 pub mod docker_config;
 mod error;
 mod exchange;
@@ -34,6 +35,7 @@ use crate::http::{Http, HttpError};
 
 pub use blob::Blob;
 use blob::{Remote, Rest};
+use contents::Contents;
 pub use error::RegistryError;
 use login::Login;
 use manifest::Manifest;
@@ -56,6 +58,7 @@ pub struct Registry<'a> {
     origin: String,
     offline: bool,
     cache: &'a Cache,
+    contents: Contents<'a>,
     http: Http,
     login: Login<'a>,
     authorization: Option<HeaderValue>,
@@ -101,6 +104,7 @@ impl<'a> Registry<'a> {
             reference: reference.clone(),
             offline: access.offline,
             cache: access.cache,
+            contents: Contents::new(reference, plain_http, access),
             http: http.map_err(|source| wrong(&repository(reference), source))?,
             authorization: login.first(),
             login,
@@ -158,7 +162,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// A blob: from the cache, or with one request.
+    /// A blob: from the cache, if it came from there before for the same reader, or with one request.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -184,7 +188,7 @@ impl<'a> Registry<'a> {
     ) -> Result<Blob<'_, 'a>, RegistryError> {
         let location = self.location(digest);
         let wanted = sha256(digest, &location)?.to_owned();
-        let (rest, kept) = match self.cache.get(&wanted) {
+        let (rest, kept) = match self.contents.get(&wanted) {
             Some(bytes) => (Rest::Cached(bytes), None),
             None => {
                 let path = format!("blobs/{digest}");
@@ -236,7 +240,7 @@ impl<'a> Registry<'a> {
         Ok((digest, read))
     }
 
-    /// The bytes of a manifest, and their digest: by digest from the cache, or with one request.
+    /// The bytes of a manifest, and their digest: by digest from the cache as a blob, or with one request.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -246,7 +250,7 @@ impl<'a> Registry<'a> {
             true => Some(sha256(name, &location)?.to_owned()),
             false => None,
         };
-        let bytes = match pinned.as_ref().and_then(|hex| self.cache.get(hex)) {
+        let bytes = match pinned.as_ref().and_then(|hex| self.contents.get(hex)) {
             Some(bytes) => bytes,
             None => {
                 let path = format!("manifests/{name}");
@@ -264,7 +268,7 @@ impl<'a> Registry<'a> {
                 {
                     return Err(RegistryError::Digest { location, found });
                 }
-                self.cache.put(&bytes);
+                self.contents.put(&bytes);
                 bytes
             }
         };

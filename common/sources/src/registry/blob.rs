@@ -171,7 +171,7 @@ impl<'r, 'a> Blob<'r, 'a> {
             });
         }
         if let Some(kept) = self.kept.take() {
-            self.registry.cache.put(&kept);
+            self.registry.contents.put(&kept);
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! A warm cache, and no network.
 
-use addons_tests::servers::registry::front::Front;
+use addons_tests::servers::registry::front::{Fault, Front};
 use addons_tests::servers::registry::{Door, Registry};
 use addons_tests::tally::Tally;
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
-use super::{CONFIG, Reader, TAR, files, layer, outcome, push_app, tar};
+use super::{CONFIG, Reader, TAR, files, layer, outcome, push_app, right, tar};
 
 const APP: &str = "a.yaml:new b.yaml:b";
 
@@ -81,5 +81,48 @@ async fn requests_of_a_warm_cache() -> Result<()> {
     assert_eq!(files(&reader.fetch(&image(&pinned), "/m").await?), APP);
     assert_eq!(front.requests().len(), 3);
     tally.ran();
+    Ok(())
+}
+
+/// A digest means the same content for everyone, but not everyone may read it (semantics 16).
+#[tokio::test]
+async fn what_a_secret_opened_is_not_in_the_cache_for_who_has_none() -> Result<()> {
+    let mut tally = Tally::new("sources::image::stranger");
+    let registry = Registry::start(Door::Password).await?;
+    let digest = push_app(&registry, "team/private", "1").await?;
+    let manifest = registry.manifest("team/private", &digest).await?;
+    let manifest = manifest.context("no manifest")?;
+    let image = format!("{}/team/private@{digest}", registry.host);
+    let mut reader = Reader::with(right(&registry.host)?)?;
+    assert_eq!(outcome(reader.fetch(&image, "/m").await), APP);
+    reader.offline = true;
+    let all = outcome(reader.fetch(&image, "/").await);
+    assert_eq!(all, "m/a.yaml:new m/b.yaml:b");
+    tally.ran();
+
+    let stranger = Reader {
+        credentials: None,
+        offline: false,
+        ..reader
+    };
+    let found = outcome(stranger.fetch(&image, "/m").await);
+    let words = "refuses requests without credentials";
+    ensure!(found.contains(words), "{found}");
+    tally.ran();
+    // Nor are the layers, for a registry of the stranger's own that has none of them, or says that it has.
+    for (blob, expected) in [(None, "was not found"), (Some(b"x".to_vec()), "only 1")] {
+        let manifest = manifest.clone();
+        let front = Front::start(None, move |seen| match seen.path.contains("/manifests/") {
+            true => Some(Fault::Bytes(manifest.clone())),
+            false => blob.clone().map(Fault::Bytes),
+        });
+        let front = front.await?;
+        let image = format!("{}/team/own@{digest}", front.host);
+        for _ in 0..2 {
+            let found = outcome(stranger.fetch(&image, "/m").await);
+            ensure!(found.contains(expected), "{found}");
+        }
+        tally.ran();
+    }
     Ok(())
 }

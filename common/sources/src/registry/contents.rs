@@ -1,0 +1,88 @@
+//! The contents of a repository that are in the cache.
+//!
+//! A digest means the same content for everyone, but not everyone may read it (semantics 16): who only knows the digest of a manifest or
+//! of a layer does not get what a Secret opened for somebody else. So what a reader got is noted, and only this is read from the cache.
+
+use oci_client::Reference;
+
+use super::{repository, seen_by};
+use crate::Access;
+use crate::cache::{Cache, Note};
+
+/// The kind of the notes in the cache.
+const NOTES: &str = "registry";
+
+/// What one reader got from a repository.
+#[derive(Clone)]
+pub struct Contents<'a> {
+    cache: &'a Cache,
+    /// The repository, and who reads it: see [`seen_by`].
+    reader: String,
+}
+
+impl<'a> Contents<'a> {
+    /// Those of a repository.
+    pub fn new(reference: &Reference, plain_http: bool, access: &Access<'a>) -> Self {
+        let reader = format!("{}{}", repository(reference), seen_by(plain_http, access));
+        Self {
+            cache: access.cache,
+            reader,
+        }
+    }
+
+    /// The content with that sha256, if this reader got it before.
+    pub fn get(&self, digest: &str) -> Option<Vec<u8>> {
+        let (note, bytes) = self.cache.noted(NOTES, &self.key(digest))?;
+        (note.digest == digest).then_some(bytes)
+    }
+
+    /// Keeps what this reader got. Not before all of it is there: a server must not say that it gave what it does not have.
+    pub fn put(&self, bytes: &[u8]) {
+        let note = Note {
+            digest: self.cache.put(bytes),
+            ..Note::default()
+        };
+        self.cache.set_note(NOTES, &self.key(&note.digest), &note);
+    }
+
+    fn key(&self, digest: &str) -> String {
+        format!("{digest} {}", self.reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reach;
+    use crate::registry::reference;
+
+    #[test]
+    fn what_one_reader_got_is_in_the_cache_for_this_reader_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(Some(folder.path().join("cache")));
+        let contents = |image: &str, plain_http, reach| {
+            let access = Access {
+                cache: &cache,
+                offline: true,
+                hash: None,
+                reach,
+                credentials: None,
+                kustomize: None,
+            };
+            Contents::new(&reference(image).unwrap(), plain_http, &access)
+        };
+        let bytes = b"a layer";
+        contents("r.example/private:1", false, Reach::Own).put(bytes);
+        let digest = cache.put(bytes);
+        for (image, plain_http, reach, expected) in [
+            ("r.example/private:1", false, Reach::Own, true),
+            ("r.example/private:2", false, Reach::Own, true),
+            ("r.example/public:1", false, Reach::Own, false),
+            ("r.example/private:1", true, Reach::Own, false),
+            ("r.example/private:1", false, Reach::Tenant, false),
+        ] {
+            let found = contents(image, plain_http, reach).get(&digest);
+            assert_eq!(found.is_some(), expected, "{image} {plain_http} {reach:?}");
+        }
+    }
+}
