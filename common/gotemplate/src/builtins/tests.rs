@@ -138,3 +138,37 @@ fn functions_print_what_go_prints() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Go takes widths and precisions up to a million.
+#[test]
+fn large_widths_and_precisions_are_filled_up() {
+    // A format, its argument, and what is left without the zeros or blanks that fill it up.
+    for (format, argument, filler, left) in [
+        ("%0NUMBERd", "7", '0', "7"),
+        ("%NUMBERd", "7", ' ', "7"),
+        ("%.NUMBERd", "-7", '0', "-7"),
+        ("%0NUMBERs", "\"a\"", '0', "a"),
+        ("%.NUMBERU", "65", '0', "U+41"),
+        ("%0NUMBERf", "-1.5", '0', "-1.5"),
+        ("%.NUMBERf", "1.5", '0', "1.5"),
+        ("%.NUMBERe", "1.5", '0', "1.5e+"),
+        ("%.NUMBERE", "1.5", '0', "1.5E+"),
+        ("%.NUMBERg", "1.5", '0', "1.5"),
+        ("%.NUMBERg", "1e-10", '0', ""),
+    ] {
+        for number in [65_536, 1_000_000] {
+            let format = format.replace("NUMBER", &number.to_string());
+            let text = format!("{{{{ printf \"{format}\" {argument} }}}}");
+            let template = Template {
+                name: "t",
+                text: &text,
+            };
+            let rendered = render(&[template], Value::Nil, &Options::default()).unwrap();
+            let found = rendered.text;
+            let rest: String = found.chars().filter(|c| *c != filler).collect();
+            let is_general = format.ends_with('g');
+            assert!(is_general || found.len() >= number, "{format} {argument}");
+            assert!(rest.starts_with(left), "{format} {argument}: {rest}");
+        }
+    }
+}

@@ -69,7 +69,7 @@ impl Format {
             'X' => (format!("{magnitude:X}"), "0X"),
             _ => (magnitude.to_string(), ""),
         };
-        let mut text = format!("{digits:0>least$}");
+        let mut text = with_zeros(&digits, least);
         if self.sharp && !(prefix == "0" && text.starts_with('0')) {
             text.insert_str(0, prefix);
         }
@@ -101,7 +101,7 @@ impl Format {
     /// `%U`: `U+0041`, with `#` also the character.
     pub(super) fn unicode(&self, out: &mut String, code: i128) {
         let digits = self.precision.unwrap_or_default().max(4);
-        let mut text = format!("U+{:0>digits$X}", code as u64);
+        let mut text = format!("U+{}", with_zeros(&format!("{:X}", code as u64), digits));
         let shown = u32::try_from(code).ok().and_then(char::from_u32);
         if let Some(shown) = shown.filter(|shown| self.sharp && is_printable(*shown)) {
             // Writing to a String cannot fail.
@@ -133,8 +133,8 @@ impl Format {
         // Padding zeros come between the sign and the digits.
         let width = self.width.unwrap_or_default();
         if self.zero && !self.minus && width > sign.len() + digits.len() {
-            let width = width - sign.len();
-            let _ = write!(out, "{sign}{digits:0>width$}");
+            out.push_str(sign);
+            out.push_str(&with_zeros(digits, width - sign.len()));
         } else {
             self.pad(out, &format!("{sign}{digits}"));
         }
@@ -199,6 +199,13 @@ impl Format {
             .and_then(|length| text.char_indices().nth(length));
         end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
     }
+}
+
+/// At least `least` digits. By hand, because the formatter of the standard library panics above a width of 65,535, and Go takes a million.
+fn with_zeros(digits: &str, least: usize) -> String {
+    let mut text = "0".repeat(least.saturating_sub(digits.len()));
+    text.push_str(digits);
+    text
 }
 
 fn character(code: i128) -> char {

@@ -1,6 +1,11 @@
 //! Numbers as Go's strconv reads and writes them.
 
 use std::borrow::Cow;
+use std::iter;
+
+/// More places than any number has: the smallest one ends 1074 digits behind the point. All that follow are zeros, which are appended by
+/// hand, because the formatter of the standard library panics above 65,535 places and Go takes a million.
+const MOST_PLACES: usize = 1100;
 
 /// How a number is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +28,9 @@ pub(crate) fn format(number: f64, style: Style, precision: Option<usize>) -> Str
         return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
     match (style, precision) {
-        (Style::Fixed, Some(precision)) => format!("{number:.precision$}"),
+        (Style::Fixed, Some(precision)) => fixed(number, precision),
         (Style::Fixed, None) => format!("{number}"),
-        (Style::Exponent, Some(precision)) => go_exponent(&format!("{number:.precision$e}")),
+        (Style::Exponent, Some(precision)) => go_exponent(&exponent(number, precision)),
         (Style::Exponent, None) => go_exponent(&format!("{number:e}")),
         (Style::General, None) => {
             let scientific = format!("{number:e}");
@@ -40,7 +45,7 @@ pub(crate) fn format(number: f64, style: Style, precision: Option<usize>) -> Str
 
 /// `%.Ng`
 fn general(number: f64, precision: usize) -> String {
-    let scientific = format!("{number:.*e}", precision - 1);
+    let scientific = exponent(number, precision - 1);
     let exponent = exponent_of(&scientific);
     let (mantissa, _) = scientific.split_once('e').unwrap_or((&scientific, ""));
     let mantissa = without_zeros(mantissa);
@@ -56,7 +61,25 @@ fn general(number: f64, precision: usize) -> String {
     }
     let places = i64::try_from(precision).unwrap_or(i64::MAX) - point;
     let places = usize::try_from(places).unwrap_or_default();
-    without_zeros(&format!("{number:.places$}")).to_owned()
+    without_zeros(&fixed(number, places)).to_owned()
+}
+
+/// `12.500`
+fn fixed(number: f64, places: usize) -> String {
+    let exact = places.min(MOST_PLACES);
+    let mut text = format!("{number:.exact$}");
+    text.extend(iter::repeat_n('0', places - exact));
+    text
+}
+
+/// `1.2500e1`
+fn exponent(number: f64, places: usize) -> String {
+    let exact = places.min(MOST_PLACES);
+    let mut text = format!("{number:.exact$e}");
+    if let Some(end) = text.find('e').filter(|_| places > exact) {
+        text.insert_str(end, &"0".repeat(places - exact));
+    }
+    text
 }
 
 fn without_zeros(number: &str) -> &str {
