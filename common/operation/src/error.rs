@@ -332,6 +332,9 @@ pub enum OperationError {
         /// How long they had.
         bound: Duration,
     },
+    /// A thread that ended without an answer.
+    #[error("rendering its templates ended by a fault of kubectl addons: report what it printed")]
+    LostTemplates,
     /// No thread to render on.
     #[error("no thread can be started to render templates")]
     Thread(#[source] std::io::Error),

@@ -1,6 +1,7 @@
 //! From fetched packages to the objects of the installations: rendered and parsed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use addons_sources::{SourceError, archive};
 use common::api::catalogue::{HelmMode, Method};
@@ -279,12 +280,19 @@ async fn templates(
     };
     let thread = std::thread::Builder::new().name("templates".to_owned());
     thread.spawn(work).map_err(OperationError::Thread)?;
-    let rendered = tokio::time::timeout(bound, rendered).await;
+    let rendered = answer(rendered, bound).await;
     drop(stopped);
-    let Ok(Ok(text)) = rendered else {
-        return Err(OperationError::SlowTemplates { bound });
-    };
-    text.map_err(|error| OperationError::from(error).masked(&inputs.mask()))
+    rendered?.map_err(|error| OperationError::from(error).masked(&inputs.mask()))
+}
+
+/// What the thread of the templates answers.
+async fn answer<T>(rendered: oneshot::Receiver<T>, bound: Duration) -> Result<T, OperationError> {
+    match tokio::time::timeout(bound, rendered).await {
+        Ok(Ok(answer)) => Ok(answer),
+        // The thread is gone: it was not slow.
+        Ok(Err(_)) => Err(OperationError::LostTemplates),
+        Err(_) => Err(OperationError::SlowTemplates { bound }),
+    }
 }
 
 /// Stops a rendering that no one waits for any more.
@@ -293,5 +301,26 @@ struct Stopped(Stop);
 impl Drop for Stopped {
     fn drop(&mut self) {
         self.0.ask();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_thread_that_ended_without_an_answer_was_not_slow() {
+        let bound = Duration::from_millis(1);
+        let (send, rendered) = oneshot::channel::<()>();
+        let slow = answer(rendered, bound).await.unwrap_err();
+        assert!(
+            matches!(slow, OperationError::SlowTemplates { .. }),
+            "{slow}"
+        );
+        drop(send);
+        let (send, rendered) = oneshot::channel::<()>();
+        drop(send);
+        let lost = answer(rendered, bound).await.unwrap_err();
+        assert!(matches!(lost, OperationError::LostTemplates), "{lost}");
     }
 }
