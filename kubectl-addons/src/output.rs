@@ -122,6 +122,13 @@ fn steers(c: char) -> bool {
     is_direction || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
+/// The text in a column of this width. By hand, because the formatter of the standard library panics above a width of 65,535, and what
+/// others wrote into a catalogue or an object may be longer.
+pub fn padded(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    format!("{text}{}", " ".repeat(missing))
+}
+
 /// Prints a question on stderr and leaves the cursor behind it.
 pub fn ask(text: &str) {
     let mut stderr = anstream::stderr().lock();

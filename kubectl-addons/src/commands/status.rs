@@ -330,17 +330,14 @@ fn tree(looked: &Looked) -> String {
         } else {
             "├─"
         };
+        let (name, state) = (output::padded(name, width), object.message());
         // Writing to a String cannot fail.
-        let state = object.message();
         let _ = match &object.blocker {
             Some(blocker) => {
-                let why = &blocker.message;
-                writeln!(
-                    text,
-                    "{branch} {name:<width$}   {state:<state_width$}   {why}"
-                )
+                let state = output::padded(state, state_width);
+                writeln!(text, "{branch} {name}   {state}   {}", blocker.message)
             }
-            None => writeln!(text, "{branch} {name:<width$}   {state}"),
+            None => writeln!(text, "{branch} {name}   {state}"),
         };
     }
     let edited: Vec<_> = objects.iter().filter(|object| object.edited).collect();

@@ -59,7 +59,8 @@ fn render(rows: &[Vec<String>]) -> String {
     for row in rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:<width$}   "));
+            line.push_str(&super::padded(cell, *width));
+            line.push_str("   ");
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -70,6 +71,15 @@ fn render(rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_may_be_longer_than_a_formatter_takes() {
+        let mut table = Table::new(&["NAME", "WHY"]);
+        let long = "ü".repeat(70_000);
+        table.row(vec![long.clone(), "a".into()]);
+        let header = format!("NAME{}   WHY", " ".repeat(70_000 - 4));
+        assert_eq!(table.render(), format!("{header}\n{long}   a\n"));
+    }
 
     #[test]
     fn columns_align_and_do_not_wrap() {

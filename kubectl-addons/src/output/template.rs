@@ -4,7 +4,6 @@ mod find;
 mod path;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -170,8 +169,7 @@ fn table(rows: &[Vec<String>]) -> String {
             continue;
         };
         for (cell, width) in before.iter().zip(&widths) {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{cell:<width$}");
+            text.push_str(&super::padded(cell, *width));
         }
         text.push_str(last);
         text.push('\n');

@@ -31,7 +31,7 @@ impl Installations {
             .map(|plan| plan.installation.name.len());
         let width = names.max().unwrap_or_default();
         let lines = installations.map(|plan| Installation {
-            name: format!("{:<width$}", plan.installation.name),
+            name: output::padded(&plan.installation.name, width),
             steps: plan.steps.len() + plan.prune.iter().flatten().count(),
             done: 0,
             waiting: BTreeMap::new(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Content, PassedOver, Shown, ShownEntry};
 use crate::commands::short;
-use crate::output::plain;
+use crate::output::{padded, plain};
 use crate::words::form;
 use addons_sources;
 
@@ -164,7 +164,8 @@ fn passed_over(text: &mut String, entries: &[PassedOver]) {
         .max()
         .unwrap_or_default();
     for (label, entry) in labels.iter().zip(entries) {
-        let _ = writeln!(text, "    {label:<width$}   {}", entry.reason);
+        let label = padded(label, width);
+        let _ = writeln!(text, "    {label}   {}", entry.reason);
     }
 }
 

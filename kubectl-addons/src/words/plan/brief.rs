@@ -8,6 +8,7 @@ use addons_operation::{Plan, Planned};
 
 use super::super::dry_run::unjudged;
 use super::{LISTED, acceptable, deletions, headline, line, warnings};
+use crate::output::padded;
 
 /// What the plans of a command will do.
 pub fn plans(all: &Plan) -> String {
@@ -21,7 +22,7 @@ pub fn plans(all: &Plan) -> String {
     let mut text = String::new();
     for (item, headline) in all.installations.iter().zip(headlines) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{headline:<width$}  {}", counts(item));
+        let _ = writeln!(text, "{}  {}", padded(&headline, width), counts(item));
         if deleted <= LISTED {
             deletions(&mut text, &item.plan);
         }
