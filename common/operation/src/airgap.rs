@@ -103,6 +103,18 @@ pub enum AirgapError {
         /// What it is to have.
         wanted: u64,
     },
+    /// A tag that stands for something else than what was verified.
+    #[error(
+        "{name} was moved while it was exported: what was verified is {verified}, and now it is {found}; run this again"
+    )]
+    Moved {
+        /// The image or the chart.
+        name: String,
+        /// The digest that was verified.
+        verified: String,
+        /// That of what would be in the archive.
+        found: String,
+    },
     /// More manifests than an image can have.
     #[error(
         "{name}: more than {MAX_MANIFESTS} manifests belong to it, each counted as often as it is listed"

@@ -45,7 +45,7 @@ pub async fn verify(
     resolved.entry.signature = None;
     let located = Located::new(ctx, &resolved).await?;
     if let Some(source) = &located.source.helm {
-        chart::forget(source, &located.access(ctx));
+        chart::forget(source, &located.access(ctx)).await;
     }
     let fetched = fetch::package(ctx, &resolved).await?.fetched;
     let provenance = file::fetch(&located.source, &fetched, &located.access(ctx)).await?;

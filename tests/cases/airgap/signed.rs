@@ -41,3 +41,42 @@ async fn a_site_goes_on_requiring_signatures() -> Result<()> {
     ensure!(stage.has("deployment", "web").await?);
     Ok(())
 }
+
+/// What is verified is what the archive gets, also of a chart whose version was read before and has other content by now.
+#[tokio::test]
+async fn a_chart_that_was_moved_is_verified_again() -> Result<()> {
+    let stage = stage("airgap-moved-chart").await?;
+    let upstream = Upstream::start(&stage).await?;
+    upstream.require(&stage, &Cosign::new()?).await?;
+    let archive = exported(&stage, &upstream, "db").await?;
+    fs::remove_file(&archive)?;
+    upstream.push_other_chart("1.0.0").await?;
+    let export = format!("export db {EXPORT} -o {}", archive.display());
+    let said = stage.run(&upstream.at_home(&export)).await?.ended(1)?;
+    ensure!(said.stderr.contains("is not signed"), "{}", said.stderr);
+    ensure!(!archive.exists());
+    Ok(())
+}
+
+/// A tag that is moved between the two has the archive made of something that no one looked at.
+#[tokio::test]
+async fn a_chart_that_moves_while_it_is_exported_is_an_error() -> Result<()> {
+    let stage = stage("airgap-moving-chart").await?;
+    let upstream = Upstream::start(&stage).await?;
+    upstream.push_other_chart("other").await?;
+    let other = upstream.registry.manifest("charts/db", "other").await?;
+    let other = other.context("no other chart")?;
+    let front = Front::start(Some(&upstream.registry), move |seen| {
+        let is_tag = seen.path.ends_with("/charts/db/manifests/1.0.0");
+        (is_tag && seen.before > 0).then(|| Fault::Bytes(other.clone()))
+    });
+    let front = front.await?;
+    upstream.write(&stage, &front.host)?;
+    let archive = stage.plugin.home().join("site.tar");
+    let export = format!("export db {EXPORT} -o {}", archive.display());
+    let said = stage.run(&upstream.at_home(&export)).await?.ended(1)?;
+    let words = "/charts/db:1.0.0 was moved while it was exported: what was verified is sha256:";
+    ensure!(said.stderr.contains(words), "{}", said.stderr);
+    ensure!(!archive.exists());
+    Ok(())
+}

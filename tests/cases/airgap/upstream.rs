@@ -52,7 +52,7 @@ impl Upstream {
             .await?;
         let chart = [Layer {
             media_type: CHART,
-            bytes: chart(&registry.host)?,
+            bytes: chart(&registry.host, 1)?,
             title: None,
         }];
         registry
@@ -116,6 +116,17 @@ impl Upstream {
         Ok(())
     }
 
+    /// Pushes another chart under this tag.
+    pub async fn push_other_chart(&self, tag: &str) -> Result<()> {
+        let chart = [Layer {
+            media_type: CHART,
+            bytes: chart(&self.registry.host, 2)?,
+            title: None,
+        }];
+        let push = self.registry.push("charts/db", tag, CHART_CONFIG, &chart);
+        push.await.map(drop)
+    }
+
     /// Stops it; returns what a site has to have.
     pub fn stop(self) -> Vec<(String, String, Vec<u8>)> {
         self.wanted
@@ -168,9 +179,9 @@ async fn signature(registry: &Registry, subject: &str) -> Result<String> {
 }
 
 /// A chart of one Deployment.
-fn chart(host: &str) -> Result<Vec<u8>> {
+fn chart(host: &str, replicas: u32) -> Result<Vec<u8>> {
     let image = format!("{host}/team/db:1.0.0");
-    let manifest = deployment("db", 1, None).replace("example.test/db:1", &image);
+    let manifest = deployment("db", replicas, None).replace("example.test/db:1", &image);
     let about = "apiVersion: v2\nname: db\nversion: 1.0.0\n".to_owned();
     let files = [("db/Chart.yaml", about), ("db/templates/db.yaml", manifest)];
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use addons_sources::Reach;
 use addons_sources::credentials::Credentials;
+use addons_sources::registry::chart;
 use common::airgap::site;
 use common::api::catalogue::{Method, Source, SourceKind};
 use common::catalogue::Entry;
@@ -34,6 +35,8 @@ pub(super) struct Wanted {
     pub credentials: Option<Arc<Credentials>>,
     /// How far its name may reach.
     pub reach: Reach,
+    /// The digests that it had where add-ons were verified and rendered from it.
+    pub verified: Vec<String>,
 }
 
 /// Where the site has the source of an add-on.
@@ -59,7 +62,8 @@ pub(super) struct Contents {
     pub warnings: Vec<String>,
 }
 
-/// Reads and renders an add-on: its hash is judged by the bytes of its source, before anything is made of them.
+/// Reads and renders an add-on: its hash is judged by the bytes of its source, before anything is made of them. A chart is read as it is
+/// now, and not as it was when its version was read last: so it is copied, too (semantics 17).
 pub(super) async fn of(
     ctx: &Context,
     entry: &Entry,
@@ -68,10 +72,15 @@ pub(super) async fn of(
     let resolved = uninstalled(ctx, entry);
     let place = || resolved.place();
     let registry = within(resolved.registry(), place)?;
+    let located = Located::new(ctx, &resolved).await?;
+    if let Some(helm) = &located.source.helm {
+        chart::forget(helm, &located.access(ctx)).await;
+    }
     let verified = fetch::package(ctx, &resolved).await?;
     let files = &verified.fetched.package;
-    let version = verified.fetched.resolved.as_deref().unwrap_or_default();
-    let version = version.split('@').next().unwrap_or_default();
+    let found = verified.fetched.resolved.as_deref().unwrap_or_default();
+    // An image has no version.
+    let (version, digest) = found.split_once('@').unwrap_or((found, found));
     let needed_by = |source| AirgapError::Image {
         needed_by: resolved.place(),
         source,
@@ -80,19 +89,14 @@ pub(super) async fn of(
     let is_kept = is_kept(entry, files);
     let mut wanted = Vec::new();
     if is_kept && let Some(image) = site::in_registry(original, version).map_err(needed_by)? {
-        let Located {
-            source,
-            credentials,
-            reach,
-            ..
-        } = Located::new(ctx, &resolved).await?;
-        let from = site::in_registry(&source, version).map_err(needed_by)?;
+        let from = site::in_registry(&located.source, version).map_err(needed_by)?;
         wanted.push(Wanted {
             from: from.unwrap_or_else(|| image.clone()),
             image,
-            plain_http: is_plain(&source),
-            credentials,
-            reach,
+            plain_http: is_plain(&located.source),
+            credentials: located.credentials,
+            reach: located.reach,
+            verified: vec![digest.to_owned()],
         });
     }
     let is_chart = matches!(original.kind(), Ok(SourceKind::Helm(_)));
@@ -147,6 +151,7 @@ pub(super) fn of_object(
         from,
         credentials: None,
         reach: Reach::Own,
+        verified: Vec::new(),
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use addons_sources::Access;
 use addons_sources::layout::Partial;
+use addons_sources::registry::manifest::image_of;
 use addons_sources::registry::{Registry, reference};
 use common::airgap::layout::Named;
 use common::airgap::manifest::{Descriptor, MAX_MANIFESTS, Manifest, ManifestError, is_digest};
@@ -34,6 +35,7 @@ pub(super) async fn copy(
         registry,
         partial,
         image: &wanted.image,
+        verified: &wanted.verified,
         name: &name,
         report,
         named: Vec::new(),
@@ -65,6 +67,7 @@ struct Copy<'a, 'p> {
     registry: Registry<'a>,
     partial: &'p mut Partial,
     image: &'p Image,
+    verified: &'p [String],
     name: &'p str,
     report: Report<'p>,
     named: Vec<Named>,
@@ -122,6 +125,10 @@ impl Copy<'_, '_> {
         } else {
             self.registry.original(&found.reference).await?
         };
+        // The image itself comes first, and what belongs to it only where it is the right one.
+        if self.seen.is_empty() {
+            self.check(&digest, &bytes)?;
+        }
         let manifest = self.read(&digest, &bytes)?;
         let descriptor = Descriptor {
             media_type: manifest.media_type.clone(),
@@ -135,6 +142,19 @@ impl Copy<'_, '_> {
         self.needed(&manifest).await?;
         self.partial.put(&bytes)?;
         self.referring(&digest).await
+    }
+
+    /// Whether it is what was verified: its tag may have been moved since (semantics 17).
+    fn check(&self, digest: &str, bytes: &[u8]) -> Result<(), AirgapError> {
+        let image = image_of(digest, bytes).unwrap_or_else(|_| digest.to_owned());
+        match self.verified.iter().find(|verified| **verified != image) {
+            None => Ok(()),
+            Some(verified) => Err(AirgapError::Moved {
+                name: self.name.to_owned(),
+                verified: verified.clone(),
+                found: image,
+            }),
+        }
     }
 
     /// The blobs of a manifest, and the manifests that it lists.

@@ -61,7 +61,7 @@ pub async fn export(
             report(Progress::Warning(warning));
         }
         for one in std::mem::take(&mut found.wanted) {
-            wanted.entry(one.image.to_string()).or_insert(one);
+            add(&mut wanted, one);
         }
         contents.push((entry, found));
     }
@@ -70,7 +70,7 @@ pub async fn export(
             needed_by: "--image".to_owned(),
             source,
         })?;
-        wanted.entry(one.image.to_string()).or_insert(one);
+        add(&mut wanted, one);
     }
     let mut partial = Partial::open(archive)?;
     let mut named = Vec::<Named>::new();
@@ -97,6 +97,13 @@ pub async fn export(
         referrers,
         bytes: partial.finish(&named)?,
     })
+}
+
+/// What several add-ons need is copied once, and has to be what each of them was verified with.
+fn add(wanted: &mut BTreeMap<String, Wanted>, mut one: Wanted) {
+    let verified = std::mem::take(&mut one.verified);
+    let known = wanted.entry(one.image.to_string()).or_insert(one);
+    known.verified.extend(verified);
 }
 
 /// The source of an add-on at the site; where it is in no registry, its files are added as an artifact.

@@ -84,23 +84,7 @@ pub enum ChartError {
 /// # Errors
 /// [`ChartError`].
 pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, ChartError> {
-    let wrong = || ChartError::Url {
-        url: super::shown(&source.url),
-    };
-    let path = source.url.strip_prefix("oci://").ok_or_else(wrong)?;
-    let path = path.trim_end_matches('/');
-    // In the host a colon precedes the port.
-    let (_, below) = path.split_once('/').unwrap_or((path, ""));
-    if path.contains('@') || below.contains(':') || source.chart.contains([':', '@']) {
-        return Err(wrong());
-    }
-    let reference = super::reference(&format!("{path}/{}", source.chart))?;
-    let seen = super::seen_by(source.plain_http, access);
-    let wanted = Wanted {
-        source,
-        reference,
-        seen,
-    };
+    let wanted = Wanted::new(source, access)?;
     match tokio::time::timeout(TIME, wanted.fetch(access)).await {
         Ok(fetched) => fetched,
         Err(_) => Err(ChartError::TimedOut {
@@ -109,20 +93,12 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
     }
 }
 
-/// Forgets what the tag of a version stood for, so that the next fetch asks the registry: whoever checks a chart means the one that is
-/// there now. Without a connection what is known stays.
-pub fn forget(source: &HelmSource, access: &Access<'_>) {
-    let (Some(path), Some(version)) = (source.url.strip_prefix("oci://"), &source.version) else {
-        return;
-    };
-    let path = format!("{}/{}", path.trim_end_matches('/'), source.chart);
-    let (Ok(reference), false) = (super::reference(&path), access.offline) else {
-        return;
-    };
-    let seen = super::seen_by(source.plain_http, access);
-    let tag = version.trim().replace('+', "_");
-    let key = format!("{} {tag}{seen}", repository(&reference));
-    access.cache.set_note(NOTES, &key, &Note::default());
+/// Forgets what the tag of a version stood for, of a range that of the newest version in it, so that the next fetch asks the registry:
+/// whoever checks a chart means the one that is there now. Without a connection what is known stays; what is wrong, the fetch says.
+pub async fn forget(source: &HelmSource, access: &Access<'_>) {
+    if let (Ok(wanted), false) = (Wanted::new(source, access), access.offline) {
+        let _ = tokio::time::timeout(TIME, wanted.forget(access)).await;
+    }
 }
 
 struct Wanted<'a> {
@@ -133,32 +109,64 @@ struct Wanted<'a> {
     seen: String,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    fn new(source: &'a HelmSource, access: &Access<'_>) -> Result<Self, ChartError> {
+        let wrong = || ChartError::Url {
+            url: super::shown(&source.url),
+        };
+        let path = source.url.strip_prefix("oci://").ok_or_else(wrong)?;
+        let path = path.trim_end_matches('/');
+        // In the host a colon precedes the port.
+        let (_, below) = path.split_once('/').unwrap_or((path, ""));
+        if path.contains('@') || below.contains(':') || source.chart.contains([':', '@']) {
+            return Err(wrong());
+        }
+        Ok(Self {
+            source,
+            reference: super::reference(&format!("{path}/{}", source.chart))?,
+            seen: super::seen_by(source.plain_http, access),
+        })
+    }
+
+    async fn forget(&self, access: &Access<'_>) -> Result<(), ChartError> {
+        let mut registry = Registry::open(&self.reference, self.source.plain_http, access)?;
+        let tag = self.tag(&mut registry, access).await?;
+        let key = self.key(&tag);
+        access.cache.set_note(NOTES, &key, &Note::default());
+        Ok(())
+    }
+
+    /// The tag of the version; of a range that of the newest version in it.
+    async fn tag(
+        &self,
+        registry: &mut Registry<'_>,
+        access: &Access<'_>,
+    ) -> Result<String, ChartError> {
+        let version = self.version();
+        // As Helm, a version is used as it is written.
+        if constraint::version(version).is_ok() {
+            return Ok(version.replace('+', "_"));
+        }
+        let range = match version {
+            "" => "*",
+            range => range,
+        };
+        let wrong = |source| ChartError::Version {
+            chart: self.name(),
+            version: range.to_owned(),
+            source,
+        };
+        let constraint = Constraint::parse(range).map_err(wrong)?;
+        if access.offline {
+            return Ok(self.newest_cached(access, range)?);
+        }
+        self.newest(&registry.tags().await?, range, &constraint)
+    }
+
     async fn fetch(&self, access: &Access<'_>) -> Result<Fetched, ChartError> {
         let mut registry = Registry::open(&self.reference, self.source.plain_http, access)?;
-        let version = self.source.version.as_deref().unwrap_or_default().trim();
-        // As Helm, a version is used as it is written.
-        let tag = if constraint::version(version).is_ok() {
-            version.replace('+', "_")
-        } else {
-            let range = match version {
-                "" => "*",
-                range => range,
-            };
-            let wrong = |source| ChartError::Version {
-                chart: self.name(),
-                version: range.to_owned(),
-                source,
-            };
-            let constraint = Constraint::parse(range).map_err(wrong)?;
-            if access.offline {
-                self.newest_cached(access, range)?
-            } else {
-                let tags = registry.tags().await?;
-                self.newest(&tags, range, &constraint)?
-            }
-        };
-        let key = format!("{} {tag}{}", self.name(), self.seen);
+        let tag = self.tag(&mut registry, access).await?;
+        let key = self.key(&tag);
         let fetched = match self.cached(access, &key, &tag) {
             Some(fetched) => fetched,
             None => self.pull(&mut registry, access, &key, &tag).await?,
@@ -170,9 +178,7 @@ impl Wanted<'_> {
             resolved: Some(tag),
             ..Note::default()
         };
-        access
-            .cache
-            .set_note(NOTES, &self.range_key(version), &note);
+        access.cache.set_note(NOTES, &self.range_key(), &note);
         Ok(fetched)
     }
 
@@ -246,16 +252,24 @@ impl Wanted<'_> {
 
     /// The version that the range stood for at the last fetch.
     fn newest_cached(&self, access: &Access<'_>, range: &str) -> Result<String, RegistryError> {
-        let version = self.source.version.as_deref().unwrap_or_default().trim();
-        let note = access.cache.note(NOTES, &self.range_key(version));
+        let note = access.cache.note(NOTES, &self.range_key());
         let tag = note.and_then(|note| note.resolved);
         tag.ok_or_else(|| RegistryError::Offline {
             location: format!("{} in {range:?}", self.name()),
         })
     }
 
-    fn range_key(&self, version: &str) -> String {
-        format!("{} in {version}{}", self.name(), self.seen)
+    /// The version or the range; empty for the newest.
+    fn version(&self) -> &str {
+        self.source.version.as_deref().unwrap_or_default().trim()
+    }
+
+    fn key(&self, tag: &str) -> String {
+        format!("{} {tag}{}", self.name(), self.seen)
+    }
+
+    fn range_key(&self) -> String {
+        format!("{} in {}{}", self.name(), self.version(), self.seen)
     }
 
     /// `HOST/PATH/NAME`.

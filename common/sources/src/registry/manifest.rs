@@ -94,6 +94,17 @@ pub fn read(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     })
 }
 
+/// The digest of the image that a manifest with this digest stands for: its own, or of an index that of the image which [`choose`] takes.
+///
+/// # Errors
+/// [`ManifestError`].
+pub fn image_of(digest: &str, bytes: &[u8]) -> Result<String, ManifestError> {
+    Ok(match read(bytes)? {
+        Manifest::Image(_) => digest.to_owned(),
+        Manifest::Index(index) => choose(&index, architecture())?.digest.clone(),
+    })
+}
+
 /// Chooses the image of an index: for linux/amd64, else for `architecture` (in Go's spelling), else the first for linux, else
 /// the only one. Every machine should read the same bytes, so the platform that nearly every index has comes before the
 /// machine's own.

@@ -58,6 +58,11 @@ async fn answer(mut stream: TcpStream, content: &BTreeMap<String, Vec<u8>>, aske
 
 /// Copies `team/web:1` of a registry; the name without the registry and the digest of what the archive lists.
 async fn copied(host: &str) -> Result<Vec<(String, String)>, AirgapError> {
+    copied_as(host, &[]).await
+}
+
+/// The same where these digests were verified.
+async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)>, AirgapError> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let folder = Scratch::new("airgap-copy-").unwrap();
     let file = folder.path().join("site.tar");
@@ -69,6 +74,7 @@ async fn copied(host: &str) -> Result<Vec<(String, String)>, AirgapError> {
         plain_http: true,
         credentials: None,
         reach: Reach::Own,
+        verified: verified.iter().map(|one| (*one).to_owned()).collect(),
     };
     let cache = Cache::default();
     let access = Access {
@@ -197,5 +203,30 @@ async fn a_size_that_is_wrong_is_an_error() {
             matches!(error, AirgapError::Size { wanted: 1, .. }),
             "{error}"
         );
+    }
+}
+
+/// What was verified is the image for this platform, whether its name stands for the image or for an index.
+#[tokio::test]
+async fn what_was_moved_since_it_was_verified_is_an_error() {
+    let (child, other) = (image("web"), digest(b"other"));
+    let of_child = digest(&child);
+    let root = index(&[described(IMAGE, &child)]);
+    let of_root = digest(&root);
+    for named in [child.clone(), root] {
+        let content = BTreeMap::from([
+            ("manifests/1".to_owned(), named),
+            (format!("manifests/{of_child}"), child.clone()),
+            (format!("blobs/{}", digest(b"{}")), b"{}".to_vec()),
+            (format!("blobs/{}", digest(b"web")), b"web".to_vec()),
+        ]);
+        let (host, asked) = registry(content).await;
+        copied_as(&host, &[&*of_child, &*of_child]).await.unwrap();
+        for verified in [&[&*other][..], &[&*of_root], &[&*of_child, &*other]] {
+            asked.lock().unwrap().clear();
+            let error = copied_as(&host, verified).await.unwrap_err();
+            assert!(matches!(error, AirgapError::Moved { .. }), "{error}");
+            assert_eq!(*asked.lock().unwrap(), ["manifests/1"]);
+        }
     }
 }
