@@ -90,3 +90,25 @@ fn speaks_of_something(note: &Path, contents: &Path) -> bool {
     let note = note.and_then(|note| serde_json::from_slice::<Note>(&note.bytes).ok());
     note.is_some_and(|note| is_digest(&note.digest) && contents.join(note.digest).exists())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is swept below [`MAX_BYTES`], and the kubelet evicts the pod of a volume that is full.
+    #[test]
+    fn the_volumes_of_the_reconciler_hold_more_than_the_cache_keeps() {
+        let deployed = include_str!("../../../../deploy/overlays/reconciler/deployment.yaml");
+        let limits = deployed
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("sizeLimit: "));
+        let limits: Vec<u64> = limits
+            .map(|limit| limit.strip_suffix("Gi").unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(limits.len(), 2);
+        assert!(
+            limits.iter().all(|limit| limit << 30 >= 3 * MAX_BYTES),
+            "{limits:?}"
+        );
+    }
+}
