@@ -39,8 +39,8 @@ use contents::Contents;
 pub use error::RegistryError;
 use login::Login;
 use manifest::Manifest;
+use reference::sha256;
 pub use reference::{reference, repository, seen_by, short};
-use reference::{sha256, shown};
 
 /// Bytes of a blob that is kept in the cache, so that a second folder of the same image is not fetched again.
 const MAX_KEPT: u64 = 32 << 20;

@@ -1,6 +1,7 @@
 //! The name of a source in messages.
 
 use common::api::catalogue::{GitRef, NotOneKind, Source, SourceKind};
+use common::render::image::without_user;
 
 use super::url::without_credentials;
 
@@ -18,7 +19,8 @@ pub fn title(source: &Source) -> String {
             format!("git {remote}{name}{}", below(&git.path))
         }
         Ok(SourceKind::Docker(docker)) => {
-            format!("image {}{}", docker.image, below(&docker.path))
+            let image = without_user(&docker.image);
+            format!("image {image}{}", below(&docker.path))
         }
         Ok(SourceKind::Helm(helm)) => {
             let version = helm.version.as_deref().unwrap_or_default();
@@ -63,6 +65,7 @@ mod tests {
                 json!({"docker": {"image": "h/i:1", "path": "/a"}}),
                 "image h/i:1:/a",
             ),
+            (json!({"docker": {"image": "u:p@h/i:1"}}), "image …@h/i:1"),
             (
                 json!({"helm": {"url": "oci://h/charts", "chart": "web", "version": "1.2.0"}}),
                 "chart web 1.2.0 of oci://h/charts",

@@ -78,7 +78,7 @@ impl Image {
     /// # Errors
     /// [`ImageError`].
     pub fn parse(text: &str) -> Result<Self, ImageError> {
-        let image = || text.to_owned();
+        let image = || without_user(text);
         if text.len() == 64 && text.bytes().all(is_hex) {
             return Err(ImageError::Identifier { image: image() });
         }
@@ -122,6 +122,24 @@ impl Image {
             tag: tag.map(str::to_owned),
             digest: digest.map(str::to_owned),
         })
+    }
+}
+
+/// A reference, or what was written as one, as it may be shown: without the user name and the password before the host, which no
+/// registry reads.
+#[must_use]
+pub fn without_user(text: &str) -> String {
+    let is_digest = |digest: &str| {
+        let algorithm = digest.split_once(':').map(|(algorithm, _)| algorithm);
+        matches!(algorithm, Some("sha256" | "sha384" | "sha512")) && !digest.contains('/')
+    };
+    let (name, digest) = match text.rsplit_once('@') {
+        Some((name, digest)) if is_digest(digest) => (name, format!("@{digest}")),
+        _ => (text, String::new()),
+    };
+    match name.rsplit_once('@') {
+        Some((_, rest)) => format!("…@{rest}{digest}"),
+        None => text.to_owned(),
     }
 }
 
@@ -281,6 +299,22 @@ mod tests {
                 Ok(want.to_owned())
             );
         }
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (image, expected) in [
+            ("a.example/web:1", "a.example/web:1"),
+            ("me:pw@a.example/web:1", "…@a.example/web:1"),
+            ("me:pw@sha.example/web:1", "…@sha.example/web:1"),
+            ("me:p/w@sha256:5000/web", "…@sha256:5000/web"),
+        ] {
+            assert_eq!(without_user(image), expected);
+            let pinned = without_user(&format!("{image}@{DIGEST}"));
+            assert_eq!(pinned, format!("{expected}@{DIGEST}"));
+        }
+        let error = Image::parse("me:pw@a.example/web:1").unwrap_err();
+        assert!(!error.to_string().contains("pw"), "{error}");
     }
 
     #[test]

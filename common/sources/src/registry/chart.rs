@@ -3,6 +3,7 @@
 use addons_versions::RangeError;
 use addons_versions::constraint::{self, Constraint};
 use common::api::catalogue::HelmSource;
+use common::render::image::without_user;
 use common::render::package::Package;
 use oci_client::Reference;
 use oci_client::manifest::OciDescriptor;
@@ -112,7 +113,7 @@ struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     fn new(source: &'a HelmSource, access: &Access<'_>) -> Result<Self, ChartError> {
         let wrong = || ChartError::Url {
-            url: super::shown(&source.url),
+            url: without_user(&source.url),
         };
         let path = source.url.strip_prefix("oci://").ok_or_else(wrong)?;
         let path = path.trim_end_matches('/');

@@ -1,5 +1,6 @@
 //! References to images.
 
+use common::render::image::without_user;
 use oci_client::Reference;
 
 use super::RegistryError;
@@ -15,25 +16,13 @@ pub fn reference(image: &str) -> Result<Reference, RegistryError> {
         image
             .parse()
             .map_err(|error: oci_client::ParseError| RegistryError::Reference {
-                image: shown(image),
+                image: without_user(image),
                 why: error.to_string(),
             })?;
     if let Some(digest) = reference.digest() {
         sha256(digest, image)?;
     }
     Ok(reference)
-}
-
-/// As it is shown: without user name and password.
-pub(super) fn shown(image: &str) -> String {
-    let (name, digest) = match image.rsplit_once('@') {
-        Some((name, digest)) if digest.starts_with("sha") => (name, format!("@{digest}")),
-        _ => (image, String::new()),
-    };
-    match name.rsplit_once('@') {
-        Some((_, rest)) => format!("…@{rest}{digest}"),
-        None => image.to_owned(),
-    }
 }
 
 /// `HOST/PATH`, as docker spells it.
@@ -67,28 +56,4 @@ pub(super) fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, Reg
         location: location.to_owned(),
         digest: digest.to_owned(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_is_not_shown() {
-        let digest = format!("sha256:{}", "0".repeat(64));
-        for (image, expected) in [
-            ("a.example/web:1", "a.example/web:1".to_owned()),
-            ("me:pw@a.example/web:1", "…@a.example/web:1".to_owned()),
-            (
-                &format!("me:pw@a.example/web@{digest}"),
-                format!("…@a.example/web@{digest}"),
-            ),
-            (
-                &format!("a.example/web@{digest}"),
-                format!("a.example/web@{digest}"),
-            ),
-        ] {
-            assert_eq!(shown(image), expected);
-        }
-    }
 }

@@ -5,6 +5,7 @@ use crate::admission::rules::location::{CREDENTIALS, is_in_the_clear, is_loopbac
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::{AddonCatalogue, GitRef, Source, SourceKind};
 use crate::catalogue::check_hash;
+use crate::render::image::without_user;
 
 /// Hex digits of the id of a commit.
 const COMMIT: usize = 40;
@@ -58,7 +59,7 @@ fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
             wrong.extend(outside(git.path.as_deref()).map(|why| ("git.path", why)));
         }
         SourceKind::Docker(docker) => {
-            wrong.extend(missing(&docker.image).map(|why| ("docker.image", why)));
+            wrong.extend(wrong_image(&docker.image).map(|why| ("docker.image", why)));
             wrong.extend(outside(docker.path.as_deref()).map(|why| ("docker.path", why)));
         }
         SourceKind::Helm(helm) => {
@@ -111,6 +112,13 @@ fn wrong_ref(name: &GitRef) -> Option<&'static str> {
     };
     let is_short = name.commit.as_ref().is_some_and(|commit| !is_id(commit));
     is_short.then_some("a commit has 40 hex digits, as git rev-parse prints them")
+}
+
+/// Why an image cannot be read: no registry reads a password before its host, which would be recorded and shown (semantics 16).
+fn wrong_image(image: &str) -> Option<String> {
+    let why = "an image is HOST/PATH:TAG or HOST/PATH@sha256:DIGEST and holds no credentials: put them into a Secret, and name \
+               that in auth.secretRef";
+    missing(image).or_else(|| (without_user(image) != image).then(|| why.to_owned()))
 }
 
 /// Why no chart comes from there; the path of a folder is never read as a repository.
@@ -305,6 +313,22 @@ mod tests {
             let wrong = wrong(&read, "source").into_iter();
             let fields: Vec<_> = wrong.map(|(field, _)| field).collect();
             assert_eq!(fields, expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn an_image_holds_no_credentials() {
+        for (image, is_refused) in [
+            ("h:5000/i:1@sha256:a", false),
+            ("u:geheim@h:5000/i:1", true),
+            ("u:geheim@h:5000/i@sha256:a", true),
+        ] {
+            let source = serde_json::from_value(json!({"docker": {"image": image}})).unwrap();
+            let wrong = wrong(&source, "source");
+            let fields: Vec<_> = wrong.iter().map(|(field, _)| *field).collect();
+            let expected: &[&str] = if is_refused { &["docker.image"] } else { &[] };
+            assert_eq!(fields, expected, "{image}");
+            assert!(!format!("{wrong:?}").contains("geheim"), "{wrong:?}");
         }
     }
 
