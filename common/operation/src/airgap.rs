@@ -10,7 +10,7 @@ use addons_sources::layout::LayoutError;
 use addons_sources::registry::RegistryError;
 use addons_sources::registry::push::PushError;
 use common::airgap::manifest::{MAX_MANIFESTS, ManifestError};
-use common::airgap::site::SameName;
+use common::airgap::site::NameError;
 use common::render::image::ImageError;
 use common::render::package::PackageError;
 
@@ -135,9 +135,9 @@ pub enum AirgapError {
     /// The catalogue cannot be written as YAML.
     #[error("the catalogue of the site: {0}")]
     Catalogue(String),
-    /// Two images would have one name at the site.
+    /// Something has no name at the site, or the name of something else.
     #[error(transparent)]
-    SameName(#[from] SameName),
+    Name(#[from] NameError),
 }
 
 impl From<OperationError> for AirgapError {

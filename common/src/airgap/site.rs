@@ -25,19 +25,34 @@ pub const CATALOGUE_FILE: &str = "catalogue.yaml";
 /// The tag of images that name neither tag nor digest, for every container runtime.
 const DEFAULT_TAG: &str = "latest";
 
-/// Two images would have one name at the site.
+/// Why something of an archive has no name at the site.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{first} and {second} are different images, and both would be {name}: export the add-ons that need them to archives of \
-     their own, and import those to different paths"
-)]
-pub struct SameName {
-    /// The name at the site.
-    pub name: String,
-    /// The one.
-    pub first: String,
-    /// The other.
-    pub second: String,
+pub enum NameError {
+    /// Two images would have one name.
+    #[error(
+        "{first} and {second} are different images, and both would be {name}: export the add-ons that need them to archives of \
+         their own, and import those to different paths"
+    )]
+    Same {
+        /// The name at the site.
+        name: String,
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// The registry takes no such name.
+    #[error(
+        "{image} cannot be imported: {why}; import the archive to a shorter path than {registry}"
+    )]
+    Invalid {
+        /// As the archive names it.
+        image: String,
+        /// Where it was to go.
+        registry: String,
+        /// What is wrong with its name there.
+        why: ImageError,
+    },
 }
 
 /// Something of an archive and its name at the site.
@@ -52,18 +67,20 @@ pub struct Target<'a> {
 /// The names at the site.
 ///
 /// # Errors
-/// [`SameName`]; the names of an archive can always be rewritten.
-pub fn targets<'a>(named: &'a [Named], registry: &Registry) -> Result<Vec<Target<'a>>, SameName> {
+/// [`NameError`]: what was left out would be missed when an add-on is installed.
+pub fn targets<'a>(named: &'a [Named], registry: &Registry) -> Result<Vec<Target<'a>>, NameError> {
     let mut known = BTreeMap::<String, &Named>::new();
     let mut targets = Vec::with_capacity(named.len());
     for one in named {
-        let Ok(image) = at(&one.image, registry) else {
-            continue;
-        };
+        let image = at(&one.image, registry).map_err(|why| NameError::Invalid {
+            image: one.image.to_string(),
+            registry: registry.to_string(),
+            why,
+        })?;
         let name = image.to_string();
         match known.get(&name) {
             Some(first) if first.descriptor.digest != one.descriptor.digest => {
-                return Err(SameName {
+                return Err(NameError::Same {
                     name,
                     first: first.image.to_string(),
                     second: one.image.to_string(),
@@ -275,11 +292,25 @@ mod tests {
         assert_eq!(targets(&same, &registry).unwrap().len(), 1);
         let other = [named("quay.io/a/b:1", "a"), named("ghcr.io/a/b:1", "b")];
         let error = targets(&other, &registry).unwrap_err();
-        assert_eq!(error.name, "m.example/a/b:1");
-        assert_eq!(
-            (&*error.first, &*error.second),
-            ("quay.io/a/b:1", "ghcr.io/a/b:1")
-        );
+        let expected = NameError::Same {
+            name: "m.example/a/b:1".to_owned(),
+            first: "quay.io/a/b:1".to_owned(),
+            second: "ghcr.io/a/b:1".to_owned(),
+        };
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn nothing_is_left_out() {
+        let long = format!("quay.io/{}:1", "a".repeat(251));
+        let named = [named("quay.io/a/b:1", "a"), named(&long, "b")];
+        let registry: Registry = "m.example/sit".parse().unwrap();
+        assert_eq!(targets(&named, &registry).unwrap().len(), 2);
+        let registry: Registry = "m.example/site".parse().unwrap();
+        let error = targets(&named, &registry).unwrap_err().to_string();
+        assert!(error.starts_with(&long), "{error}");
+        let expected = "its repository has more than 255 characters; import the archive to a shorter path than m.example/site";
+        assert!(error.ends_with(expected), "{error}");
     }
 
     #[test]
