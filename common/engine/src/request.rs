@@ -295,8 +295,9 @@ impl Cluster {
                     refused,
                 } => (error, after, refused),
             };
-            let wait = after.unwrap_or(pause);
-            if (call.once && !refused) || Instant::now() + wait > give_up {
+            // A server may say anything: nothing is added to it, and none is asked again without a pause.
+            let wait = after.map_or(pause, |after| after.max(pause));
+            if (call.once && !refused) || wait > give_up.saturating_duration_since(Instant::now()) {
                 return Err(error);
             }
             sleep(wait).await;
