@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use addons_tests::proxy::{Action, Fault, Proxy};
+use addons_tests::running::Running;
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
@@ -161,5 +163,38 @@ async fn an_object_that_is_edited_again_and_again_delays_no_other() -> Result<()
         let took = begun.elapsed();
         ensure!(took < Duration::from_secs(4), "{name} took {took:?}");
     }
+    Ok(())
+}
+
+/// Semantics 21: where the cluster cannot be watched, that is said once, and it is compared every interval.
+#[tokio::test]
+async fn without_a_watch_edits_are_undone_an_interval_later() -> Result<()> {
+    let directory = Directory::new("unwatched").await?;
+    let stage = &directory.stage;
+    directory.write("a.yaml", &directory.reconciled("a", "1"))?;
+    let proxy = Proxy::start(&stage.cluster)?;
+    let refused = Action::Answer {
+        status: 403,
+        retry_after: None,
+    };
+    proxy.fault(Fault::always(refused).path("/api/v1/configmaps?labelSelector="));
+    let path = directory.path.display().to_string();
+    let args = ["sync", &*path, "--watch", "--interval", "1s", "--yes"];
+    let running = Running::with(stage, proxy.kubeconfig(), &args)?;
+    let unseen = "edits in the cluster are not seen at once";
+    running.says(unseen).await?;
+    // The second pass comes in any case: it deletes what is gone from the directory.
+    for _ in 0..3 {
+        let edit = json!({"data": {"key": "edited"}});
+        stage.patch("configmap", "a", &edit).await?;
+        until("the edit is undone", async || {
+            let value = directory.value("a").await?;
+            let is_undone = value.as_deref() == Some("1");
+            Ok(is_undone.then_some(()).ok_or_else(|| running.said()))
+        })
+        .await?;
+    }
+    let said = running.said();
+    ensure!(said.matches(unseen).count() == 1, "{said}");
     Ok(())
 }

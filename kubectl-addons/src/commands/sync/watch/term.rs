@@ -59,6 +59,8 @@ struct Term {
     fights: Fights,
     /// Installations that are left alone, each until then: another manager sets a field of them back each time.
     contested: BTreeMap<String, Instant>,
+    /// Why the cluster could not be watched last: it is said once.
+    unwatched: Option<String>,
 }
 
 /// Makes passes as long as this process leads with the directory as it is. What is under way then is interrupted: it is recorded how
@@ -154,7 +156,6 @@ impl Term {
             reports,
         } = passed;
         self.deleted = is_old;
-        self.done = exit == Exit::Done;
         if !is_nothing {
             self.known.clear();
         } else if let Some(drift) = drift {
@@ -164,7 +165,7 @@ impl Term {
         self.count(session, reports).await?;
         // What another client applied since the pass is as its record says, so nothing else tells that it is of another directory.
         let mut records = self.records.iter();
-        self.done &= records.all(|record| is_of(&sync.directory, record));
+        self.done = exit == Exit::Done && records.all(|record| is_of(&sync.directory, record));
         Ok(true)
     }
 
@@ -204,22 +205,33 @@ impl Term {
     }
 
     /// Waits until a pass is due; with the difference that it is due for, where it is one. An object that another client changes
-    /// again and again waits longer each time, and the others do not wait with it.
+    /// again and again waits longer each time, and the others do not wait with it. Where the cluster cannot be watched, a pass is due
+    /// at the next tick.
     async fn wait(&mut self, session: &Session, tree: &Tree, interval: Duration) -> Option<Drift> {
         let mut held: BTreeMap<ObjectKey, (Instant, Drift)> = BTreeMap::new();
+        let mut is_watched = true;
         let mut tick = interval_at(Instant::now() + interval, interval);
         loop {
             let next = held.values().min().cloned();
             let is_known =
                 |drift: &Drift| self.known.contains(drift) || held.contains_key(&drift.key);
-            let drift = tokio::select! {
-                drift = drifted(session, &self.records, &is_known) => drift,
+            let seen = tokio::select! {
+                seen = drifted(session, &self.records, &is_known), if is_watched => seen,
                 drift = later(next) => {
                     self.repairs(&drift.key, interval);
                     return Some(drift);
                 }
                 () = self.is_due(tree, &mut tick) => return None,
             };
+            let drift = match seen {
+                Ok(drift) => drift,
+                Err(error) => {
+                    is_watched = false;
+                    self.note_unwatched(error);
+                    continue;
+                }
+            };
+            self.unwatched = None;
             let pause = self.pause(&drift.key, interval);
             if pause.is_zero() {
                 self.repairs(&drift.key, interval);
@@ -227,6 +239,17 @@ impl Term {
             }
             held.insert(drift.key.clone(), (Instant::now() + pause, drift));
         }
+    }
+
+    /// The cluster cannot be watched: only another pass sees what is edited there.
+    fn note_unwatched(&mut self, error: anyhow::Error) {
+        self.done = false;
+        let error = error.context("edits in the cluster are not seen at once");
+        let text = output::chain(error.as_ref());
+        if self.unwatched.as_ref() != Some(&text) {
+            output::failure(&error);
+        }
+        self.unwatched = Some(text);
     }
 
     /// Ends at the tick at which the last pass is to be followed by another one, or the directory is another one.
@@ -293,23 +316,14 @@ fn is_of(directory: &Directory, record: &AddonInstallation) -> bool {
     addon.is_none_or(|addon| installed.is_some_and(|it| it.manifest_hash == addon.digest))
 }
 
-/// The next difference. Where the cluster cannot be watched, that is said, and the next pass tries again.
+/// The next difference.
 async fn drifted(
     session: &Session,
     records: &[AddonInstallation],
     is_known: &(dyn Fn(&Drift) -> bool + Send + std::marker::Sync),
-) -> Drift {
-    let watched = async {
-        let cluster = session.ctx().cluster().await?;
-        Ok::<_, anyhow::Error>(drift::next(cluster, records, is_known).await?)
-    };
-    match watched.await {
-        Ok(drift) => drift,
-        Err(error) => {
-            output::failure(&error.context("edits in the cluster are not seen"));
-            pending().await
-        }
-    }
+) -> Result<Drift> {
+    let cluster = session.ctx().cluster().await?;
+    Ok(drift::next(cluster, records, is_known).await?)
 }
 
 #[cfg(test)]
