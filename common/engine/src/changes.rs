@@ -90,18 +90,26 @@ pub async fn core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(Change)
 
 /// Reports changes of all objects of a kind that carry an owner label, and never ends.
 pub async fn owned(cluster: &Cluster, group: &str, kind: &str, mut see: impl FnMut(Change)) {
-    let needed = [(group.to_owned(), kind.to_owned())].into();
     loop {
-        let kinds = cluster.kinds(&needed).await.ok();
-        let served = kinds
-            .as_ref()
-            .and_then(|kinds| kinds.preferred(group, kind));
-        if let Some((gvk, info)) = served {
-            let collection = Collection::new(gvk.clone(), info, None);
-            let selector = Selector::Label(LABEL_OWNER);
-            let _ = once(cluster, &collection, selector, &mut see).await;
-        }
+        owned_once(cluster, group, kind, &mut see).await;
         sleep(PAUSE).await;
+    }
+}
+
+/// Reports them until the watch is refused. A version that has left the definition is found out by that alone.
+async fn owned_once(cluster: &Cluster, group: &str, kind: &str, see: &mut impl FnMut(Change)) {
+    let needed = [(group.to_owned(), kind.to_owned())].into();
+    let kinds = cluster.kinds(&needed).await.ok();
+    let served = kinds
+        .as_ref()
+        .and_then(|kinds| kinds.preferred(group, kind));
+    let Some((gvk, info)) = served else {
+        return;
+    };
+    let collection = Collection::new(gvk, info, None);
+    let ended = once(cluster, &collection, Selector::Label(LABEL_OWNER), see).await;
+    if let Err(error) = ended {
+        cluster.forget_unserved(&error).await;
     }
 }
 
@@ -151,4 +159,46 @@ fn read(object: &Value, is_gone: bool) -> Changed {
 
 fn ours(kind: &str, plural: &str, namespace: Option<&str>) -> Collection {
     Collection::known(API_VERSION, kind, plural, namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fake::{self, Reply};
+    use super::*;
+
+    fn served(versions: &[&str]) -> Reply {
+        let versions = versions.iter().map(|version| {
+            json!({"version": version, "resources": [{"resource": "tills", "scope": "Cluster", "verbs": ["list"],
+                "responseKind": {"group": "shop.example", "version": version, "kind": "Till"}}]})
+        });
+        let versions: Vec<Value> = versions.collect();
+        let group = json!({"metadata": {"name": "shop.example"}, "versions": versions});
+        let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": [group]});
+        Some((200, &[], list))
+    }
+
+    #[tokio::test]
+    async fn a_version_that_has_left_its_definition_is_not_watched_again() {
+        let (cluster, asked) = fake::cluster(vec![
+            served(&[]),
+            served(&["v1beta1"]),
+            Some((404, &[], json!("404 page not found"))),
+            served(&[]),
+            served(&["v1"]),
+            Some((403, &[], json!("no"))),
+        ]);
+        for _ in 0..2 {
+            owned_once(&cluster, "shop.example", "Till", &mut |_| {}).await;
+        }
+        let lines = asked.lines();
+        let mut watched = lines.iter().filter(|line| line.contains("/tills?"));
+        for version in ["v1beta1", "v1"] {
+            let begin = format!("GET /apis/shop.example/{version}/tills?");
+            let line = watched.next().unwrap();
+            assert!(line.starts_with(&begin), "{lines:?}");
+        }
+        assert_eq!(lines.len(), 6, "{lines:?}");
+    }
 }

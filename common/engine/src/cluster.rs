@@ -321,6 +321,13 @@ impl Cluster {
         }
         *self.kinds.lock().await = None;
     }
+
+    /// The same where a list or watch says that its kind is not served in this version: the table is older than the definition.
+    pub(super) async fn forget_unserved(&self, error: &EngineError) {
+        if error.code() == Some(404) {
+            self.forget_kinds().await;
+        }
+    }
 }
 
 /// A client that names itself, and leaves repetitions and bounds to us.

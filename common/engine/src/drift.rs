@@ -75,8 +75,13 @@ pub async fn next(
         });
     }
     while let Some(ended) = watches.next().await {
-        if let Some(drift) = ended? {
-            return Ok(drift);
+        match ended {
+            Ok(Some(drift)) => return Ok(drift),
+            Ok(None) => {}
+            Err(error) => {
+                cluster.forget_unserved(&error).await;
+                return Err(error);
+            }
         }
     }
     std::future::pending().await
