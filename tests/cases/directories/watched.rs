@@ -60,8 +60,15 @@ async fn a_watch_repairs_upgrades_and_uninstalls() -> Result<()> {
     idle(&directory).await?;
     stage.kubectl(&["delete", "configmap", "b"]).await?;
     until_value(&directory, "b", Some("1")).await?;
+    let mark = stage.cluster.audit().mark()?;
     directory.write("b.yaml", &directory.reconciled("b", "2"))?;
     until_value(&directory, "b", Some("2")).await?;
+    let asked = stage.requests(mark)?;
+    let mut asked = asked.0.iter().map(|request| &request.object.resource);
+    ensure!(
+        asked.any(|resource| resource == "addonpolicies"),
+        "it is judged by the policies of the start"
+    );
     directory.remove("c.yaml")?;
     until_value(&directory, "c", None).await?;
     ensure!(stage.has("configmap", "a").await?);

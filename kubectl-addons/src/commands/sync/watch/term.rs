@@ -83,7 +83,9 @@ pub async fn lead(
         let mut term = Term::default();
         let (mut drift, mut again) = (None, false);
         loop {
-            match term.pass(session, args, tree, drift, interruption).await {
+            // What was read before does not count: policies and the version of the cluster may be others now.
+            let fresh = session.fresh();
+            match term.pass(&fresh, args, tree, drift, interruption).await {
                 Ok(true) => again = false,
                 Ok(false) => return End::Changed,
                 // What the other client did is looked at now: its records say that there is nothing to repair.
