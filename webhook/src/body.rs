@@ -1,6 +1,7 @@
 //! The body of a review, read within a time, a size, and what is left for bodies.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header;
@@ -16,23 +17,24 @@ pub const MAX: usize = 7 << 20;
 /// actix has no timer for bodies: a client that stops in the middle would keep its place for ever.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A body, and the share of the budget that it holds.
-pub struct Body<'a> {
+/// A body, and the share of the budget that it holds until the last clone is dropped.
+#[derive(Clone)]
+pub struct Body {
     /// All of it.
     pub bytes: Bytes,
-    _share: Share<'a>,
+    _share: Arc<Share>,
 }
 
 /// Reads the body of a request.
 ///
 /// # Errors
 /// It is not JSON by its header, too large, too slow, cut off, or there is no memory left for it.
-pub async fn read<'a>(
+pub async fn read(
     request: &HttpRequest,
     payload: Payload,
     peer: IpAddr,
-    budget: &'a Budget,
-) -> Result<Body<'a>, Refusal> {
+    budget: &Arc<Budget>,
+) -> Result<Body, Refusal> {
     if request.content_type() != "application/json" {
         return Err(Refusal::MediaType);
     }
@@ -51,11 +53,7 @@ pub async fn read<'a>(
     read.await.map_err(|_| Refusal::TooSlow)?
 }
 
-async fn all(
-    mut payload: Payload,
-    declared: usize,
-    mut share: Share<'_>,
-) -> Result<Body<'_>, Refusal> {
+async fn all(mut payload: Payload, declared: usize, mut share: Share) -> Result<Body, Refusal> {
     let mut bytes = BytesMut::with_capacity(declared);
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| Refusal::CutOff)?;
@@ -70,6 +68,6 @@ async fn all(
     }
     Ok(Body {
         bytes: bytes.freeze(),
-        _share: share,
+        _share: Arc::new(share),
     })
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -20,8 +20,8 @@ pub struct Budget {
 
 /// What one body holds, free again when this is dropped.
 #[derive(Debug)]
-pub struct Share<'a> {
-    budget: &'a Budget,
+pub struct Share {
+    budget: Arc<Budget>,
     peer: IpAddr,
     bytes: usize,
 }
@@ -37,9 +37,9 @@ impl Budget {
     }
 
     /// A share of so many bytes, as soon as there are so many.
-    pub async fn share(&self, peer: IpAddr, bytes: usize) -> Share<'_> {
+    pub async fn share(self: &Arc<Self>, peer: IpAddr, bytes: usize) -> Share {
         let mut share = Share {
-            budget: self,
+            budget: Arc::clone(self),
             peer,
             bytes: 0,
         };
@@ -62,7 +62,7 @@ impl Budget {
     }
 }
 
-impl Share<'_> {
+impl Share {
     /// Takes so many bytes more; `false`: there are not so many for this address.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let mut held = self.budget.lock();
@@ -78,7 +78,7 @@ impl Share<'_> {
     }
 }
 
-impl Drop for Share<'_> {
+impl Drop for Share {
     fn drop(&mut self) {
         let mut held = self.budget.lock();
         if let Some(of_peer) = held.get_mut(&self.peer) {
@@ -103,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_address_never_takes_what_another_needs() {
-        let budget = Budget::new(1000);
+        let budget = Arc::new(Budget::new(1000));
         let mut greedy = budget.share(A, 400).await;
         assert!(greedy.grow(100));
         assert!(!greedy.grow(1), "more than half");

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::http::StatusCode;
-use actix_web::web::{self, Bytes, Data, Payload};
+use actix_web::web::{self, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use common::admission::answer::Task;
 use common::admission::review::{Request, Response};
 use common::admission::{Facts, validate};
+use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span, warn};
 
-use crate::body;
+use crate::body::{self, Body};
 use crate::connections::Place;
 use crate::core_sets;
 use crate::judged::Judged;
@@ -75,8 +76,8 @@ async fn review(
     let judging = async {
         let judged = match task {
             Task::Clusters { .. } => ask(&state, &facts, &body.bytes).await,
-            Task::CoreSets => core_sets::judge(&state, &facts, &body.bytes).await,
-            _ => look(task, &state, facts, &body.bytes).await?,
+            Task::CoreSets => core_sets::judge(&state, &facts, &body).await,
+            _ => look(task, &state, facts, &body).await?,
         };
         // Not before: a review that is judged twice is one decision.
         judged.record(&state.metrics);
@@ -118,7 +119,7 @@ async fn look(
     task: Task,
     state: &State,
     facts: Arc<Facts>,
-    body: &Bytes,
+    body: &Body,
 ) -> Result<Judged, Refusal> {
     let judged = judge(task, state, &facts, body).await;
     let Some(unseen) = &judged.unseen else {
@@ -129,19 +130,36 @@ async fn look(
 }
 
 /// Judges on this thread, or on another one where that takes long.
-async fn judge(task: Task, state: &State, facts: &Arc<Facts>, body: &Bytes) -> Judged {
-    if body.len() <= LARGE {
-        return Judged::of(task, facts, body);
+async fn judge(task: Task, state: &State, facts: &Arc<Facts>, body: &Body) -> Judged {
+    if body.bytes.len() <= LARGE {
+        return Judged::of(task, facts, &body.bytes);
     }
-    // It takes some times its size while it is judged. The semaphore is never closed.
-    let _large = state.large.acquire().await;
-    let (facts, body, span) = (Arc::clone(facts), body.clone(), Span::current());
-    let judged = web::block(move || span.in_scope(|| Judged::of(task, &facts, &body))).await;
-    judged.unwrap_or_else(|_| Judged::failed(""))
+    let (facts, span) = (Arc::clone(facts), Span::current());
+    let work = move |bytes: &[u8]| span.in_scope(|| Judged::of(task, &facts, bytes));
+    apart(&state.large, body, work).await
+}
+
+/// Judges on another thread. A body takes some times its size meanwhile, also where the client is gone by then and no one waits for
+/// the verdict: the thread keeps its turn and the share of the memory.
+async fn apart(
+    large: &Arc<Semaphore>,
+    body: &Body,
+    work: impl FnOnce(&[u8]) -> Judged + Send + 'static,
+) -> Judged {
+    // The semaphore is never closed.
+    let turn = Arc::clone(large).acquire_owned().await;
+    let body = body.clone();
+    let judged = web::block(move || {
+        let _turn = turn;
+        // All of it: a closure takes only the fields that it names.
+        let whole = body;
+        work(&whole.bytes)
+    });
+    judged.await.unwrap_or_else(|_| Judged::failed(""))
 }
 
 /// Asks the API server what the requester may do, where the verdict depends on it, and judges.
-async fn ask(state: &State, facts: &Facts, body: &Bytes) -> Judged {
+async fn ask(state: &State, facts: &Facts, body: &[u8]) -> Judged {
     // Everyone may do what is not asked about.
     let mut is_entitled = true;
     if let Ok(request) = Request::from_slice(body)
@@ -160,4 +178,38 @@ async fn ask(state: &State, facts: &Facts, body: &Bytes) -> Judged {
         }
     }
     Judged::of(Task::Clusters { is_entitled }, facts, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::FromRequest as _;
+    use actix_web::http::header::ContentType;
+    use actix_web::test::TestRequest;
+    use futures::FutureExt as _;
+
+    use super::*;
+    use crate::budget::Budget;
+
+    #[actix_web::test]
+    async fn who_goes_away_frees_nothing_that_is_still_used() {
+        let (large, bodies) = (Arc::new(Semaphore::new(1)), Arc::new(Budget::new(1000)));
+        let request = TestRequest::post().insert_header(ContentType::json());
+        let (request, mut payload) = request.set_payload("{}").to_http_parts();
+        let payload = Payload::from_request(&request, &mut payload).await.unwrap();
+        let body = body::read(&request, payload, UNKNOWN, &bodies).await;
+        let body = body.unwrap();
+        let (go_on, wait) = std::sync::mpsc::channel();
+        let work = move |_: &[u8]| {
+            let _ = wait.recv();
+            Judged::failed("")
+        };
+        let mut judging = Box::pin(apart(&large, &body, work));
+        assert!(judging.as_mut().now_or_never().is_none());
+        drop(judging);
+        drop(body);
+        assert_eq!((large.available_permits(), bodies.held()), (0, 2));
+        go_on.send(()).unwrap();
+        let _turn = large.acquire().await.unwrap();
+        assert_eq!(bodies.held(), 0, "it is kept for ever");
+    }
 }

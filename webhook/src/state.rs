@@ -41,11 +41,11 @@ pub struct State {
     /// For reviews that are being judged.
     pub permits: Semaphore,
     /// For those of them that are large.
-    pub large: Semaphore,
+    pub large: Arc<Semaphore>,
     /// For those of what core sets follow from: one at a time.
     pub core_sets: Arc<Semaphore>,
     /// For the bodies of reviews.
-    pub bodies: Budget,
+    pub bodies: Arc<Budget>,
 }
 
 impl State {
@@ -67,9 +67,9 @@ impl State {
             metrics: Metrics::new(),
             draining: AtomicBool::new(false),
             permits: Semaphore::new(usize::from(max_concurrent)),
-            large: Semaphore::new(LARGE_AT_ONCE),
+            large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
             core_sets: Arc::new(Semaphore::new(1)),
-            bodies: Budget::new(BODIES),
+            bodies: Arc::new(Budget::new(BODIES)),
         }
     }
 
