@@ -367,7 +367,8 @@ impl Cluster {
         }))
     }
 
-    fn largest_answer(&self) -> usize {
+    /// In bytes.
+    pub(super) fn largest_answer(&self) -> usize {
         if self.is_remote() {
             LARGEST_ANSWER
         } else {

@@ -1,8 +1,9 @@
 //! One list and watch of a collection, begun again when the server ends it or its resourceVersion expires.
 
+mod events;
+
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
@@ -12,6 +13,7 @@ use super::cluster::Cluster;
 use super::error::{EngineError, classify};
 use super::listing::Page;
 use super::request::{Call, JSON, METADATA, METADATA_LIST};
+use events::Events;
 
 /// The server ends a watch after this, so that a dead connection is noticed soon after.
 const WATCH_SECONDS: u32 = 60;
@@ -187,16 +189,13 @@ async fn watch(
     version: &mut String,
     see: &mut impl FnMut(Seen) -> bool,
 ) -> Result<bool, EngineError> {
-    let failed = |error| classify::watch_error(call, &cluster.server, error);
-    let request = call.request(Vec::new())?;
-    let opened = cluster.client().request_events::<Value>(request);
-    let stream = match timeout(cluster.options().request_timeout, opened).await {
-        Ok(opened) => opened.map_err(failed)?,
+    let opened = Events::open(cluster, call);
+    let mut events = match timeout(cluster.options().request_timeout, opened).await {
+        Ok(opened) => opened?,
         Err(_) => return Ok(false),
     };
-    let mut stream = std::pin::pin!(stream);
-    while let Ok(Some(event)) = timeout(SILENCE, stream.next()).await {
-        let seen = match event.map_err(failed)? {
+    while let Ok(Some(event)) = timeout(SILENCE, events.next()).await {
+        let seen = match event? {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 Seen::Changed(typed(object, collection))
             }
@@ -205,7 +204,10 @@ async fn watch(
                 *version = bookmark.metadata.resource_version;
                 continue;
             }
-            WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+            WatchEvent::Error(status) => {
+                let error = kube::Error::Api(status);
+                return Err(classify::watch_error(call, &cluster.server, error));
+            }
         };
         if let Seen::Changed(object) | Seen::Deleted(object) = &seen
             && let Some(seen_version) = object.pointer("/metadata/resourceVersion")

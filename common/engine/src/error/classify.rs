@@ -24,7 +24,7 @@ pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> Engine
     }
 }
 
-/// The error of a watch that kube opened, or of an event in it.
+/// The error of a watch that cannot be opened, or of an event in it.
 pub(crate) fn watch_error(call: &Call, server: &str, error: kube::Error) -> EngineError {
     match error {
         kube::Error::Api(status) => of_status(

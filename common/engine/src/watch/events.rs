@@ -1,0 +1,152 @@
+//! The events of a watch, one a line. kube's own stream keeps a line however long it is, and a server whose address came from a
+//! Secret (semantics 6) may send lines that never end.
+
+use http::header::{ACCEPT_ENCODING, HeaderValue};
+use http_body_util::{BodyExt as _, Limited};
+use kube::client::Body;
+use kube::core::{Status, WatchEvent};
+use serde_json::Value;
+
+use super::super::cluster::Cluster;
+use super::super::error::{EngineError, classify};
+use super::super::request::Call;
+
+/// An open watch.
+pub(super) struct Events<'a> {
+    call: &'a Call,
+    server: &'a str,
+    body: Body,
+    /// What came of the body.
+    read: Vec<u8>,
+    /// Where the next line begins.
+    begin: usize,
+    /// Up to here, it does not end.
+    searched: usize,
+    /// Bytes that a line may have.
+    longest: usize,
+}
+
+impl<'a> Events<'a> {
+    /// Begins the watch.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub(super) async fn open(cluster: &'a Cluster, call: &'a Call) -> Result<Self, EngineError> {
+        let failed = |error| classify::watch_error(call, &cluster.server, error);
+        let mut request = call.request(Body::empty())?;
+        // Kubernetes 1.37 compresses each event separately, and the client decompresses only the first.
+        let identity = HeaderValue::from_static("identity");
+        request.headers_mut().insert(ACCEPT_ENCODING, identity);
+        let response = cluster.client().send(request).await.map_err(failed)?;
+        let longest = cluster.largest_answer();
+        let (parts, body) = response.into_parts();
+        if !parts.status.is_success() {
+            let body = Limited::new(body, longest).collect().await;
+            let body = body.map_err(|error| failed(kube::Error::Service(error)))?;
+            let (code, body) = (parts.status.as_u16(), body.to_bytes());
+            return Err(classify::error(call, &cluster.server, code, &body));
+        }
+        Ok(Self::new(call, &cluster.server, body, longest))
+    }
+
+    fn new(call: &'a Call, server: &'a str, body: Body, longest: usize) -> Self {
+        Self {
+            call,
+            server,
+            body,
+            read: Vec::new(),
+            begin: 0,
+            searched: 0,
+            longest,
+        }
+    }
+
+    /// The next event; `None` where the stream ends, in whatever way: another watch goes on from there.
+    pub(super) async fn next(&mut self) -> Option<Result<WatchEvent<Value>, EngineError>> {
+        loop {
+            let unknown = self.read.get(self.searched..).unwrap_or_default();
+            if let Some(at) = unknown.iter().position(|byte| *byte == b'\n') {
+                let end = self.searched + at;
+                let line = self.read.get(self.begin..end).unwrap_or_default();
+                let event = self.event(line);
+                (self.begin, self.searched) = (end + 1, end + 1);
+                match event {
+                    Some(event) => return Some(event),
+                    None => continue,
+                }
+            }
+            self.read.drain(..self.begin);
+            (self.begin, self.searched) = (0, self.read.len());
+            if self.read.len() > self.longest {
+                return Some(Err(EngineError::Api {
+                    what: self.call.object.clone(),
+                    message: format!("an event has more than {} MiB", self.longest >> 20),
+                    code: 0,
+                }));
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.read.extend_from_slice(&data);
+                    }
+                }
+                Some(Err(_)) | None => {
+                    self.body = Body::empty();
+                    self.searched = 0;
+                    let last = std::mem::take(&mut self.read);
+                    return self.event(&last);
+                }
+            }
+        }
+    }
+
+    /// What a line says; `None` for one that is cut off or empty.
+    fn event(&self, line: &[u8]) -> Option<Result<WatchEvent<Value>, EngineError>> {
+        let error = match serde_json::from_slice(line) {
+            Ok(event) => return Some(Ok(event)),
+            Err(error) if error.is_eof() => return None,
+            Err(error) => error,
+        };
+        let error = match serde_json::from_slice::<Status>(line) {
+            Ok(status) => kube::Error::Api(status.boxed()),
+            Err(_) => kube::Error::SerdeError(error),
+        };
+        Some(Err(classify::watch_error(self.call, self.server, error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::request::JSON;
+    use super::*;
+
+    const LINE: &str = r#"{"type":"ADDED","object":{"a":1}}"#;
+
+    #[tokio::test]
+    async fn a_stream_is_read_line_by_line_and_no_line_is_endless() {
+        let call = Call::path("/x", JSON);
+        let open =
+            |text: String| Events::new(&call, "https://c", Body::from(text.into_bytes()), 100);
+        for (text, expected) in [
+            (format!("{LINE}\n\n{LINE}\n"), 2),
+            (format!("{LINE}\n{LINE}"), 2),
+            // The connection ended inside an event.
+            (format!("{LINE}\n{{\"type\":"), 1),
+            (String::new(), 0),
+        ] {
+            let (mut events, mut seen) = (open(text.clone()), 0);
+            while let Some(event) = events.next().await {
+                assert!(matches!(event, Ok(WatchEvent::Added(_))), "{event:?}");
+                seen += 1;
+            }
+            assert_eq!(seen, expected, "{text}");
+        }
+        let mut events = open(format!("{LINE}\n{}", "x".repeat(101)));
+        assert!(matches!(events.next().await, Some(Ok(_))));
+        let error = events.next().await.unwrap().unwrap_err();
+        assert!(
+            error.to_string().contains("an event has more than"),
+            "{error}"
+        );
+    }
+}
