@@ -19,7 +19,7 @@ use common::plan::{Action, InstallationPlan, Step, Verb};
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing::Page;
+use super::listing::{self, Page};
 use super::meta::PartialList;
 use super::request::{Call, JSON, METADATA_LIST};
 use super::served::{self, is_definition};
@@ -189,15 +189,15 @@ async fn judge(
     collection: &Collection,
     scan: &mut Scan,
 ) -> Result<(), EngineError> {
-    let mut read = 0;
+    let (mut read, mut taken) = (0, 0);
     let mut next = String::new();
     loop {
         let mut call = Call::list(collection, JSON).query("limit", PAGE);
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match cluster.send::<Page<Value>>(call).await {
-            Ok(answer) => answer.object,
+        let page = match listing::page::<Page<Value>>(cluster, call, &mut taken).await {
+            Ok(page) => page,
             Err(error) if error.is_not_found() => return Ok(()),
             // The server's continue token expired. What was read was judged; the rest is reported as not read.
             Err(error) if error.code() == Some(410) && read > 0 => {

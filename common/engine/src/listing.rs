@@ -11,6 +11,10 @@ use super::request::{Call, JSON};
 
 /// Objects of one page.
 const PAGE: &str = "100";
+/// The largest list, in bytes of all its pages, of a server whose address came from a Secret.
+const LARGEST_LIST: usize = 256 * 1024 * 1024;
+/// What a page counts at least: a list of empty pages ends too.
+const SMALLEST_PAGE: usize = 128 * 1024;
 
 /// The response of a LIST.
 #[derive(Deserialize)]
@@ -42,14 +46,14 @@ pub(super) async fn pages<T: DeserializeOwned>(
 ) -> Result<Vec<T>, EngineError> {
     let list = list.query("limit", PAGE);
     let mut found = Vec::new();
-    let mut next = String::new();
+    let (mut next, mut taken) = (String::new(), 0);
     loop {
         let mut call = list.clone();
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match cluster.send::<Page<T>>(call).await {
-            Ok(answer) => answer.object,
+        let page = match page::<Page<T>>(cluster, call, &mut taken).await {
+            Ok(page) => page,
             // The continue token expired: the list begins again.
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
                 found.clear();
@@ -62,6 +66,57 @@ pub(super) async fn pages<T: DeserializeOwned>(
         next = page.metadata.r#continue;
         if next.is_empty() {
             return Ok(found);
+        }
+    }
+}
+
+/// One page of a LIST, whose pages before it took so many bytes. A server whose address came from a Secret (semantics 6) could go on
+/// for ever.
+pub(super) async fn page<P: DeserializeOwned>(
+    cluster: &Cluster,
+    call: Call,
+    taken: &mut usize,
+) -> Result<P, EngineError> {
+    let what = call.object.clone();
+    let answer = cluster.send::<P>(call).await?;
+    *taken = taken.saturating_add(answer.bytes.max(SMALLEST_PAGE));
+    if cluster.is_remote() && *taken > LARGEST_LIST {
+        return Err(EngineError::Api {
+            what,
+            message: format!("the list has more than {} MiB", LARGEST_LIST >> 20),
+            code: 0,
+        });
+    }
+    Ok(answer.object)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::super::fake;
+    use super::super::snapshot::read_all;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_of_another_cluster_ends() {
+        let pods = Collection::known("v1", "Pod", "pods", None);
+        let (home, _) = fake::cluster(Vec::new());
+        let home = Arc::new(home);
+        let pages = LARGEST_LIST / SMALLEST_PAGE + 1;
+        for is_metadata in [false, true] {
+            let more = || Some((200, &[][..], json!({"metadata": {"continue": "more"}})));
+            let replies = std::iter::repeat_with(more).take(pages + 9).collect();
+            let (cluster, asked) = fake::cluster(replies);
+            let cluster = cluster.with_home(Arc::clone(&home)).await;
+            let error = match is_metadata {
+                true => read_all(&cluster, &pods).await.unwrap_err(),
+                false => all::<Value>(&cluster, &pods, None).await.unwrap_err(),
+            };
+            assert_eq!(error.to_string(), "pods: the list has more than 256 MiB");
+            assert_eq!(asked.lines().len(), pages);
         }
     }
 }

@@ -250,6 +250,8 @@ pub(super) struct Answer<T> {
     pub(super) created: bool,
     /// The server's warnings.
     pub(super) warnings: Vec<String>,
+    /// Bytes of its body.
+    pub(super) bytes: usize,
 }
 
 /// The result of one try.
@@ -364,6 +366,7 @@ impl Cluster {
             object,
             created: status == StatusCode::CREATED,
             warnings: warnings(&headers),
+            bytes: bytes.len(),
         }))
     }
 

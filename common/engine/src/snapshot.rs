@@ -20,6 +20,7 @@ use super::address::{Collection, query_value};
 use super::autoscaler::{self, Scaled};
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::listing;
 use super::meta::{Metadata, Partial, PartialList};
 use super::request::{Call, METADATA, METADATA_LIST};
 
@@ -173,7 +174,7 @@ pub(super) async fn read_one(
 }
 
 /// All metadata of a collection, page by page; `None` where it is not served. Begins again when the continue token
-/// expires (410), as often as it takes: each page is a request with its own bound.
+/// expires (410), as often as it takes: each page is a request with its own bound, and [`listing::page`] bounds all of them.
 pub(super) async fn read_all(
     cluster: &Cluster,
     collection: &Collection,
@@ -188,7 +189,7 @@ pub(super) async fn read_selected(
     selectors: &[(&'static str, &str)],
 ) -> Result<Option<Vec<Metadata>>, EngineError> {
     let mut found = Vec::new();
-    let mut next = String::new();
+    let (mut next, mut taken) = (String::new(), 0);
     loop {
         let mut call = Call::list(collection, METADATA_LIST).query("limit", PAGE);
         for (name, selector) in selectors {
@@ -197,8 +198,8 @@ pub(super) async fn read_selected(
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match cluster.send::<PartialList>(call).await {
-            Ok(answer) => answer.object,
+        let page = match listing::page::<PartialList>(cluster, call, &mut taken).await {
+            Ok(page) => page,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
                 found.clear();
