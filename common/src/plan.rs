@@ -147,6 +147,10 @@ pub struct InstallationPlan {
     /// Objects to watch until they are ready, changed or not, sorted by key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Target>,
+    /// The Jobs of them that the server deletes after their end. Only those that were seen complete are recorded with a digest: once they
+    /// are gone, nothing else tells whether they have run.
+    #[serde(skip)]
+    pub expiring: BTreeSet<ObjectKey>,
     /// Objects whose content is partly made at random and not kept: another plan has other values of them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub generated: BTreeSet<ObjectKey>,
@@ -236,6 +240,7 @@ impl InstallationPlan {
             cluster: None,
             rebuilt: None,
             wait_for: Vec::new(),
+            expiring: BTreeSet::new(),
             warnings: Vec::new(),
             generated: BTreeSet::new(),
             breakages: Vec::new(),

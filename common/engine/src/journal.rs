@@ -5,8 +5,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationPlan;
 use common::plan::inventory::{Answer, Inventory, Item};
+use common::plan::{InstallationPlan, Target};
+use common::readiness::{Readiness, Status};
 
 use super::report::{Settled, yielded};
 
@@ -37,7 +38,7 @@ impl Journal {
         self.lock().objects.insert(key, item);
     }
 
-    /// Writes the answer to an apply ([`Inventory::applied`]).
+    /// Writes the answer to an apply ([`Inventory::applied`]). A Job that deletes itself gets its digest later ([`Journal::judged`]).
     pub(super) fn applied(
         &self,
         plan: &InstallationPlan,
@@ -45,8 +46,45 @@ impl Journal {
         answer: &Answer,
         settled: &[Settled],
     ) {
-        if let Some(exact) = plan.exact.objects.get(key) {
-            self.write(key, exact, answer, settled);
+        let Some(exact) = plan.exact.objects.get(key) else {
+            return;
+        };
+        let mut exact = exact.clone();
+        if plan.expiring.contains(key) {
+            exact.object.digest.clear();
+        }
+        self.write(key, &exact, answer, settled);
+    }
+
+    /// Writes what was seen of a Job that deletes itself: its digest says that it has run, and one that failed has not (semantics 13).
+    pub(super) fn judged(&self, plan: &InstallationPlan, key: &ObjectKey, status: Status) {
+        if !plan.expiring.contains(key) {
+            return;
+        }
+        let mut inventory = self.lock();
+        let item = inventory.objects.get_mut(key);
+        let (Some(item), Some(exact)) = (item, plan.exact.objects.get(key)) else {
+            return;
+        };
+        match status {
+            Status::Current => item.object.digest.clone_from(&exact.object.digest),
+            Status::Failed => item.object.digest.clear(),
+            Status::InProgress | Status::Terminating => {}
+        }
+    }
+
+    /// The same after a wait, which returned what is not ready.
+    pub(super) fn waited(
+        &self,
+        plan: &InstallationPlan,
+        targets: &[Target],
+        pending: &[(ObjectKey, Readiness)],
+    ) {
+        let keys = targets.iter().map(|target| &target.key);
+        for key in keys.filter(|key| plan.expiring.contains(*key)) {
+            let found = pending.iter().find(|(one, _)| one == key);
+            let status = found.map_or(Status::Current, |(_, readiness)| readiness.status);
+            self.judged(plan, key, status);
         }
     }
 
@@ -77,5 +115,71 @@ impl Journal {
     /// A panic in between leaves no half of a change.
     fn lock(&self) -> MutexGuard<'_, Inventory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::installation::ObjectState;
+    use common::api::names::InstallationName;
+
+    use super::*;
+
+    /// Whoever is cut off, and whoever sees it fail, leaves a Job that runs again once it is gone.
+    #[test]
+    fn a_job_that_deletes_itself_has_run_once_it_was_seen_complete() {
+        let key = ObjectKey {
+            group: "batch".to_owned(),
+            kind: "Job".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: "migrate".to_owned(),
+        };
+        let planned = Item::planned("migrate", "v1");
+        let mut wanted = planned.clone();
+        wanted.object.state = ObjectState::Owned;
+        wanted.object.digest = "d".to_owned();
+        let name = InstallationName {
+            namespace: "kubectl-addons".to_owned(),
+            name: "till".to_owned(),
+        };
+        let mut plan = InstallationPlan::nothing(name, "till");
+        plan.union.objects.insert(key.clone(), planned);
+        plan.exact.objects.insert(key.clone(), wanted);
+        let answer = Answer {
+            created: true,
+            uid: "u".to_owned(),
+            generation: Some(1),
+            resource_version: "1".to_owned(),
+        };
+        let target = Target {
+            key: key.clone(),
+            version: "v1".to_owned(),
+            plural: "jobs".to_owned(),
+        };
+        let late = |status| {
+            let message = String::new();
+            vec![(key.clone(), Readiness { status, message })]
+        };
+        for (is_expiring, pending, digest) in [
+            (false, None, "d"),
+            (true, None, ""),
+            (true, Some(late(Status::InProgress)), ""),
+            (true, Some(late(Status::Failed)), ""),
+            (true, Some(Vec::new()), "d"),
+        ] {
+            plan.expiring.clear();
+            plan.expiring.extend(is_expiring.then(|| key.clone()));
+            let journal = Journal::of(&plan);
+            journal.applied(&plan, &key, &answer, &[]);
+            if let Some(pending) = &pending {
+                journal.waited(&plan, std::slice::from_ref(&target), pending);
+            }
+            let object = journal.inventory().objects[&key].object.clone();
+            assert_eq!(
+                (object.digest.as_str(), object.uid.as_str()),
+                (digest, "u"),
+                "{pending:?}"
+            );
+        }
     }
 }

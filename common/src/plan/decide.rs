@@ -305,16 +305,20 @@ fn differs(wanted: &DesiredObject, item: &Item) -> bool {
     *created != digest::digest(&unmarked)
 }
 
-/// Whether a recorded object that does not exist any more is a Job that ran and was deleted after its time to live
-/// (`ttlSecondsAfterFinished`): to create it is to run it again. Without a digest it may have changed whenever something is due.
+/// Whether a recorded object that does not exist any more is a Job that ran and was deleted after its time to live: to create it is to
+/// run it again. One that was waited for has its digest only if it was seen complete ([`super::InstallationPlan::expiring`]). Without a
+/// digest it may have changed whenever something is due.
 fn has_run(wanted: &DesiredObject, item: &Item, due: bool) -> bool {
+    let is_same = item.object.state == ObjectState::Owned && item.object.digest == wanted.digest;
+    expires(wanted) && is_same && !(due && wanted.digest.is_empty())
+}
+
+/// Whether it is a Job that the server deletes after its end (`ttlSecondsAfterFinished`).
+pub(super) fn expires(wanted: &DesiredObject) -> bool {
     let key = &wanted.target.key;
     let ttl = wanted.object.pointer("/spec/ttlSecondsAfterFinished");
-    let is_same = item.object.state == ObjectState::Owned && item.object.digest == wanted.digest;
     (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
         && ttl.is_some_and(|ttl| !ttl.is_null())
-        && is_same
-        && !(due && wanted.digest.is_empty())
 }
 
 fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::claims::Claims;
 use super::conflicts::{Policy, REPLICAS, path};
-use super::decide::{Decision, Judge};
+use super::decide::{Decision, Judge, expires};
 use super::desired::Desired;
 use super::facts::Facts;
 use super::inventory::Inventory;
@@ -239,12 +239,8 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
     plan.steps = steps;
-    // A Job that was removed after its end is wanted and does not exist: it is not waited for.
-    let waits = wait_targets(desired).into_iter().filter(|target| {
-        let key = &target.key;
-        plan.step(key).is_some() || input.snapshot.live.contains_key(key)
-    });
-    plan.wait_for = waits.collect();
+    plan.wait_for = waited(input, desired, &plan);
+    plan.expiring = expiring(desired, &plan.wait_for);
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
     // Decisions come before the recorded facts: where the two differ, decisions are newer (a new uid, a planned create).
@@ -367,6 +363,21 @@ fn namespace_key(name: &str) -> ObjectKey {
         name: name.to_owned(),
         ..ObjectKey::default()
     }
+}
+
+/// What is waited for. A Job that was removed after its end is wanted and does not exist: it is not.
+fn waited(input: &PlanInput<'_>, desired: &Desired, plan: &InstallationPlan) -> Vec<Target> {
+    let waits = wait_targets(desired).into_iter().filter(|target| {
+        let key = &target.key;
+        plan.step(key).is_some() || input.snapshot.live.contains_key(key)
+    });
+    waits.collect()
+}
+
+fn expiring(desired: &Desired, waited: &[Target]) -> BTreeSet<ObjectKey> {
+    let keys = waited.iter().map(|target| &target.key);
+    let expiring = keys.filter(|key| desired.objects.get(*key).is_some_and(expires));
+    expiring.cloned().collect()
 }
 
 /// The wanted objects that can exist without being ready.

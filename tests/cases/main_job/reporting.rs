@@ -1,7 +1,7 @@
 //! Waits for what an object does not say itself: controllers that report later, Services behind webhooks, storage classes,
 //! Jobs that go by themselves.
 
-use addons_tests::stage::{Stage, deployment};
+use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -185,6 +185,33 @@ async fn a_job_is_waited_for_also_when_it_deletes_itself() -> Result<()> {
         conditions.is_some_and(|conditions| conditions.iter().any(is_complete)),
         "not complete: {job}"
     );
+    Ok(())
+}
+
+/// Its pod fits on no node, and it fails by its own deadline.
+const FAILS: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate}\nspec:\n  ttlSecondsAfterFinished: 1\n  \
+    activeDeadlineSeconds: 1\n  template:\n    spec:\n      restartPolicy: Never\n      nodeSelector: {zone: no-such-zone}\n      \
+    containers: [{name: main, image: 'example.test/job:1'}]\n";
+
+#[tokio::test]
+async fn a_failed_job_that_deleted_itself_runs_again() -> Result<()> {
+    let stage = Stage::new("jobs-again").await?;
+    let namespace = stage.namespace.clone();
+    let index = stage.index("index.yaml", &[("jobs", "1.0.0", &config_map("old", "1"))])?;
+    let install = format!("install jobs --channel {index} --yes");
+    stage.run(&install).await?.done()?;
+    stage.index("index.yaml", &[("jobs", "2.0.0", FAILS)])?;
+    let upgrade = format!("upgrade jobs -n {namespace} --yes --timeout 60s");
+    for _ in 0..2 {
+        let failed = stage.run(&upgrade).await?.ended(1)?.stderr;
+        ensure!(failed.contains("Job migrate"), "{failed}");
+        ensure!(stage.has("configmap", "old").await?, "pruned: {failed}");
+        until("the Job is gone", async || {
+            let job = stage.get("job", "migrate").await?;
+            Ok(job.map_or(Ok(()), |job| Err(job["status"].to_string())))
+        })
+        .await?;
+    }
     Ok(())
 }
 

@@ -252,6 +252,7 @@ impl Operation<'_> {
             .cloned()
             .collect();
         let pending = wait::wait(self.cluster, &targets, self.deadline, self.events).await;
+        self.task.journal.waited(self.task.plan, &targets, &pending);
         report_failures(&pending, self.events);
         report.take_pending(pending);
     }

@@ -34,6 +34,8 @@ pub(super) struct Scheduler<'a> {
     graph: &'a Graph,
     events: &'a (dyn Fn(usize, Event) + Send + Sync),
     deadline: Instant,
+    /// Whether readiness is waited for.
+    wait: bool,
     schedule: Schedule<'a>,
     /// What is sent for each node.
     steps: Vec<Option<&'a Step>>,
@@ -71,6 +73,7 @@ impl<'a> Scheduler<'a> {
             graph,
             events,
             deadline,
+            wait,
             schedule,
             parts: parts.collect(),
             steps,
@@ -154,6 +157,11 @@ impl<'a> Scheduler<'a> {
         part.task
             .journal
             .applied(part.task.plan, key, &answer, &outcome.settled);
+        if !self.wait {
+            // Applied counts as ready.
+            let journal = part.task.journal;
+            journal.judged(part.task.plan, key, Status::Current);
+        }
         let report = &mut part.applied.report;
         for settled in outcome.settled {
             events(Event::Settled(settled.clone()));
@@ -237,6 +245,8 @@ impl<'a> Scheduler<'a> {
             self.watches.end(key);
             if let Some(part) = self.part_mut(node) {
                 part.applied.ready.insert(key.clone());
+                let journal = part.task.journal;
+                journal.judged(part.task.plan, key, readiness.status);
             }
             self.schedule.ready(node);
         }
@@ -250,6 +260,10 @@ impl<'a> Scheduler<'a> {
         }
         for (key, readiness) in pending {
             if let Some(node) = self.watches.end(&key) {
+                if let Some(part) = self.part_of(node) {
+                    let journal = part.task.journal;
+                    journal.judged(part.task.plan, &key, readiness.status);
+                }
                 match readiness.status {
                     Status::Failed => {
                         self.fail(node, Failure::of_readiness(key, readiness), None);

@@ -111,11 +111,14 @@ fn a_job_that_went_at_its_end_is_no_missing_object() {
         job["spec"] = json!({"ttlSecondsAfterFinished": ttl, "template": {"image": image}});
         job
     };
-    for (ttl, image, actions, waits) in [
-        (json!(0), "one", &[][..], 0),
-        (json!(0), "two", &[Action::Create], 1),
-        (Value::Null, "one", &[Action::Create], 1),
+    for (ttl, image, is_complete, actions, waits) in [
+        (json!(0), "one", true, &[][..], 0),
+        (json!(0), "two", true, &[Action::Create], 1),
+        // It failed, or nobody saw its end.
+        (json!(0), "one", false, &[Action::Create], 1),
+        (Value::Null, "one", true, &[Action::Create], 1),
     ] {
+        let expiring = if ttl.is_null() { 0 } else { waits };
         let recorded = world().want([job(ttl.clone(), "one")]);
         let (key, digest) = recorded
             .desired
@@ -126,12 +129,12 @@ fn a_job_that_went_at_its_end_is_no_missing_object() {
             .unwrap();
         let plan = world()
             .want([job(ttl, image)])
-            .record(key, Owned, &digest)
+            .record(key, Owned, if is_complete { &digest } else { "" })
             .plan();
         let found: Vec<Action> = plan.steps.iter().map(|step| step.action).collect();
         assert_eq!(
-            (found.as_slice(), plan.wait_for.len()),
-            (actions, waits),
+            (found.as_slice(), plan.wait_for.len(), plan.expiring.len()),
+            (actions, waits, expiring),
             "{image}"
         );
         assert_eq!(plan.exact.objects.len(), 1);
