@@ -7,10 +7,9 @@ use addons_engine::catalogues;
 use addons_operation::{Context, OperationError};
 use common::admission::rules::catalogue::lost_to_others;
 use common::admission::{Facts, Settings};
+use common::api::conditions::bounded;
 use tokio::sync::watch;
 use tokio::time::sleep;
-
-use crate::reason::bounded;
 
 /// Entries that a condition names; the rest is counted.
 const MAX_NAMED: usize = 5;

@@ -14,6 +14,7 @@ use addons_operation::{
     Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
     Resolver, Run, execute, name_of, rollout, unfinished,
 };
+use common::api::conditions::bounded;
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::core_set::change::{is_guarded, is_released};
@@ -114,7 +115,7 @@ pub async fn reconcile(
     let attempt = attempt(ctx, resolver, record, how, interruption).await;
     let outcome = attempt.unwrap_or_else(|error| {
         if is_managed_elsewhere(&error) {
-            Outcome::Elsewhere(reason::bounded((how.words.elsewhere)(record, &error)))
+            Outcome::Elsewhere(bounded((how.words.elsewhere)(record, &error)))
         } else {
             Outcome::Failed(error)
         }

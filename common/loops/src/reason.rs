@@ -6,12 +6,9 @@ use addons_engine::standing::Standing;
 use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
 use addons_operation::choose::ChooseError;
-use common::api::conditions::ROLLOUT_FAILED;
+use common::api::conditions::{ROLLOUT_FAILED, bounded};
 use common::plan::crd_safety::BreakageError;
 use common::plan::planner::PlanError;
-
-/// The longest message of a condition, in characters.
-const LONGEST: usize = 1000;
 
 /// What a condition says of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +26,6 @@ pub(crate) fn standing(error: &OperationError, words: String) -> Standing {
         Reason::Asks(reason) => Standing::NeedsConfirmation { reason, message },
         Reason::Stalls(reason) => Standing::Stalled { reason, message },
     }
-}
-
-/// Words as long as the message of a condition may be.
-pub(crate) fn bounded(mut message: String) -> String {
-    if message.chars().count() > LONGEST {
-        message = message.chars().take(LONGEST - 1).collect();
-        message.push('…');
-    }
-    message
 }
 
 fn reason(error: &OperationError) -> Reason {
@@ -104,6 +92,7 @@ fn reason(error: &OperationError) -> Reason {
 #[cfg(test)]
 mod tests {
     use addons_operation::orphan::Lost;
+    use common::api::conditions::LONGEST_MESSAGE;
     use common::api::names::InstallationName;
     use common::manifest::key::ObjectKey;
     use common::plan::Verb;
@@ -190,10 +179,10 @@ mod tests {
 
     #[test]
     fn a_message_has_an_end() {
-        let standing = standing(&OperationError::NoCluster, "ä".repeat(2 * LONGEST));
+        let standing = standing(&OperationError::NoCluster, "ä".repeat(2 * LONGEST_MESSAGE));
         let Standing::Stalled { message, .. } = standing else {
             panic!("{standing:?}");
         };
-        assert_eq!(message.chars().count(), LONGEST);
+        assert_eq!(message.chars().count(), LONGEST_MESSAGE);
     }
 }

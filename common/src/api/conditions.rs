@@ -39,6 +39,9 @@ pub const SYNCED: &str = "Synced";
 /// The reason of a failed operation whose objects were all applied, and one of which will not get ready by itself.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";
 
+/// The longest message of a condition, and of a line of the history, in characters.
+pub const LONGEST_MESSAGE: usize = 1000;
+
 /// One condition, in the shape of `metav1.Condition`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -57,6 +60,17 @@ pub struct Condition {
     /// The generation of the object that this was judged by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+}
+
+/// Words as long as a message may be: a record has to hold it several times beside its inventory.
+#[must_use]
+pub fn bounded(mut message: String) -> String {
+    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+        message.truncate(end);
+        message.pop();
+        message.push('…');
+    }
+    message
 }
 
 /// Sets a condition and keeps its transition time where the status did not change.

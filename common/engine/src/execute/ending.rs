@@ -1,6 +1,6 @@
 //! How an operation ended, in the words of its record.
 
-use common::api::conditions::ROLLOUT_FAILED;
+use common::api::conditions::{ROLLOUT_FAILED, bounded};
 use common::manifest::key::ObjectKey;
 
 use super::super::report::{Cause, Failure, Fate, Report};
@@ -20,11 +20,12 @@ pub(super) fn unreachable(key: &ObjectKey) -> Failure {
     }
 }
 
-/// How the operation ended, for the record, which others may read.
+/// How the operation ended, for the record, which others may read. Its text is bounded: a conflict names every field, and the last status
+/// has to fit into the record.
 pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
     let failed = |reason, key: &ObjectKey, message: &str| Ending::Failed {
         reason,
-        message: format!("{key}: {message}"),
+        message: bounded(format!("{key}: {message}")),
     };
     match (
         report.failed.first(),
@@ -43,5 +44,45 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
         (None, None, None) => Ending::Done {
             waited: options.wait,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use common::api::conditions::LONGEST_MESSAGE;
+
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_of_a_failure_has_an_end() {
+        let options = ExecuteOptions {
+            holder: "me".to_owned(),
+            wait: true,
+            timeout: Duration::ZERO,
+            wait_for_lock: true,
+            steal_lock: false,
+        };
+        let recorded = "\n    data.ä: kubectl-edit".repeat(5_000);
+        let report = Report {
+            failed: vec![Failure {
+                key: ObjectKey {
+                    kind: "ConfigMap".to_owned(),
+                    name: "a".to_owned(),
+                    ..ObjectKey::default()
+                },
+                message: recorded.clone(),
+                recorded,
+                cause: Cause::Conflict,
+                fate: Fate::Refused,
+            }],
+            ..Report::default()
+        };
+        let Ending::Failed { message, .. } = ending(&report, &options) else {
+            panic!("it failed");
+        };
+        assert_eq!(message.chars().count(), LONGEST_MESSAGE);
+        assert!(message.starts_with("ConfigMap a: ") && message.ends_with('…'));
     }
 }

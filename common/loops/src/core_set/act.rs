@@ -13,7 +13,6 @@ use common::core_set::change::{is_guarded, is_released};
 use super::due::{Due, waits_for_person};
 use super::{Followed, Step};
 use crate::installation::How;
-use crate::reason::bounded;
 
 /// Does what is due in a cluster. `is_held`: what the rules or the list ask for waits there for other clusters.
 pub(super) async fn act(
@@ -43,7 +42,7 @@ pub(super) async fn act(
         State::Found(ClusterCore {
             set: Err(unknown), ..
         }) => {
-            let message = bounded(unknown.to_string());
+            let message = conditions::bounded(unknown.to_string());
             let raised = Some(("Unknown", message.as_str()));
             for record in look.records.iter().filter(|record| is_guarded(record)) {
                 core_set::flag(home, record, conditions::CORE_SET_UNKNOWN, raised).await?;

@@ -19,9 +19,6 @@ use crate::event::Finding;
 use crate::records::Records;
 use crate::verdict;
 
-/// The longest message of a condition, in characters.
-const LONGEST: usize = 1000;
-
 /// A catalogue that is up to date.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synced {
@@ -78,7 +75,7 @@ pub async fn sync(ctx: &Context, known: &AddonCatalogue) -> Result<Synced, Opera
         }
         Err(error) => {
             if let Some(reason) = reason(error) {
-                let message = bounded(error.chain());
+                let message = conditions::bounded(error.chain());
                 let read = Err(NotSynced { reason, message });
                 catalogues::record_sync(home, known, &read).await?;
             }
@@ -206,8 +203,4 @@ fn reason(error: &OperationError) -> Option<&'static str> {
         | OperationError::NoCluster => None,
         _ => Some("Unreadable"),
     }
-}
-
-fn bounded(message: String) -> String {
-    message.chars().take(LONGEST).collect()
 }
