@@ -90,6 +90,14 @@ struct WrittenMetadata {
     managed_fields: Vec<managed::Manager>,
 }
 
+impl WrittenMetadata {
+    /// Generation and resourceVersion after a later write of ours. The generation of a Deployment counts changes of its annotations, too.
+    fn take_version(&mut self, later: Self) {
+        self.generation = later.generation;
+        self.resource_version = later.resource_version;
+    }
+}
+
 /// What is reported of a step beside its result.
 #[derive(Default)]
 struct Notes {

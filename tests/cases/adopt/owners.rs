@@ -72,6 +72,8 @@ async fn until_an_upgrade(tool: Tool) -> Result<()> {
         record["status"]["installed"]["adopted"] == true,
         "{record:#}"
     );
+    let shown = stage.run("status web").await?.done()?.stdout;
+    ensure!(!shown.contains("edited since"), "{shown}");
 
     upgraded(&stage, &line, &before, &made).await
 }

@@ -56,13 +56,14 @@ async fn once(
         None => None,
     };
     let adopted = managed::adopt(cluster, target, manager).await?;
-    if let Some(version) = adopted.or(inherited) {
-        seen.resource_version = version;
+    if let Some(written) = adopted.or(inherited) {
+        seen.take_version(written);
     }
     Ok(Applied {
         object: Written { metadata: seen },
         created: false,
         warnings: Vec::new(),
+        bytes: 0,
     })
 }
 

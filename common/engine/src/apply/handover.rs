@@ -96,8 +96,8 @@ impl Handover<'_> {
             seen = self.mark(cluster, follower, live, manager).await?;
         }
         let inherited = managed::inherit(cluster, &follower.target, self.from, manager).await?;
-        if let Some(version) = inherited {
-            seen.1 = version;
+        if let Some(written) = inherited {
+            seen.1 = written.resource_version;
         }
         Ok(seen)
     }

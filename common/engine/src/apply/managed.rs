@@ -15,7 +15,7 @@ use super::super::error::EngineError;
 use super::super::report::Settled;
 use super::super::request::{Call, JSON_PATCH, METADATA};
 use super::settle::{Attempt, managers};
-use super::{Applied, Applier, Notes, Written, body};
+use super::{Applied, Applier, Notes, Written, WrittenMetadata, body};
 
 /// How often entries are read and written while other clients write them too.
 const TRIES: usize = 3;
@@ -66,11 +66,11 @@ pub(super) async fn take_over(
         managed_fields::migrate(live, CLIENT_SIDE, &applier.manager)
     });
     match rewritten.await {
-        Ok(Some(version)) => {
+        Ok(Some(written)) => {
             notes
                 .warnings
                 .push("what client-side apply owned in it is ours now".to_owned());
-            let again = attempt.again(&version);
+            let again = attempt.again(&written.resource_version);
             match applier.send(cluster, step, &again).await {
                 Ok(mut again) => {
                     again.created = applied.created;
@@ -88,13 +88,13 @@ pub(super) async fn take_over(
 }
 
 /// Makes the fields of the installation that an object moves from those of `manager`, so that an apply finds no conflict with it and
-/// removes what only it wanted. The new resourceVersion; `None` where it owned nothing, or the object was deleted meanwhile.
+/// removes what only it wanted. The object after that; `None` where it owned nothing, or the object was deleted meanwhile.
 pub(super) async fn inherit(
     cluster: &Cluster,
     target: &Target,
     owner: &str,
     manager: &str,
-) -> Result<Option<String>, EngineError> {
+) -> Result<Option<WrittenMetadata>, EngineError> {
     let from = names::manager_of_owner(owner);
     let rewritten = rewrite(cluster, target, manager, |live| {
         managed_fields::inherit(live, &from, manager)
@@ -114,7 +114,7 @@ pub(super) async fn adopt(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
-) -> Result<Option<String>, EngineError> {
+) -> Result<Option<WrittenMetadata>, EngineError> {
     rewrite_with(cluster, target, names::CLIENT, |live| {
         let entries = managers(live);
         let adopted = managed_fields::former::adopt(entries, manager)?;
@@ -158,7 +158,7 @@ pub(super) async fn give_back(
         managed_fields::give_back(live, &attempt.before, &applier.manager)
     });
     match rewritten.await {
-        Ok(Some(version)) => applied.object.metadata.resource_version = version,
+        Ok(Some(written)) => applied.object.metadata.take_version(written),
         Ok(None) => {}
         // Another client writes all the time: its fields are its own again.
         Err(error) if error.is_conflict() => {}
@@ -205,7 +205,7 @@ async fn rewrite(
     target: &Target,
     manager: &str,
     change: impl Fn(&[Value]) -> Option<Vec<Value>>,
-) -> Result<Option<String>, EngineError> {
+) -> Result<Option<WrittenMetadata>, EngineError> {
     rewrite_with(cluster, target, manager, |live| {
         let changed = change(managers(live))?;
         Some(vec![
@@ -215,14 +215,14 @@ async fn rewrite(
     .await
 }
 
-/// Writes managedFields and annotations, guarded by the resourceVersion that they were read with; the new one, or `None` where there is
-/// nothing to change.
+/// Writes managedFields and annotations, guarded by the resourceVersion that they were read with; the object after that, or `None` where
+/// there is nothing to change.
 pub(super) async fn rewrite_with(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
     change: impl Fn(&Value) -> Option<Vec<Value>>,
-) -> Result<Option<String>, EngineError> {
+) -> Result<Option<WrittenMetadata>, EngineError> {
     let collection = Collection::of(target);
     let name = &target.key.name;
     let mut tries = 1;
@@ -240,7 +240,7 @@ pub(super) async fn rewrite_with(
             .query("fieldManager", manager)
             .body(body(target, &patch)?);
         match cluster.send::<Written>(call).await {
-            Ok(answer) => return Ok(Some(answer.object.metadata.resource_version)),
+            Ok(answer) => return Ok(Some(answer.object.metadata)),
             Err(error) if error.is_conflict() && tries < TRIES => tries += 1,
             Err(error) => return Err(error),
         }

@@ -4,6 +4,7 @@ use super::super::fake::{self, Reply};
 use super::*;
 use common::manifest::key::ObjectKey;
 use common::plan::Target;
+use common::plan::adoption::Adoption;
 use common::plan::conflicts::Policy;
 
 mod recreating;
@@ -139,6 +140,32 @@ async fn the_request_is_an_apply_that_asks_for_metadata() {
         ]
     );
     assert_eq!(asked.body(0)["data"]["password"], "aHVudGVyMg==");
+}
+
+/// The generation of a Deployment counts changes of its annotations, and the second write changes some.
+#[tokio::test]
+async fn an_adopted_object_is_recorded_as_the_last_write_left_it() {
+    let mut step = step("Deployment", Action::Adopt);
+    step.policy.adopted = Some(Adoption {
+        uid: "u".into(),
+        only_owner: true,
+        ..Adoption::default()
+    });
+    let seen = |generation: i64| {
+        let entry = json!({"manager": "kubectl-client-side-apply", "operation": "Update", "apiVersion": "v1",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:password": {}}}});
+        let metadata = json!({"uid": "u", "generation": generation, "resourceVersion": format!("{generation}0"),
+            "managedFields": [entry]});
+        answer(200, json!({"metadata": metadata}))
+    };
+    let replies = vec![seen(1), seen(2), seen(2), seen(3)];
+    let (applied, used) = apply(&step, replies).await;
+    let applied = applied.unwrap();
+    assert_eq!(used, "GET PATCH GET PATCH");
+    assert_eq!(
+        (applied.generation, applied.resource_version.as_str()),
+        (Some(3), "30")
+    );
 }
 
 #[tokio::test]
