@@ -54,8 +54,8 @@ impl Shop {
         })
     }
 
-    /// Deletes the record and creates the one of the backup, as a backup tool does.
-    async fn restore(&self, with_status: bool) -> Result<()> {
+    /// Deletes the record and creates the one of the backup without its status.
+    async fn created_again(&self, verb: &[&str]) -> Result<Value> {
         self.stage
             .kubectl(&["delete", "addoninstallation", "shop"])
             .await?;
@@ -65,7 +65,13 @@ impl Shop {
                 metadata.remove(field);
             }
         }
-        create(&self.stage, &record).await?;
+        send(&self.stage, verb, &record).await?;
+        Ok(record)
+    }
+
+    /// The same, as a backup tool does.
+    async fn restore(&self, with_status: bool) -> Result<()> {
+        let mut record = self.created_again(&["create"]).await?;
         if with_status {
             let now = self.stage.record("shop").await?;
             record["metadata"] = now["metadata"].clone();
@@ -215,6 +221,18 @@ async fn a_record_that_was_restored_without_its_status_is_not_followed() -> Resu
         ensure!(shop.objects().await? == before, "{line}: objects changed");
     }
     shop.goes_on().await
+}
+
+#[tokio::test]
+async fn an_installation_that_only_created_its_record_is_continued() -> Result<()> {
+    let shop = Shop::new("restored-begun").await?;
+    // As our client does, which is killed then.
+    shop.created_again(&["create", "--field-manager=kubectl-addons"])
+        .await?;
+    let install = format!("install shop --channel {} --yes", shop.index);
+    shop.stage.run(&install).await?.done()?;
+    ensure!(inventory(&shop.stage).await?.len() == 4);
+    Ok(())
 }
 
 #[tokio::test]

@@ -5,13 +5,16 @@ pub mod rebuild;
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::Value;
 
 use super::claims::Claims;
 use super::prune::KeptKind;
 use super::snapshot::{LiveObject, Snapshot};
 use crate::api::installation::AddonInstallation;
-use crate::api::names::{ANNOTATION_MOVED_FROM, InstallationName, field_manager, owner_hash};
+use crate::api::names::{
+    ANNOTATION_MOVED_FROM, CLIENT, InstallationName, field_manager, owner_hash,
+};
 use crate::manifest::key::ObjectKey;
 
 /// How much later than its record an object may have been written: clocks of several API servers differ, and a request of a client
@@ -67,6 +70,42 @@ impl Memory {
             None => Self::Open,
         }
     }
+
+    /// Of a record whose objects are applied: an installation that was cut off before its lock is continued (semantics 13).
+    #[must_use]
+    pub fn to_install(record: Option<&AddonInstallation>) -> Self {
+        match Self::of(record) {
+            Self::Blank if record.is_some_and(is_only_created) => Self::Open,
+            memory => memory,
+        }
+    }
+}
+
+/// Whether our client created the record, and nothing else happened to its spec: the installation that it was created for applies to
+/// objects that were there before it. One from a backup was created by another client, or keeps the time of its former creation. Core
+/// records are made by a loop that nobody has asked to take over what is there.
+fn is_only_created(record: &AddonInstallation) -> bool {
+    let metadata = &record.metadata;
+    let Some(created) = metadata.creation_timestamp.as_ref() else {
+        return false;
+    };
+    let entries = metadata.managed_fields.iter().flatten();
+    let mut writers = entries.filter(|entry| sets_spec(entry));
+    let (Some(writer), None) = (writers.next(), writers.next()) else {
+        return false;
+    };
+    // The server takes the two times one after the other, in whole seconds.
+    let since = writer.time.as_ref();
+    let since = since.map(|time| time.0.duration_since(created.0));
+    let is_of_creation = since.is_some_and(|since| (0..=1).contains(&since.as_secs()));
+    writer.manager.as_deref() == Some(CLIENT) && is_of_creation && !record.spec.core_addon
+}
+
+/// Of the entries of a record in a list, only those are left that do, without most fields.
+fn sets_spec(entry: &ManagedFieldsEntry) -> bool {
+    let fields = entry.fields_v1.as_ref();
+    entry.subresource.as_deref().is_none_or(str::is_empty)
+        && fields.is_none_or(|fields| fields.0.get("f:spec").is_some())
 }
 
 /// Whether the record got its name after its last operation: then its objects got their owner with it, which is no operation.

@@ -96,7 +96,7 @@ pub(super) async fn one(
         from: resolved.installed(),
         goal: goal(wanted, choices),
         inventory: &inventory,
-        memory: Memory::of(existing),
+        memory: Memory::to_install(existing),
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &claims,

@@ -86,6 +86,57 @@ fn a_record_knows_what_its_last_operation_wrote() {
     assert_eq!(Memory::of(None), Memory::Open);
 }
 
+/// Killed between the creation of the record and the lock, over objects that an earlier installation left.
+#[test]
+fn an_installation_that_only_created_its_record_is_continued() {
+    let entry = |manager: &str, time: &str, fields: Value| json!({"manager": manager, "operation": "Update", "time": time, "fieldsV1": fields});
+    let (noon, later) = ("2026-01-02T12:00:00Z", "2026-01-02T12:00:05Z");
+    let spec = || json!({"f:spec": {}});
+    let created = || entry(CLIENT, noon, spec());
+    let held = || entry(CLIENT, later, json!({"f:metadata": {}}));
+    for (what, entries, is_core, expected) in [
+        ("cut off", vec![created()], false, Memory::Open),
+        (
+            "of a list",
+            vec![entry(CLIENT, noon, json!(null))],
+            false,
+            Memory::Open,
+        ),
+        ("a core record", vec![created()], true, Memory::Blank),
+        (
+            "by a tool",
+            vec![entry("velero-server", noon, spec()), held()],
+            false,
+            Memory::Blank,
+        ),
+        (
+            "with the entries of a backup",
+            vec![entry(CLIENT, "2026-01-01T12:00:00Z", spec())],
+            false,
+            Memory::Blank,
+        ),
+        (
+            "changed since",
+            vec![entry(CLIENT, later, spec())],
+            false,
+            Memory::Blank,
+        ),
+        (
+            "changed by others",
+            vec![created(), entry("kubectl-edit", later, spec())],
+            false,
+            Memory::Blank,
+        ),
+        ("not known", Vec::new(), false, Memory::Blank),
+    ] {
+        let mut record = record(json!(null), json!(null));
+        record.metadata.managed_fields = serde_json::from_value(entries.into()).unwrap();
+        record.spec.core_addon = is_core;
+        assert_eq!(Memory::to_install(Some(&record)), expected, "{what}");
+        assert_eq!(Memory::of(Some(&record)), Memory::Blank, "{what}");
+    }
+}
+
 /// An object of the installation, written then.
 fn ours(at: &str) -> LiveObject {
     LiveObject {
