@@ -6,6 +6,7 @@ pub(crate) mod deployed;
 mod election;
 mod elsewhere;
 mod failed;
+mod meanwhile;
 mod others;
 mod pass;
 mod raced;

@@ -101,7 +101,8 @@ impl Reconciler<'_> {
         Ok(())
     }
 
-    /// Works as long as this process leads. What was begun is ended before it returns: the locks of the records fence it.
+    /// Works as long as this process leads, and until what was begun has ended: the locks of the records fence it. Where this process
+    /// gets its Lease back meanwhile, it goes on.
     async fn lead(
         &self,
         apart: Context,
@@ -110,9 +111,15 @@ impl Reconciler<'_> {
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) {
         let mut turn = Turn::new(self.ctx.fresh(), apart, self.interval, &self.how);
-        turn.distribute(&self.distribution);
+        let mut led = false;
         loop {
-            let leads = leading.borrow().is_some() && !interruption.is_asked();
+            let leads = leading.borrow_and_update().is_some() && !interruption.is_asked();
+            if leads && !led {
+                turn.watch_all(&self.how, &self.distribution);
+            } else if !leads && led {
+                turn.unwatch();
+            }
+            led = leads;
             if leads {
                 turn.begin(&self.how, interruption);
             } else if turn.is_idle() {
@@ -124,7 +131,7 @@ impl Reconciler<'_> {
                 Some(done) = turn.running.next() => self.end(&mut turn, done, tell).await,
                 Some(done) = turn.done.recv() => self.end(&mut turn, done, tell).await,
                 Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
-                Some(news) = turn.distributed.recv(), if leads => match &news {
+                Some(news) = turn.distributed.recv() => match &news {
                     Ok((target, pushed)) => tell(Told::Distributed(target, pushed)),
                     Err(error) => tell(Told::Failed(error)),
                 },
@@ -135,7 +142,7 @@ impl Reconciler<'_> {
                         tell(Told::Failed(&error));
                     }
                 }
-                _ = leading.changed(), if leads => {}
+                _ = leading.changed() => {}
                 () = interruption.asked(), if leads => {}
             }
             let installations = i64::try_from(turn.queue.len()).unwrap_or(i64::MAX);

@@ -62,6 +62,11 @@ impl Remotes {
         !std::mem::replace(&mut self.has_begun, true)
     }
 
+    /// Whether something was begun before.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
     /// Forgets what is not recorded any more; returns the namespaces whose clusters are not needed then.
     pub(super) fn forget_others(&mut self, recorded: &BTreeSet<InstallationName>) -> Vec<String> {
         self.checked.retain(|name, _| recorded.contains(name));

@@ -2,6 +2,7 @@
 
 mod distribution;
 mod signals;
+mod watches;
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::EngineError;
-use addons_engine::changes;
 use addons_operation::{Context, Interruption, OperationError, Records, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
@@ -23,15 +23,12 @@ use tokio::time::Instant;
 
 use super::is_busy;
 use super::remotes::Remotes;
-use crate::core_set;
 use crate::distributed;
 use crate::done::Done;
-use crate::duplicates;
 use crate::fights::Fights;
 use crate::installation::{How, Outcome};
 use crate::pass::WORKERS;
 use crate::queue::{Ended, Queue, Why};
-use crate::synced;
 use crate::tracked::Tracked;
 use crate::{here, there};
 use signals::{Kind, Signal};
@@ -87,9 +84,9 @@ impl Turn {
         let (outbox, inbox) = unbounded_channel();
         let (ended, done) = unbounded_channel();
         let ctx = Arc::new(ctx);
-        let (judged, contexts) = watch::channel(Arc::clone(&ctx));
-        let (core, cores) = watch::channel(Arc::clone(&ctx));
-        let turn = Self {
+        let judged = watch::Sender::new(Arc::clone(&ctx));
+        let core = watch::Sender::new(Arc::clone(&ctx));
+        Self {
             ctx,
             apart,
             judged,
@@ -115,33 +112,7 @@ impl Turn {
             stale: None,
             is_missed: false,
             spread: RandomState::new(),
-        };
-        let known = contexts.clone();
-        turn.watches.push(Box::pin(duplicates::keep(contexts)));
-        turn.watches.push(Box::pin(synced::keep(known, interval)));
-        let core = core_set::keep(cores, how.clone());
-        turn.watches.push(Box::pin(core));
-        let (ctx, outbox) = turn.ends();
-        turn.watches.push(Box::pin(async move {
-            if let Ok(home) = ctx.home().await {
-                let system = &ctx.settings().system_namespace;
-                changes::core_lists(home, system, |_| send(&outbox, Signal::Core)).await;
-            }
-        }));
-        let (ctx, outbox) = turn.ends();
-        turn.watches.push(Box::pin(async move {
-            if let Ok(home) = ctx.home().await {
-                changes::installations(home, |change| send(&outbox, Signal::Records(change))).await;
-            }
-        }));
-        let (ctx, outbox) = turn.ends();
-        turn.watches.push(Box::pin(async move {
-            if let Ok(home) = ctx.home().await {
-                let system = &ctx.settings().system_namespace;
-                changes::catalogues(home, system, |_| send(&outbox, Signal::Catalogues)).await;
-            }
-        }));
-        turn
+        }
     }
 
     /// For a future that outlives the borrow of the turn.
@@ -218,24 +189,7 @@ impl Turn {
         }
         for kind in &tracked.kinds {
             if self.watched.insert(kind.clone()) {
-                let ((ctx, outbox), kind) = (self.ends(), kind.clone());
-                let (watcher, account) = (Arc::clone(&self.watcher), self.account.clone());
-                self.watches.push(Box::pin(async move {
-                    let connect = || async {
-                        let system = &ctx.settings().system_namespace;
-                        match &account {
-                            Some(account) => ctx.acting_as(system, account).await,
-                            None => Ok(ctx.fresh()),
-                        }
-                    };
-                    // Where that fails, every installation fails for the same reason, and says it.
-                    if let Ok(watcher) = watcher.get_or_try_init(connect).await
-                        && let Ok(cluster) = watcher.cluster().await
-                    {
-                        let see = |change| send(&outbox, Signal::Objects(kind.clone(), change));
-                        changes::owned(cluster, &kind.0, &kind.1, see).await;
-                    }
-                }));
+                self.watch_kind(kind.clone());
             }
         }
         self.tracked.insert(name, tracked);
@@ -289,18 +243,6 @@ impl Turn {
             };
             there::reconcile_together(&ctx, &names, &how, &interruption, &slots, &see).await;
             namespace
-        }));
-    }
-
-    /// Watches what may lead to other clusters.
-    fn watch_secrets(&self) {
-        let (ctx, outbox) = self.ends();
-        self.watches.push(Box::pin(async move {
-            if let Ok(home) = ctx.home().await {
-                let namespace = ctx.settings().namespace.as_deref();
-                let see = |change| send(&outbox, Signal::Secrets(change));
-                changes::secrets(home, namespace, see).await;
-            }
         }));
     }
 

@@ -9,7 +9,7 @@ use crate::distributed::{self, Distribution};
 
 impl Turn {
     /// Begins to distribute what is asked for.
-    pub(in crate::reconciler) fn distribute(&mut self, asked: &Distribution) {
+    pub(super) fn distribute(&mut self, asked: &Distribution) {
         let (outbox, news) = unbounded_channel();
         self.distributed = news;
         if let Some(selector) = asked.push_to.clone() {

@@ -1,0 +1,96 @@
+//! What goes on beside the installations that are being reconciled, as long as this process leads.
+
+use std::sync::Arc;
+
+use addons_engine::changes;
+use futures::stream::FuturesUnordered;
+use tokio::time::Instant;
+
+use super::signals::{Kind, Signal};
+use super::{Turn, send};
+use crate::distributed::Distribution;
+use crate::installation::How;
+use crate::{core_set, duplicates, synced};
+
+impl Turn {
+    /// Begins all of it, also again. Each watch lists first, so everything that changed meanwhile is looked at.
+    pub(in crate::reconciler) fn watch_all(&mut self, how: &How, distribution: &Distribution) {
+        self.unwatch();
+        self.read_again(Instant::now());
+        self.judged.send_replace(Arc::clone(&self.ctx));
+        let catalogues = self.judged.subscribe();
+        self.watches.push(Box::pin(duplicates::keep(catalogues)));
+        let catalogues = self.judged.subscribe();
+        let sync = synced::keep(catalogues, self.interval);
+        self.watches.push(Box::pin(sync));
+        let core = core_set::keep(self.core.subscribe(), how.clone());
+        self.watches.push(Box::pin(core));
+        let (ctx, outbox) = self.ends();
+        self.watches.push(Box::pin(async move {
+            if let Ok(home) = ctx.home().await {
+                let system = &ctx.settings().system_namespace;
+                changes::core_lists(home, system, |_| send(&outbox, Signal::Core)).await;
+            }
+        }));
+        let (ctx, outbox) = self.ends();
+        self.watches.push(Box::pin(async move {
+            if let Ok(home) = ctx.home().await {
+                changes::installations(home, |change| send(&outbox, Signal::Records(change))).await;
+            }
+        }));
+        let (ctx, outbox) = self.ends();
+        self.watches.push(Box::pin(async move {
+            if let Ok(home) = ctx.home().await {
+                let system = &ctx.settings().system_namespace;
+                changes::catalogues(home, system, |_| send(&outbox, Signal::Catalogues)).await;
+            }
+        }));
+        for kind in &self.watched {
+            self.watch_kind(kind.clone());
+        }
+        if self.remotes.has_begun() {
+            self.watch_secrets();
+        }
+        self.distribute(distribution);
+    }
+
+    /// Ends all of it. What stayed there without being polled would keep permits for requests, and locks of what was read, for which
+    /// the installations wait that are still being reconciled.
+    pub(in crate::reconciler) fn unwatch(&mut self) {
+        self.watches = FuturesUnordered::new();
+    }
+
+    /// Watches the objects of a kind.
+    pub(super) fn watch_kind(&self, kind: Kind) {
+        let (ctx, outbox) = self.ends();
+        let (watcher, account) = (Arc::clone(&self.watcher), self.account.clone());
+        self.watches.push(Box::pin(async move {
+            let connect = || async {
+                let system = &ctx.settings().system_namespace;
+                match &account {
+                    Some(account) => ctx.acting_as(system, account).await,
+                    None => Ok(ctx.fresh()),
+                }
+            };
+            // Where that fails, every installation fails for the same reason, and says it.
+            if let Ok(watcher) = watcher.get_or_try_init(connect).await
+                && let Ok(cluster) = watcher.cluster().await
+            {
+                let see = |change| send(&outbox, Signal::Objects(kind.clone(), change));
+                changes::owned(cluster, &kind.0, &kind.1, see).await;
+            }
+        }));
+    }
+
+    /// Watches what may lead to other clusters.
+    pub(super) fn watch_secrets(&self) {
+        let (ctx, outbox) = self.ends();
+        self.watches.push(Box::pin(async move {
+            if let Ok(home) = ctx.home().await {
+                let namespace = ctx.settings().namespace.as_deref();
+                let see = |change| send(&outbox, Signal::Secrets(change));
+                changes::secrets(home, namespace, see).await;
+            }
+        }));
+    }
+}

@@ -1,0 +1,53 @@
+//! What else a loop does while an installation takes its time.
+
+use addons_tests::running::Running;
+use addons_tests::stage::{Stage, config_map, deployment};
+use addons_tests::until::until;
+use anyhow::Result;
+use serde_json::json;
+
+/// Two add-ons: `slow` is never ready, and `quick` at once.
+fn index(stage: &Stage) -> Result<String> {
+    let slow = deployment("slow", 1, Some("nowhere"));
+    let quick = config_map("quick", "1");
+    let entries = [("slow", "1.0.0", &*slow), ("quick", "1.0.0", &*quick)];
+    stage.index("index.yaml", &entries)
+}
+
+/// Writes a record, as a person does.
+async fn record(stage: &Stage, index: &str, name: &str) -> Result<()> {
+    let record = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation", "metadata": {"name": name},
+        "spec": {"addonRef": {"name": name, "index": index}, "targetNamespace": stage.namespace},
+    });
+    stage.apply(&record.to_string()).await
+}
+
+async fn is_there(stage: &Stage, kind: &str, name: &str) -> Result<()> {
+    until(&format!("{kind} {name} is there"), async || {
+        let is_there = stage.has(kind, name).await?;
+        Ok(is_there.then_some(()).ok_or_else(String::new))
+    })
+    .await
+}
+
+/// A process that gets its Lease back goes on, although what it began before has not ended.
+#[tokio::test]
+async fn a_lease_that_comes_back_is_noticed() -> Result<()> {
+    let stage = super::stage("regained").await?;
+    let index = index(&stage)?;
+    let process = Running::reconcile(&stage, &[])?;
+    process.says("leads").await?;
+    record(&stage, &index, "slow").await?;
+    is_there(&stage, "deployment", "slow").await?;
+    let taken = json!({"spec": {"holderIdentity": "other", "leaseDurationSeconds": 2}});
+    stage.patch("lease", "addons-reconciler", &taken).await?;
+    until("it leads again", async || {
+        let lease = stage.must("lease", "addons-reconciler").await?;
+        let is_back = lease["spec"]["holderIdentity"] != "other";
+        Ok(is_back.then_some(()).ok_or_else(|| lease.to_string()))
+    })
+    .await?;
+    record(&stage, &index, "quick").await?;
+    is_there(&stage, "configmap", "quick").await
+}
