@@ -20,7 +20,6 @@ use tokio::time::{Instant, sleep_until};
 use crate::distributed::Distribution;
 use crate::done::Done;
 use crate::election::{self, Candidate, Revision};
-use crate::fights::contested;
 use crate::installation::{How, Outcome};
 use crate::metrics::{Metrics, Of};
 use turn::Turn;
@@ -126,22 +125,30 @@ impl Reconciler<'_> {
                 return;
             }
             let due = turn.next();
+            // What was read may be older than what watches saw meanwhile.
+            let takes = leads && !turn.is_reading();
             tokio::select! {
                 biased;
-                Some(done) = turn.running.next() => self.end(&mut turn, done, tell).await,
-                Some(done) = turn.done.recv() => self.end(&mut turn, done, tell).await,
+                Some(done) = turn.running.next() => self.end(&mut turn, done, tell),
+                Some(done) = turn.done.recv() => self.end(&mut turn, done, tell),
                 Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
+                Some(written) = turn.contests.next() => {
+                    if let Err(error) = written {
+                        tell(Told::Failed(&error));
+                    }
+                }
                 Some(news) = turn.distributed.recv() => match &news {
                     Ok((target, pushed)) => tell(Told::Distributed(target, pushed)),
                     Err(error) => tell(Told::Failed(error)),
                 },
-                Some(signal) = turn.inbox.recv(), if leads => turn.take(signal),
-                Some(()) = turn.watches.next(), if leads => {}
-                () = until(due), if leads => {
-                    if let Err(error) = turn.read().await {
+                Some(reading) = turn.reading.next() => {
+                    if let Err(error) = turn.end_reading(reading) {
                         tell(Told::Failed(&error));
                     }
                 }
+                Some(signal) = turn.inbox.recv(), if takes => turn.take(signal),
+                Some(()) = turn.watches.next(), if leads => {}
+                () = until(due), if leads => turn.begin_reading(),
                 _ = leading.changed() => {}
                 () = interruption.asked(), if leads => {}
             }
@@ -151,17 +158,13 @@ impl Reconciler<'_> {
     }
 
     /// Takes in what became of an installation.
-    async fn end(&self, turn: &mut Turn, done: Done, tell: &(dyn Fn(Told<'_>) + Send + Sync)) {
+    fn end(&self, turn: &mut Turn, done: Done, tell: &(dyn Fn(Told<'_>) + Send + Sync)) {
         self.count(&done);
         match &done.outcome {
             Ok(outcome) => tell(Told::Reconciled(&done.name, outcome)),
             Err(error) => tell(Told::Failed(error)),
         }
-        if let Some((record, sentence)) = turn.end(done)
-            && let Err(error) = contested(&turn.apart, &record, sentence).await
-        {
-            tell(Told::Failed(&error));
-        }
+        turn.end(done);
     }
 
     fn count(&self, done: &Done) {

@@ -1,10 +1,17 @@
 //! What else a loop does while an installation takes its time.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map, deployment};
-use addons_tests::until::until;
+use addons_tests::until::{until, within};
 use anyhow::Result;
 use serde_json::json;
+
+/// The path of the list of all records.
+const RECORDS: &str = "/v1alpha1/addoninstallations";
 
 /// Two add-ons: `slow` is never ready, and `quick` at once.
 fn index(stage: &Stage) -> Result<String> {
@@ -50,4 +57,38 @@ async fn a_lease_that_comes_back_is_noticed() -> Result<()> {
     .await?;
     record(&stage, &index, "quick").await?;
     is_there(&stage, "configmap", "quick").await
+}
+
+/// Semantics 13: the locks of what is under way are renewed while the list of all records takes its time.
+#[tokio::test]
+async fn a_list_without_an_answer_delays_no_renewal() -> Result<()> {
+    let stage = super::stage("renewing").await?;
+    let index = index(&stage)?;
+    let proxy = Proxy::start(&stage.cluster)?;
+    let args = ["reconcile", "--watch", "--interval", "3s"];
+    let process = Running::with(&stage, proxy.kubeconfig(), &args)?;
+    process.says("leads").await?;
+    record(&stage, &index, "slow").await?;
+    is_there(&stage, "deployment", "slow").await?;
+    unanswered(&proxy).await?;
+    // One renewal may have been under way. An answer is waited for for 30 seconds.
+    let mut seen = BTreeSet::new();
+    within(Duration::from_secs(20), "two renewals", async || {
+        let record = stage.record("slow").await?;
+        seen.insert(record["status"]["operation"]["renewedAt"].to_string());
+        let is_renewed = seen.len() > 2;
+        Ok(is_renewed.then_some(()).ok_or_else(|| format!("{seen:?}")))
+    })
+    .await
+}
+
+/// From now on the list of all records is not answered; returns once it was asked for.
+async fn unanswered(proxy: &Proxy) -> Result<()> {
+    let hang = Action::Hang { delivered: false };
+    proxy.fault(Fault::always(hang).path(RECORDS));
+    until("the list of all records is asked for", async || {
+        let is_asked = proxy.hits() > 0;
+        Ok(is_asked.then_some(()).ok_or_else(String::new))
+    })
+    .await
 }

@@ -1,6 +1,7 @@
 //! What a leader knows and does: which installations there are, what it watches, and what is under way.
 
 mod distribution;
+mod reading;
 mod signals;
 mod watches;
 
@@ -11,8 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::EngineError;
-use addons_operation::{Context, Interruption, OperationError, Records, name_of};
-use common::api::installation::AddonInstallation;
+use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
@@ -25,26 +25,23 @@ use super::is_busy;
 use super::remotes::Remotes;
 use crate::distributed;
 use crate::done::Done;
-use crate::fights::Fights;
+use crate::fights::{Fights, contested};
 use crate::installation::{How, Outcome};
 use crate::pass::WORKERS;
 use crate::queue::{Ended, Queue, Why};
 use crate::tracked::Tracked;
 use crate::{here, there};
+use reading::Reading;
 use signals::{Kind, Signal};
-
-/// Until the records are read again where that failed.
-const AGAIN: Duration = Duration::from_secs(5);
 
 /// What a leader knows and does.
 pub(super) struct Turn {
     /// What was read of catalogues and sources, and when.
     ctx: Arc<Context>,
-    /// For what is awaited between the installations that are being reconciled: those hold permits for requests, and go on only
-    /// after it.
-    pub(super) apart: Context,
+    /// For what is not to wait for the requests of the installations that are being reconciled.
+    apart: Context,
     /// Takes what the catalogues are judged from, beside everything else: what they read is shared with the installations that are
-    /// being reconciled, and whoever waited for it here would wait for those, which go on only after this.
+    /// being reconciled.
     judged: watch::Sender<Arc<Context>>,
     /// The same for the core set.
     core: watch::Sender<Arc<Context>>,
@@ -76,6 +73,10 @@ pub(super) struct Turn {
     /// have come to stand for a cluster.
     stale: Option<Instant>,
     is_missed: bool,
+    /// The records that are being read: one at most.
+    pub(super) reading: FuturesUnordered<LocalBoxFuture<'static, Reading>>,
+    /// Installations that are left to another manager: that is being written into their records.
+    pub(super) contests: FuturesUnordered<LocalBoxFuture<'static, Result<(), OperationError>>>,
     spread: RandomState,
 }
 
@@ -111,6 +112,8 @@ impl Turn {
             distributed: unbounded_channel().1,
             stale: None,
             is_missed: false,
+            reading: FuturesUnordered::new(),
+            contests: FuturesUnordered::new(),
             spread: RandomState::new(),
         }
     }
@@ -120,9 +123,10 @@ impl Turn {
         (Arc::clone(&self.ctx), self.outbox.clone())
     }
 
-    /// Whether nothing is under way, and everything that was is taken in.
+    /// Whether nothing is under way, and everything that was is taken in. What is only read is not waited for.
     pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.remotes.running.is_empty() && self.done.is_empty()
+        let is_done = self.running.is_empty() && self.remotes.running.is_empty();
+        is_done && self.done.is_empty() && self.contests.is_empty()
     }
 
     /// Whether an installation may be looked at now, as far as others leave room.
@@ -137,49 +141,8 @@ impl Turn {
     /// When something is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let due = self.queue.next(|name| self.has_room(name));
-        [due, self.stale].into_iter().flatten().min()
-    }
-
-    /// Reads all records, where that is due.
-    pub(super) async fn read(&mut self) -> Result<(), OperationError> {
-        let now = Instant::now();
-        if self.stale.is_none_or(|at| at > now) {
-            return Ok(());
-        }
-        self.stale = Some(now + AGAIN);
-        self.judged.send_replace(Arc::clone(&self.ctx));
-        self.follow_core();
-        let records = Records::read(&self.apart).await?;
-        self.stale = Some(now + self.interval);
-        self.elsewhere.clear();
-        self.here = match records.is_remote {
-            true => BTreeSet::new(),
-            false => records.local.clone(),
-        };
-        let is_missed = std::mem::take(&mut self.is_missed);
-        let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
-        self.tracked.retain(|name, _| names.contains(name));
-        for namespace in self.remotes.forget_others(&names) {
-            self.ctx.forget_cluster(&namespace, None);
-        }
-        let selected = self.ctx.settings().namespace.clone();
-        for record in &records.all {
-            let name = name_of(record);
-            if selected
-                .as_ref()
-                .is_some_and(|selected| *selected != name.namespace)
-            {
-                continue;
-            }
-            if !is_missed && self.tracked.contains_key(&name) {
-                continue;
-            }
-            self.queue.ask(&name, now, Why::Asked);
-            if !self.queue.is_running(&name) {
-                self.track(name, Tracked::of(record));
-            }
-        }
-        Ok(())
+        let stale = self.stale.filter(|_| !self.is_reading());
+        [due, stale].into_iter().flatten().min()
     }
 
     /// Remembers an installation, and watches the kinds of its objects, where these are here.
@@ -252,9 +215,9 @@ impl Turn {
         self.read = now;
     }
 
-    /// Takes in what became of an installation. Returns the record of one that another manager changes again and again, and the
-    /// sentence about that.
-    pub(super) fn end(&mut self, done: Done) -> Option<(AddonInstallation, String)> {
+    /// Takes in what became of an installation. One that another manager changes again and again is left to that one, and its record
+    /// says so.
+    pub(super) fn end(&mut self, done: Done) {
         let now = Instant::now();
         let namespace = &done.name.namespace;
         let is_here = self.here.contains(namespace);
@@ -293,7 +256,7 @@ impl Turn {
             } else {
                 self.queue.end(&done.name, ended, now, spread);
             }
-            return None;
+            return;
         };
         let before = self.tracked.remove(&done.name).unwrap_or_default();
         let (after, has_drifted) = before.after(&record);
@@ -302,7 +265,11 @@ impl Turn {
         }
         self.queue.end(&done.name, ended, now, spread);
         self.track(done.name, after);
-        fight.map(|sentence| (record, sentence))
+        if let Some(sentence) = fight {
+            let ctx = self.apart.fresh();
+            let write = async move { contested(&ctx, &record, sentence).await };
+            self.contests.push(Box::pin(write));
+        }
     }
 
     /// Notes whether another cluster answered. If it did not, its kubeconfig is read again before it is asked again.

@@ -1,0 +1,103 @@
+//! All records are read beside everything else: the locks of what is being reconciled are renewed meanwhile, however long it takes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addons_operation::{OperationError, Records, name_of};
+use tokio::time::Instant;
+
+use super::Turn;
+use crate::queue::Why;
+use crate::tracked::Tracked;
+
+/// Until the records are read again where that failed.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What was read of all records.
+pub(in crate::reconciler) struct Reading {
+    begun: Instant,
+    /// Whether changes may have been missed before.
+    is_missed: bool,
+    records: Result<Records, OperationError>,
+}
+
+impl Turn {
+    /// Begins to read all records, where that is due.
+    pub(in crate::reconciler) fn begin_reading(&mut self) {
+        let begun = Instant::now();
+        if self.is_reading() || self.stale.is_none_or(|at| at > begun) {
+            return;
+        }
+        self.stale = None;
+        let is_missed = std::mem::take(&mut self.is_missed);
+        self.judged.send_replace(Arc::clone(&self.ctx));
+        self.follow_core();
+        let ctx = self.apart.fresh();
+        self.reading.push(Box::pin(async move {
+            Reading {
+                begun,
+                is_missed,
+                records: Records::read(&ctx).await,
+            }
+        }));
+    }
+
+    /// Whether that is under way: what watches see meanwhile is taken in after it.
+    pub(in crate::reconciler) fn is_reading(&self) -> bool {
+        !self.reading.is_empty()
+    }
+
+    /// Takes in what was read.
+    ///
+    /// # Errors
+    /// It could not be read, and is soon read again.
+    pub(in crate::reconciler) fn end_reading(
+        &mut self,
+        reading: Reading,
+    ) -> Result<(), Box<OperationError>> {
+        let Reading {
+            begun,
+            is_missed,
+            records,
+        } = reading;
+        let now = Instant::now();
+        let records = match records {
+            Ok(records) => records,
+            Err(error) => {
+                self.is_missed |= is_missed;
+                self.stale = Some(now + AGAIN);
+                return Err(Box::new(error));
+            }
+        };
+        self.stale = Some(begun + self.interval);
+        self.elsewhere.clear();
+        self.here = match records.is_remote {
+            true => BTreeSet::new(),
+            false => records.local.clone(),
+        };
+        let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
+        self.tracked.retain(|name, _| names.contains(name));
+        for namespace in self.remotes.forget_others(&names) {
+            self.ctx.forget_cluster(&namespace, None);
+        }
+        let selected = self.ctx.settings().namespace.clone();
+        for record in &records.all {
+            let name = name_of(record);
+            if selected
+                .as_ref()
+                .is_some_and(|selected| *selected != name.namespace)
+            {
+                continue;
+            }
+            if !is_missed && self.tracked.contains_key(&name) {
+                continue;
+            }
+            self.queue.ask(&name, now, Why::Asked);
+            if !self.queue.is_running(&name) {
+                self.track(name, Tracked::of(record));
+            }
+        }
+        Ok(())
+    }
+}
