@@ -8,6 +8,7 @@ use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
+use super::secret;
 use super::sites::Fleet;
 
 /// What a person begins, and the loop finishes.
@@ -57,6 +58,7 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     }
     fleet.is("a", "2").await?;
 
+    moved(&fleet, &proxy).await?;
     renewed(&fleet, &proxy).await?;
     upgraded(&fleet, &proxy).await?;
     given_up(&fleet).await?;
@@ -67,6 +69,33 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     fleet.gone("slow").await?;
     ensure!(fleet.there("slow").await?.is_none(), "it was left there");
     Ok(())
+}
+
+/// The namespace is labelled with another Secret: nothing is sent any more where the first one leads.
+async fn moved(fleet: &Fleet, proxy: &Proxy) -> Result<()> {
+    let green = std::fs::read_to_string(proxy.client("green", fleet.other.admin())?)?;
+    let secret = secret(&fleet.namespace("a"), "green", "Opaque", "value", &green);
+    fleet.apply(&[secret]).await?;
+    fleet.lead("a", "green").await?;
+    let asked = |client: &str| {
+        let all = proxy.requests().into_iter();
+        all.filter(|seen| seen.client == client).count()
+    };
+    until("two passes where the second leads", async || {
+        let count = asked("green");
+        Ok((count >= 2).then_some(()).ok_or_else(|| count.to_string()))
+    })
+    .await?;
+    let (old, green) = (asked("old"), asked("green"));
+    until("another pass", async || {
+        let count = asked("green");
+        Ok((count > green)
+            .then_some(())
+            .ok_or_else(|| count.to_string()))
+    })
+    .await?;
+    ensure!(asked("old") == old, "it still works with the first one");
+    fleet.lead("a", "other").await
 }
 
 /// The credentials are revoked, and there are others later.

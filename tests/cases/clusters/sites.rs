@@ -60,6 +60,14 @@ impl Fleet {
         self.apply(&items).await
     }
 
+    /// Labels a namespace with the Secret that leads to its cluster.
+    pub(super) async fn lead(&self, site: &str, secret: &str) -> Result<()> {
+        let label = format!("kubectl-addons.dev/kubeconfig-secret={secret}");
+        let name = self.namespace(site);
+        let args = ["label", "--overwrite", "namespace", &name, &label];
+        self.stage.plugin.kubectl(&args).await?.done().map(drop)
+    }
+
     /// Writes the record of a namespace, as a person does.
     pub(super) async fn record(&self, site: &str) -> Result<()> {
         let name = self.namespace(site);
@@ -73,7 +81,7 @@ impl Fleet {
         self.apply(&[record]).await
     }
 
-    async fn apply(&self, items: &[Value]) -> Result<()> {
+    pub(super) async fn apply(&self, items: &[Value]) -> Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
         let args = ["apply", "-f", "-"];
         let applied = self.stage.plugin.kubectl_with_input(&args, &list).await?;

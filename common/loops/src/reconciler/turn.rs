@@ -200,7 +200,7 @@ impl Turn {
         let slots = self.remotes.begin(&namespace);
         let (ctx, ended) = (Arc::clone(&self.ctx), self.ended.clone());
         self.remotes.running.push(Box::pin(async move {
-            let ctx = ctx.of_namespace(&namespace);
+            let ctx = ctx.of_namespace_now(&namespace).await;
             let see = |done| {
                 let _ = ended.send(done);
             };

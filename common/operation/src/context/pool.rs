@@ -1,8 +1,10 @@
-//! The other clusters that a loop works on: each is connected to once, until its kubeconfig may be another one.
+//! The other clusters that a loop works on: each is connected to once, until its kubeconfig may be another one, or its namespace
+//! stands for another one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use common::target::{Standing, by_labels};
 use tokio::sync::OnceCell;
 
 use super::target::{Target, Uid};
@@ -53,6 +55,39 @@ impl Context {
         }
     }
 
+    /// The same where a pass over the namespace begins: what it was found to stand for is forgotten, unless it still does (semantics 6).
+    /// Where nothing is known of it, nothing is asked.
+    pub async fn of_namespace_now(&self, namespace: &str) -> Self {
+        let known = self.of_namespace(namespace);
+        let is_same = match known.target.get() {
+            None => true,
+            // What cannot be told now is told by whoever asks next.
+            Some(found) => matches!(known.standing().await, Ok(now) if is_still(found, &now)),
+        };
+        self.or_again(known, is_same)
+    }
+
+    /// The same for a namespace whose labels were just read.
+    pub(crate) fn of_labelled(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Self {
+        let known = self.of_namespace(namespace);
+        let is_same = match (known.target.get(), by_labels(namespace, labels)) {
+            (None, _) | (_, Ok(None)) => true,
+            (Some(found), Ok(Some(now))) => is_still(found, &now),
+            (Some(_), Err(_)) => false,
+        };
+        self.or_again(known, is_same)
+    }
+
+    /// A context of a namespace, or another one where what that was found to stand for is not the same any more.
+    fn or_again(&self, known: Self, is_same: bool) -> Self {
+        if is_same {
+            return known;
+        }
+        let namespace = known.settings.records_namespace();
+        self.forget_cluster(namespace, None);
+        self.of_namespace(namespace)
+    }
+
     /// What a namespace stands for is looked up again, by whoever asks next. `secret`: only where that one leads there, or nothing
     /// is known to. Returns whether it will be.
     pub fn forget_cluster(&self, namespace: &str, secret: Option<&str>) -> bool {
@@ -72,5 +107,62 @@ impl Context {
     /// The same for all namespaces.
     pub fn forget_clusters(&self) {
         self.pool.connections().clear();
+    }
+}
+
+/// Whether a namespace stands for what it was found to stand for.
+fn is_still(found: &Target, now: &Standing) -> bool {
+    match (found, now) {
+        (Target::Remote { secret, .. }, Standing::There(location)) => *secret == location.secret,
+        (Target::Home, Standing::Here)
+        | (Target::None { exists: true }, Standing::Nowhere)
+        | (Target::None { exists: false }, Standing::Absent) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use addons_engine::Cluster;
+    use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
+    use futures::FutureExt as _;
+
+    use super::super::BoxError;
+    use super::*;
+
+    /// Whether what `shop` was found to stand for is still known, once its labels were read.
+    fn is_known(found: Target, labels: &[(&str, &str)]) -> bool {
+        let connect = || async { Err::<Cluster, _>(BoxError::from("no cluster")) }.boxed();
+        let ctx = Context::connecting(Box::new(connect), Settings::default());
+        let before = ctx.of_namespace("shop");
+        assert!(before.target.set(found).is_ok());
+        let labels = labels.iter();
+        let labels = labels.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let now = ctx.of_labelled("shop", &labels.collect());
+        Arc::ptr_eq(&before.target, &now.target)
+    }
+
+    #[test]
+    fn a_relabelled_namespace_is_looked_up_again() {
+        let local = (LABEL_CLUSTER, CLUSTER_LOCAL);
+        let remote = (LABEL_KUBECONFIG_SECRET, "green");
+        assert!(is_known(Target::Home, &[local]));
+        assert!(!is_known(Target::Home, &[remote]));
+        assert!(!is_known(Target::Home, &[local, remote]));
+        assert!(!is_known(Target::None { exists: true }, &[remote]));
+        let none = Target::None { exists: true };
+        assert!(is_known(none, &[]), "Secrets may tell");
+    }
+
+    #[test]
+    fn what_was_found_is_compared_with_what_is_asked() {
+        let none = |exists| Target::None { exists };
+        assert!(is_still(&Target::Home, &Standing::Here));
+        assert!(is_still(&none(true), &Standing::Nowhere));
+        assert!(is_still(&none(false), &Standing::Absent));
+        for other in [Standing::Nowhere, Standing::Absent] {
+            assert!(!is_still(&Target::Home, &other));
+        }
+        assert!(!is_still(&none(true), &Standing::Here));
     }
 }

@@ -112,8 +112,8 @@ impl World {
     #[must_use]
     pub fn contexts(&self, ctx: &Context) -> Vec<Context> {
         let own = ctx.settings().records_namespace();
-        let others = self.homes.keys().filter(|namespace| *namespace != own);
-        let others = others.map(|namespace| ctx.of_namespace(namespace));
+        let others = self.homes.iter().filter(|(namespace, _)| *namespace != own);
+        let others = others.map(|(namespace, home)| ctx.of_labelled(namespace, &home.labels));
         std::iter::once(ctx.fresh()).chain(others).collect()
     }
 

@@ -39,7 +39,7 @@ pub async fn store(ctx: &Context) -> Result<Vec<Outcome>, OperationError> {
     let mut namespaces = local::of_other_clusters(home).await?;
     namespaces.extend(local::namespaces(home).await?);
     let storing = namespaces.into_iter().map(async |namespace| {
-        let of_namespace = ctx.of_namespace(&namespace);
+        let of_namespace = ctx.of_namespace_now(&namespace).await;
         let written = one(&of_namespace, &catalogue, &namespace, &uid).await;
         let name = COMPATIBLE_ADDONS.to_owned();
         let pushed = written.map(|written| vec![Pushed { name, written }]);
