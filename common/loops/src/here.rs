@@ -18,7 +18,8 @@ pub(crate) async fn reconcile_one(
 ) -> Done {
     let begun = Instant::now();
     let mut is_elsewhere = false;
-    let (record, outcome) = match Resolver::of_records(&ctx).await {
+    let resolving = Resolver::of_records(&ctx);
+    let (record, outcome) = match interruption.unless_asked(resolving).await {
         Err(error) => (None, Err(error)),
         Ok(resolver) => {
             let found = resolver.records.get(&name);

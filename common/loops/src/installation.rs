@@ -104,7 +104,7 @@ pub async fn reconcile(
         return outcome;
     }
     let held;
-    let record = match hold(ctx, record, how).await {
+    let record = match interruption.unless_asked(hold(ctx, record, how)).await {
         Ok(Some(now)) => {
             held = now;
             &held
@@ -120,10 +120,16 @@ pub async fn reconcile(
             Outcome::Failed(error)
         }
     });
-    let written = match compatibility::note(ctx, resolver, record, &outcome).await {
-        Ok(Some(now)) => write(ctx, &now, &outcome, how).await,
-        Ok(None) => write(ctx, record, &outcome, how).await,
-        Err(error) => Err(error),
+    let writing = async {
+        match compatibility::note(ctx, resolver, record, &outcome).await? {
+            Some(now) => write(ctx, &now, &outcome, how).await,
+            None => write(ctx, record, &outcome, how).await,
+        }
+    };
+    let written = match &outcome {
+        // What was done is said in any case.
+        Outcome::Executed(..) => writing.await,
+        _ => interruption.unless_asked(writing).await,
     };
     match written {
         Ok(()) => outcome,
@@ -208,12 +214,13 @@ async fn attempt(
     interruption: &Interruption,
 ) -> Result<Outcome, OperationError> {
     let name = name_of(record);
-    let account = match rights(ctx, record, how).await? {
+    let account = match interruption.unless_asked(rights(ctx, record, how)).await? {
         Rights::Own => return work(ctx, resolver, record, how, interruption).await,
         Rights::Of(account) => account,
         Rights::Missing => return Err(OperationError::NoAccount(name)),
     };
-    let acting = ctx.acting_as(&name.namespace, &account).await?;
+    let acting = ctx.acting_as(&name.namespace, &account);
+    let acting = interruption.unless_asked(acting).await?;
     let resolver = resolver.acting(&acting);
     work(&acting, &resolver, record, how, interruption).await
 }
@@ -225,13 +232,41 @@ async fn work(
     how: &How,
     interruption: &Interruption,
 ) -> Result<Outcome, OperationError> {
-    let plan = match deletion(record) {
+    let removal = match deletion(record) {
         Deletion::OfOthers => return Ok(Outcome::Terminating),
-        Deletion::Ours(removal) => plan_removal(resolver, vec![record], &removal).await?,
-        Deletion::No if is_adopted(record) => {
+        Deletion::Ours(removal) => Some(removal),
+        Deletion::No => None,
+    };
+    let planning = plan(ctx, resolver, record, removal.as_ref(), how);
+    let plan = interruption.unless_asked(planning).await?;
+    if plan.is_empty() {
+        return Ok(Outcome::UpToDate);
+    }
+    let mut outcomes: Vec<Executed> = execute::execute(ctx, &plan, &how.run, interruption).await?;
+    let Some(executed) = outcomes.pop() else {
+        return Ok(Outcome::UpToDate);
+    };
+    let report = executed.result?;
+    Ok(match is_nothing(&report) {
+        true => Outcome::UpToDate,
+        false => Outcome::Executed(Box::new(plan), Box::new(report)),
+    })
+}
+
+/// What is to be executed, where nothing of it needs a person.
+async fn plan(
+    ctx: &Context,
+    resolver: &Resolver<'_>,
+    record: &AddonInstallation,
+    removal: Option<&Removal>,
+    how: &How,
+) -> Result<Plan, OperationError> {
+    let plan = match removal {
+        Some(removal) => plan_removal(resolver, vec![record], removal).await?,
+        None if is_adopted(record) => {
             return Err(AdoptError::Unconfirmed(name_of(record)).into());
         }
-        Deletion::No => {
+        None => {
             // What the core set lists is repaired, whoever began to remove it (semantics 14).
             if !is_guarded(record) || is_released(record) {
                 unfinished::check(record, ctx.home().await?.now())?;
@@ -248,24 +283,13 @@ async fn work(
             resolver.plan(resolution, &choices).await?.whole()?
         }
     };
-    if plan.is_empty() {
-        return Ok(Outcome::UpToDate);
+    if !plan.is_empty() {
+        plan.check_breakages()?;
+        plan.check_migrations()?;
+        plan.check_recreations()?;
+        rollout::check(ctx, record, &plan).await?;
     }
-    plan.check_breakages()?;
-    plan.check_migrations()?;
-    plan.check_recreations()?;
-    rollout::check(ctx, record, &plan).await?;
-    let mut outcomes: Vec<Executed> = execute::execute(ctx, &plan, &how.run, interruption).await?;
-    match outcomes.pop() {
-        Some(executed) => {
-            let report = executed.result?;
-            if is_nothing(&report) {
-                return Ok(Outcome::UpToDate);
-            }
-            Ok(Outcome::Executed(Box::new(plan), Box::new(report)))
-        }
-        None => Ok(Outcome::UpToDate),
-    }
+    Ok(plan)
 }
 
 /// Whether its objects were taken over, and what differs in them is still to be agreed to (semantics 12).

@@ -54,7 +54,8 @@ pub enum Told<'a> {
 }
 
 impl Reconciler<'_> {
-    /// Runs until it is interrupted; what is under way ends in good order then, and the Lease is given back.
+    /// Runs until it is interrupted; what is being executed ends in good order then, what is only planned is left, and the Lease is
+    /// given back.
     ///
     /// # Errors
     /// The cluster cannot be connected to.

@@ -38,7 +38,7 @@ pub(crate) async fn reconcile_together(
             took: begun.elapsed(),
         });
     };
-    let resolver = match Resolver::of_records(ctx).await {
+    let resolver = match interruption.unless_asked(Resolver::of_records(ctx)).await {
         Ok(resolver) => resolver,
         Err(error) => return lost(ctx, names, error, how, &done).await,
     };
@@ -48,7 +48,8 @@ pub(crate) async fn reconcile_together(
         let Some(record) = resolver.records.get(name) else {
             return done(name, Found::gone());
         };
-        let outcome = match let_go(ctx, record, None).await {
+        let freeing = let_go(ctx, record, None);
+        let outcome = match interruption.unless_asked(freeing).await {
             Ok(false) => reconcile(ctx, &resolver, record, how, interruption).await,
             Ok(true) => Outcome::LetGo,
             Err(error) => Outcome::Failed(error),
@@ -102,6 +103,7 @@ async fn lost(
 ) {
     let is_of_namespace = match error.root() {
         OperationError::NotLocal { .. } | OperationError::Remote(_) => true,
+        OperationError::Interrupted(_) => false,
         // Of a namespace that stands for another cluster, also where that is not reached.
         _ => matches!(ctx.standing().await, Ok(Standing::There(_))),
     };
@@ -113,7 +115,11 @@ async fn lost(
         Ok::<_, OperationError>(record::list(home, namespace).await?)
     };
     // What fails here, or before it is known where the namespace leads, says nothing of the records.
-    let Some(records) = read.await.ok().filter(|_| is_of_namespace) else {
+    let records = match is_of_namespace {
+        true => read.await.ok(),
+        false => None,
+    };
+    let Some(records) = records else {
         for name in names {
             done(name, again(Outcome::Lost(Arc::clone(&error))));
         }

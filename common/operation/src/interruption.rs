@@ -48,6 +48,21 @@ impl Interruption {
         self.asked.send_replace(true);
     }
 
+    /// Does what may be left at any point, unless it is interrupted: the end waits for no source and no server then.
+    ///
+    /// # Errors
+    /// Those of the work; it was interrupted.
+    pub async fn unless_asked<T, E: From<Interrupted>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        tokio::select! {
+            biased;
+            () = self.asked() => Err(Interrupted.into()),
+            done = work => done,
+        }
+    }
+
     /// Held while helm runs; it cannot be taken after [`Interruption::interrupt`].
     pub(crate) async fn helm_runs(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.helm).read_owned().await
@@ -118,6 +133,19 @@ mod tests {
         assert!(poll!(&mut next).is_pending(), "no other helm begins");
         drop(helm);
         assert_eq!(work.await, Err(Interrupted));
+    }
+
+    #[tokio::test]
+    async fn what_may_be_left_ends_at_once() {
+        let interruption = Interruption::default();
+        let done = interruption.unless_asked(ready(Ok::<_, Interrupted>(1)));
+        assert_eq!(done.await, Ok(1));
+        let mut work = pin!(interruption.unless_asked(pending::<Result<(), Interrupted>>()));
+        assert!(poll!(&mut work).is_pending());
+        interruption.interrupt();
+        assert_eq!(poll!(&mut work), Poll::Ready(Err(Interrupted)));
+        let later = interruption.unless_asked(ready(Ok::<_, Interrupted>(1)));
+        assert_eq!(later.await, Err(Interrupted));
     }
 
     #[tokio::test]

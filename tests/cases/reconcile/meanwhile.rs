@@ -7,8 +7,9 @@ use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::{until, within};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::json;
+use tokio::time::Instant;
 
 /// The path of the list of all records.
 const RECORDS: &str = "/v1alpha1/addoninstallations";
@@ -80,6 +81,29 @@ async fn a_list_without_an_answer_delays_no_renewal() -> Result<()> {
         Ok(is_renewed.then_some(()).ok_or_else(|| format!("{seen:?}")))
     })
     .await
+}
+
+/// Who asks it to end waits for nothing that was only to be read.
+#[tokio::test]
+async fn the_end_waits_for_no_plan() -> Result<()> {
+    let stage = super::stage("ending").await?;
+    let index = index(&stage)?;
+    let proxy = Proxy::start(&stage.cluster)?;
+    let mut process = Running::with(&stage, proxy.kubeconfig(), &["reconcile", "--watch"])?;
+    process.says("leads").await?;
+    record(&stage, &index, "quick").await?;
+    process.says("quick 1.0.0 installed").await?;
+    // What it is planned from is not answered.
+    let ensures = json!({"spec": {"reconcile": "Ensure"}});
+    let patching = stage.patch("addoninstallation", "quick", &ensures);
+    tokio::try_join!(unanswered(&proxy), patching)?;
+    let asked = Instant::now();
+    process.process.terminate()?;
+    let ended = process.process.wait()?;
+    ensure!(ended.code() == Some(0), "{ended:?} {}", process.said());
+    let took = asked.elapsed();
+    ensure!(took < Duration::from_secs(10), "{took:?}");
+    Ok(())
 }
 
 /// From now on the list of all records is not answered; returns once it was asked for.
