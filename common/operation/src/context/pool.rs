@@ -104,6 +104,12 @@ impl Context {
         !leads_by_another
     }
 
+    /// The same for all namespaces but these.
+    pub(crate) fn keep_clusters(&self, is_kept: impl Fn(&str) -> bool) {
+        let mut connections = self.pool.connections();
+        connections.retain(|namespace, _| is_kept(namespace));
+    }
+
     /// The same for all namespaces.
     pub fn forget_clusters(&self) {
         self.pool.connections().clear();
@@ -130,10 +136,23 @@ mod tests {
     use super::super::BoxError;
     use super::*;
 
+    fn context() -> Context {
+        let connect = || async { Err::<Cluster, _>(BoxError::from("no cluster")) }.boxed();
+        Context::connecting(Box::new(connect), Settings::default())
+    }
+
+    #[test]
+    fn clusters_of_namespaces_that_are_gone_are_forgotten() {
+        let ctx = context();
+        let [shop, gone] = ["shop", "gone"].map(|namespace| ctx.of_namespace(namespace).target);
+        ctx.keep_clusters(|namespace| namespace == "shop");
+        assert!(Arc::ptr_eq(&shop, &ctx.of_namespace("shop").target));
+        assert!(!Arc::ptr_eq(&gone, &ctx.of_namespace("gone").target));
+    }
+
     /// Whether what `shop` was found to stand for is still known, once its labels were read.
     fn is_known(found: Target, labels: &[(&str, &str)]) -> bool {
-        let connect = || async { Err::<Cluster, _>(BoxError::from("no cluster")) }.boxed();
-        let ctx = Context::connecting(Box::new(connect), Settings::default());
+        let ctx = context();
         let before = ctx.of_namespace("shop");
         assert!(before.target.set(found).is_ok());
         let labels = labels.iter();

@@ -108,10 +108,15 @@ impl World {
         })
     }
 
-    /// A context for each of its clusters, that of the command first.
+    /// A context for each of its clusters, that of the command first. What leads to the clusters of namespaces that are gone is
+    /// forgotten.
     #[must_use]
     pub fn contexts(&self, ctx: &Context) -> Vec<Context> {
         let own = ctx.settings().records_namespace();
+        if let (None, Some(records)) = (&ctx.settings().namespace, &self.records) {
+            let homes = &self.homes;
+            ctx.keep_clusters(|one| homes.contains_key(one) || records.contains_key(one));
+        }
         let others = self.homes.iter().filter(|(namespace, _)| *namespace != own);
         let others = others.map(|(namespace, home)| ctx.of_labelled(namespace, &home.labels));
         std::iter::once(ctx.fresh()).chain(others).collect()
