@@ -172,6 +172,8 @@ pub(super) fn stale(record: &AddonInstallation, what: StaleReason) -> EngineErro
 pub(super) struct Lock {
     /// The record with our operation in its status.
     pub(super) record: AddonInstallation,
+    /// That of the spec that the operation works with. Others may change the spec meanwhile: that is for the next operation.
+    pub(super) generation: Option<i64>,
     id: String,
     /// When the last successful renewal was sent.
     renewed: Instant,
@@ -187,7 +189,7 @@ impl Lock {
         operation: Operation,
     ) -> Result<Self, EngineError> {
         let sent = Instant::now();
-        let id = operation.id.clone();
+        let (id, generation) = (operation.id.clone(), record.metadata.generation);
         status.operation = Some(operation);
         record.status = Some(status);
         match record::put_status(cluster, &mut record).await {
@@ -205,9 +207,16 @@ impl Lock {
         }
         Ok(Self {
             record,
+            generation,
             id,
             renewed: sent,
         })
+    }
+
+    /// Takes over the record as our own write of its spec left it.
+    pub(super) fn replaced(&mut self, record: AddonInstallation) {
+        self.generation = record.metadata.generation;
+        self.record = record;
     }
 
     /// Renews until the lock is lost, or cannot be renewed before it would expire; only then it returns.
@@ -215,17 +224,15 @@ impl Lock {
         loop {
             sleep_until(self.renewed + LEASE / RENEWALS).await;
             let last = self.renewed + LEASE - MARGIN;
-            let lost = match timeout_at(last, self.renew(cluster, journal)).await {
-                Ok(Ok(())) => continue,
+            match timeout_at(last, self.renew(cluster, journal)).await {
+                Ok(Ok(())) => {}
                 // The server does not answer now; there is time for another try.
                 Ok(Err(error)) if is_passing(&error) && Instant::now() < last => {
                     sleep(FIRST_PAUSE).await;
-                    continue;
                 }
-                Ok(Err(error)) => error,
-                Err(_) => stale(&self.record, StaleReason::LockExpired),
-            };
-            return lost;
+                Ok(Err(error)) => return error,
+                Err(_) => return stale(&self.record, StaleReason::LockExpired),
+            }
         }
     }
 
@@ -266,11 +273,7 @@ impl Lock {
                         self.record = found;
                         return Ok(());
                     }
-                    let status = found.status.as_ref();
-                    match status.and_then(|status| status.operation.as_ref()) {
-                        Some(operation) if operation.id == self.id => self.record = found,
-                        operation => return Err(self.lost(operation)),
-                    }
+                    self.go_on_with(found)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -291,11 +294,7 @@ impl Lock {
                 Err(EngineError::Stale { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             };
-            let status = found.status.as_ref();
-            match status.and_then(|status| status.operation.as_ref()) {
-                Some(operation) if operation.id == self.id => self.record = found,
-                operation => return Err(self.lost(operation)),
-            }
+            self.go_on_with(found)?;
         }
     }
 
@@ -311,14 +310,20 @@ impl Lock {
         record::delete(cluster, &self.record, false).await
     }
 
-    fn lost(&self, operation: Option<&Operation>) -> EngineError {
-        match operation {
-            Some(operation) => EngineError::Locked {
+    /// Takes over what others wrote, while our operation is in it; otherwise the lock is lost.
+    fn go_on_with(&mut self, found: AddonInstallation) -> Result<(), EngineError> {
+        let status = found.status.as_ref();
+        match status.and_then(|status| status.operation.as_ref()) {
+            Some(operation) if operation.id == self.id => {
+                self.record = found;
+                Ok(())
+            }
+            Some(operation) => Err(EngineError::Locked {
                 installation: record::name(&self.record),
                 holder: operation.holder.clone(),
                 since: operation.started_at.0.to_string(),
-            },
-            None => stale(&self.record, StaleReason::LockRemoved),
+            }),
+            None => Err(stale(&self.record, StaleReason::LockRemoved)),
         }
     }
 }

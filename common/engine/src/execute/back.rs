@@ -19,13 +19,12 @@ use super::scheduler::Scheduler;
 
 impl Operation<'_> {
     /// Records the failure, then plans the way back and goes it. The lock is held from the beginning of what failed to the end of this:
-    /// no other client sees the state between. `generation`: of the spec that failed.
+    /// no other client sees the state between.
     pub(super) async fn go_back(
         &self,
         plan_back: PlanBack<'_>,
         mut lock: Lock,
         failed: Worked,
-        generation: Option<i64>,
     ) -> Result<Report, EngineError> {
         let Worked {
             mut report,
@@ -35,7 +34,7 @@ impl Operation<'_> {
         self.finish(&mut lock, namespace_uid, &report, Afterwards::Held)
             .await?;
         revisions::keep(self.cluster, &self.task, &lock.record, self.events).await;
-        let back = match self.begin_back(plan_back, &mut lock, generation).await {
+        let back = match self.begin_back(plan_back, &mut lock).await {
             Ok(way) => self.way_back(&way, &mut lock).await,
             Err(why) => {
                 // What failed stays as it is, like without a way back. A lock that is lost is another client's.
@@ -58,7 +57,6 @@ impl Operation<'_> {
         &self,
         plan_back: PlanBack<'_>,
         lock: &mut Lock,
-        generation: Option<i64>,
     ) -> Result<WayBack, String> {
         let planned = {
             let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
@@ -68,20 +66,15 @@ impl Operation<'_> {
             }
         };
         let way = planned?;
-        let begun = self.record_beginning(&way, lock, generation).await;
+        let begun = self.record_beginning(&way, lock).await;
         begun.map_err(|error| error.to_string())?;
         Ok(way)
     }
 
-    async fn record_beginning(
-        &self,
-        way: &WayBack,
-        lock: &mut Lock,
-        generation: Option<i64>,
-    ) -> Result<(), EngineError> {
+    async fn record_beginning(&self, way: &WayBack, lock: &mut Lock) -> Result<(), EngineError> {
         status::check_size(&way.plan)?;
         loop {
-            if lock.record.metadata.generation != generation {
+            if lock.record.metadata.generation != lock.generation {
                 // Whoever changed the spec meanwhile wants something else.
                 return Err(lock::stale(&lock.record, StaleReason::SpecChanged));
             }
@@ -90,7 +83,7 @@ impl Operation<'_> {
             }
             match replaced(self, &way.wanted, lock).await {
                 Ok(written) => {
-                    lock.record = written;
+                    lock.replaced(written);
                     break;
                 }
                 // Reads it again, and fails where the lock is lost.

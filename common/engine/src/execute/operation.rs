@@ -153,10 +153,9 @@ impl Operation<'_> {
         applied: oneshot::Receiver<Applied>,
         back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
-        let generation = lock.record.metadata.generation;
         let worked = self.work_under(&mut lock, applied).await?;
         if let Some(plan_back) = back.filter(|_| worked.may_go_back()) {
-            return self.go_back(plan_back, lock, worked, generation).await;
+            return self.go_back(plan_back, lock, worked).await;
         }
         let Worked {
             mut report,
@@ -342,7 +341,8 @@ impl Operation<'_> {
     ) -> Result<(), EngineError> {
         let plan = self.task.plan;
         let ending = ending(report, self.options);
-        let generation = lock.record.metadata.generation;
+        // Not that of the record: a spec that was changed meanwhile is not installed.
+        let generation = lock.generation;
         let recorded = self.task.journal.inventory();
         let now = self.cluster.home().now();
         lock.write(self.cluster, |status| {
@@ -378,3 +378,7 @@ pub(super) fn report_failures(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "operation/tests.rs"]
+mod tests;

@@ -148,6 +148,7 @@ fn lock() -> Lock {
         ..AddonInstallationStatus::default()
     });
     Lock {
+        generation: record.metadata.generation,
         record,
         id,
         renewed: Instant::now(),

@@ -1,0 +1,135 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::super::super::fake::{self, Reply};
+use super::super::super::journal::Journal;
+use super::super::super::lock;
+use super::super::super::report::{Cause, Fate};
+use super::*;
+use common::api::installation::AddonInstallationStatus;
+use common::api::names::InstallationName;
+use common::plan::InstallationPlan;
+
+/// The record, whose spec names this registry.
+fn record(generation: i64, registry: &str) -> AddonInstallation {
+    let record = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": "dns", "namespace": "a", "uid": "u", "resourceVersion": "1", "generation": generation},
+        "spec": {"addonRef": {"name": "dns"}, "registry": registry},
+    });
+    serde_json::from_value(record).unwrap()
+}
+
+fn answer(code: u16, body: Value) -> Reply {
+    Some((code, &[], body))
+}
+
+fn written() -> Reply {
+    answer(200, json!({"metadata": {"resourceVersion": "2"}}))
+}
+
+/// A plan that changes nothing.
+fn plan(verb: Verb) -> InstallationPlan {
+    let installation = InstallationName {
+        namespace: "a".into(),
+        name: "dns".into(),
+    };
+    InstallationPlan {
+        verb,
+        ..InstallationPlan::nothing(installation, "dns")
+    }
+}
+
+fn options() -> ExecuteOptions {
+    ExecuteOptions {
+        holder: "me".into(),
+        wait: true,
+        timeout: Duration::from_secs(60),
+        wait_for_lock: false,
+        steal_lock: false,
+    }
+}
+
+fn operation<'a>(
+    cluster: &'a Cluster,
+    task: Task<'a>,
+    options: &'a ExecuteOptions,
+    turn: &'a Mutex<()>,
+) -> Operation<'a> {
+    let (news, _) = mpsc::unbounded_channel();
+    Operation {
+        part: 0,
+        cluster,
+        task,
+        options,
+        deadline: Instant::now() + options.timeout,
+        events: &|_| {},
+        news,
+        turn,
+    }
+}
+
+/// Semantics 12 and 13: a spec that another client changes during an operation was not installed, and is not written over.
+#[tokio::test]
+async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
+    let (before, wanted) = (record(1, "before.example"), record(2, "wanted.example"));
+    let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let mut theirs = record(3, "theirs.example");
+    theirs.status = Some(AddonInstallationStatus {
+        operation: Some(ours.clone()),
+        ..AddonInstallationStatus::default()
+    });
+    let conflict =
+        json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "changed"});
+    let found = serde_json::to_value(&theirs).unwrap();
+    let (cluster, asked) = fake::cluster(vec![
+        written(),
+        answer(409, conflict),
+        answer(200, found),
+        written(),
+        written(),
+    ]);
+    let begun = AddonInstallationStatus::default();
+    let lock = Lock::acquire(&cluster, wanted.clone(), begun, ours).await;
+    let mut lock = lock.unwrap();
+    // As a renewal does.
+    let renewing = lock.write(&cluster, |status| status.phase = Some(Phase::Progressing));
+    renewing.await.unwrap();
+    assert_eq!(lock.record.spec, theirs.spec);
+
+    let plan = plan(Verb::Upgrade);
+    let journal = Journal::of(&plan);
+    let task = Task {
+        wanted: &wanted,
+        plan: &plan,
+        journal: &journal,
+        fallback: Some(&before),
+        entry: None,
+        outside: None,
+    };
+    let mut refused = Report {
+        failed: vec![Failure {
+            key: ObjectKey::default(),
+            message: String::new(),
+            recorded: String::new(),
+            cause: Cause::Denied,
+            fate: Fate::Refused,
+        }],
+        ..Report::default()
+    };
+    restore::spec(&cluster, &task, &mut lock, &mut refused).await;
+    assert!(!refused.spec_restored);
+    assert_eq!(asked.lines().len(), 4, "{:?}", asked.lines());
+
+    let (options, turn) = (options(), Mutex::new(()));
+    let operation = operation(&cluster, task, &options, &turn);
+    let done = Report::default();
+    let finished = operation.finish(&mut lock, None, &done, Afterwards::Free);
+    finished.await.unwrap();
+    let last = asked.body(4);
+    assert_eq!(last["spec"]["registry"], "theirs.example");
+    assert_eq!(last["metadata"]["generation"], 3);
+    assert_eq!(last["status"]["observedGeneration"], 2);
+}
