@@ -16,7 +16,9 @@ impl Operation<'_> {
     /// Takes our marks and field manager from the objects of a plan, until one is refused.
     pub(super) async fn give_back(&self, report: &mut Report) {
         let plan = self.task.plan;
-        if plan.given_back.is_empty() || self.blocked(report).is_some() {
+        let objects = plan.given_back.iter();
+        let keys = objects.map(|object| object.target.key.clone());
+        if plan.given_back.is_empty() || self.skips(report, keys) {
             return;
         }
         let giving = Giving::of(plan);
@@ -36,7 +38,10 @@ impl Operation<'_> {
     /// Sets aside what the plan says; with everything that they name, records that were set aside go.
     pub(super) async fn end_former_records(&self, report: &mut Report) {
         let plan = self.task.plan;
-        if self.blocked(report).is_some() {
+        // What is only noted has no objects, and nothing is done with it.
+        let records = plan.former.iter();
+        let records = records.filter(|record| !record.objects.is_empty());
+        if self.skips(report, records.map(key)) {
             return;
         }
         let name = &plan.installation;

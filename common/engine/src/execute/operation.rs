@@ -259,15 +259,10 @@ impl Operation<'_> {
     /// Deletes and releases, but only where everything before succeeded: what failed may still need the objects.
     async fn prune(&self, report: &mut Report) {
         let plan = self.task.plan;
-        if let Some(why) = self.blocked(report) {
-            let deletions = plan.prune.iter().flatten();
-            let targets = deletions
-                .map(|deletion| &deletion.target)
-                .chain(&plan.release);
-            let skipped: Vec<_> = targets
-                .map(|target| (target.key.clone(), why.clone()))
-                .collect();
-            report.skipped.extend(skipped);
+        let deletions = plan.prune.iter().flatten();
+        let targets = deletions.map(|deletion| &deletion.target);
+        let targets = targets.chain(&plan.release);
+        if self.skips(report, targets.map(|target| target.key.clone())) {
             return;
         }
         let pruned = prune::prune(self.cluster, &plan.prune, self.deadline, self.events).await;
@@ -297,17 +292,33 @@ impl Operation<'_> {
         let Some(record) = &self.task.plan.kops else {
             return;
         };
-        if self.blocked(report).is_some() {
+        let key = namespace::key(&record.namespace);
+        let step = (!record.is_current()).then(|| key.clone());
+        if self.skips(report, step) {
             return;
         }
         if let Err(error) = kops::record(self.cluster, record).await {
-            let key = namespace::key(&record.namespace);
             self.fail(report, Failure::of(key, &error));
         }
     }
 
+    /// Whether a step may not begin. What it would have done is reported as skipped: where only the time is over, nothing else says that
+    /// the operation has not ended.
+    pub(super) fn skips(
+        &self,
+        report: &mut Report,
+        step: impl IntoIterator<Item = ObjectKey>,
+    ) -> bool {
+        let Some(why) = self.blocked(report) else {
+            return false;
+        };
+        let skipped = step.into_iter().map(|key| (key, why.clone()));
+        report.skipped.extend(skipped);
+        true
+    }
+
     /// Why nothing further may begin.
-    pub(super) fn blocked(&self, report: &Report) -> Option<String> {
+    fn blocked(&self, report: &Report) -> Option<String> {
         match (
             report.failed.first(),
             report.not_ready.first(),

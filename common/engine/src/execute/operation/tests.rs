@@ -8,9 +8,10 @@ use super::super::super::journal::Journal;
 use super::super::super::lock;
 use super::super::super::report::{Cause, Fate};
 use super::*;
-use common::api::installation::AddonInstallationStatus;
+use common::api::installation::{AddonInstallationStatus, FormerObject, FormerRecord, FormerTool};
 use common::api::names::InstallationName;
-use common::plan::InstallationPlan;
+use common::plan::kops::KopsRecord;
+use common::plan::{Deletion, InstallationPlan};
 
 /// The record, whose spec names this registry.
 fn record(generation: i64, registry: &str) -> AddonInstallation {
@@ -132,4 +133,84 @@ async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
     assert_eq!(last["spec"]["registry"], "theirs.example");
     assert_eq!(last["metadata"]["generation"], 3);
     assert_eq!(last["status"]["observedGeneration"], 2);
+}
+
+/// Semantics 13 and 17: where the time is over before the last steps, they are not done, and the record of what ends stays.
+#[tokio::test]
+async fn what_the_deadline_leaves_undone_is_reported() {
+    let target = Target {
+        key: super::super::super::namespace::key("shop"),
+        version: "v1".into(),
+        plural: "namespaces".into(),
+    };
+    let aside = FormerObject {
+        kind: "Secret".into(),
+        name: "sh.helm.release.v1.web.v1".into(),
+        uid: "s".into(),
+    };
+    let former = |objects| FormerRecord {
+        tool: FormerTool::Helm,
+        namespace: "shop".into(),
+        name: "web".into(),
+        objects,
+        is_set_aside: true,
+    };
+    let kops = KopsRecord {
+        namespace: "kube-system".into(),
+        key: "addons.k8s.io/dns".into(),
+        before: None,
+        after: Some("{}".into()),
+        nodes: Vec::new(),
+    };
+    let nothing = || InstallationPlan {
+        former: vec![former(Vec::new())],
+        ..plan(Verb::Release)
+    };
+    let gives_back = InstallationPlan {
+        given_back: vec![Deletion {
+            target,
+            uid: "n".into(),
+        }],
+        ..nothing()
+    };
+    let restores = InstallationPlan {
+        former: vec![former(vec![aside])],
+        ..nothing()
+    };
+    let records = InstallationPlan {
+        kops: Some(kops),
+        ..nothing()
+    };
+    let (options, turn) = (options(), Mutex::new(()));
+    let wanted = record(1, "shop.example");
+    for (plan, skipped) in [
+        (nothing(), None),
+        (gives_back, Some("shop")),
+        (restores, Some("sh.helm.release.v1.web.v1")),
+        (records, Some("kube-system")),
+    ] {
+        let (cluster, asked) = fake::cluster(Vec::new());
+        let journal = Journal::of(&plan);
+        let task = Task {
+            wanted: &wanted,
+            plan: &plan,
+            journal: &journal,
+            fallback: None,
+            entry: None,
+            outside: None,
+        };
+        let operation = Operation {
+            deadline: Instant::now(),
+            ..operation(&cluster, task, &options, &turn)
+        };
+        let mut report = Report::default();
+        operation.prune(&mut report).await;
+        operation.record_for_kops(&mut report).await;
+        operation.give_back(&mut report).await;
+        operation.end_former_records(&mut report).await;
+        let keys: Vec<&str> = report.skipped.iter().map(|(key, _)| &*key.name).collect();
+        assert_eq!(keys, Vec::from_iter(skipped));
+        assert_eq!(report.is_done(), skipped.is_none());
+        assert!(asked.lines().is_empty(), "{:?}", asked.lines());
+    }
 }
