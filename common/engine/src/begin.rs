@@ -180,6 +180,8 @@ fn is_done(
         && ended_well
         && status.operation.is_none()
         && !differs(wanted, stored)
+        // A spec that others changed is recorded as installed, also where no object differs.
+        && stored.is_observed().unwrap_or(true)
         && (plan.is_empty() || by_others)
 }
 

@@ -289,15 +289,13 @@ impl Resolved {
         if installed.template_data_hash != inputs.template_data_hash {
             return yes(DueReason::TemplateDataChanged);
         }
-        let is_changed = if self.keeps_spec {
-            existing.metadata.generation != status.observed_generation
-        } else {
-            existing.spec != self.wanted.spec || set_of(existing) != set_of(&self.wanted)
-        };
-        if is_changed {
-            return yes(DueReason::InstallationChanged);
+        let is_kept = self.keeps_spec
+            || (existing.spec == self.wanted.spec && set_of(existing) == set_of(&self.wanted));
+        // Others may have changed the spec, with kubectl or from Git.
+        if is_kept && existing.is_observed().unwrap_or(!self.keeps_spec) {
+            return Due::No;
         }
-        Due::No
+        yes(DueReason::InstallationChanged)
     }
 
     /// The recorded objects that stay although they are not wanted, and why: those of an add-on that was found in a directory.

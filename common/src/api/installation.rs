@@ -4,6 +4,7 @@
 
 pub mod format;
 mod former;
+mod installed;
 mod inventory;
 mod signature;
 mod values_from;
@@ -104,14 +105,6 @@ pub struct AddonInstallationSpec {
     /// Nothing is done while true.
     #[serde(default)]
     pub suspend: bool,
-}
-
-impl AddonInstallation {
-    /// What its record says is installed.
-    #[must_use]
-    pub fn installed(&self) -> Option<&Installed> {
-        self.status.as_ref()?.installed.as_ref()
-    }
 }
 
 fn yes() -> bool {

@@ -151,3 +151,28 @@ async fn t21_an_uninstallation_can_be_looked_at_first() -> Result<()> {
     ensure!(stage.has("configmap", "web").await?, "it was deleted");
     stage.run("uninstall web --yes").await?.done().map(drop)
 }
+
+/// trust 21: what was changed with kubectl is carried out by the next upgrade, and only by that one.
+#[tokio::test]
+async fn t21_a_patched_spec_is_carried_out_once() -> Result<()> {
+    let stage = Stage::new("patched-spec").await?;
+    let index = stage.index("web.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
+    install(&stage, &index).await?;
+    let patch = json!({"spec": {"conflicts": "Fail"}});
+    stage.patch("addoninstallation", "web", &patch).await?;
+    for is_due in [true, false] {
+        let said = stage.run("upgrade web --yes").await?.done()?;
+        ensure!(
+            said.stderr.contains("nothing to do") != is_due,
+            "{}",
+            said.stderr
+        );
+        let record = stage.record("web").await?;
+        let (status, metadata) = (&record["status"], &record["metadata"]);
+        ensure!(
+            status["observedGeneration"] == metadata["generation"] && status["operation"].is_null(),
+            "{record:#}"
+        );
+    }
+    Ok(())
+}

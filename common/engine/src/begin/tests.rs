@@ -61,6 +61,13 @@ fn nothing_is_written_where_all_is_as_wanted() {
     let mut other_spec = record("2", Phase::Ready);
     other_spec.spec.suspend = true;
     assert!(!is_done(&wanted, &other_spec, &plan()));
+    for (observed, done) in [(1, true), (0, false)] {
+        let mut patched = record("2", Phase::Ready);
+        if let Some(status) = &mut patched.status {
+            status.observed_generation = Some(observed);
+        }
+        assert_eq!(is_done(&patched, &patched, &plan()), done, "{observed}");
+    }
     let mut cut_off = record("2", Phase::Ready);
     if let Some(status) = &mut cut_off.status {
         status.operation = Some(lock::operation(

@@ -115,26 +115,37 @@ fn a_reference_that_means_the_entry_stays_as_it_is_spelled() {
     assert_eq!(named, (Some("1.1.0"), None), "the origin is left open");
 }
 
-/// A record that is kept as it is written is due by its generation, not by the defaults that are filled in for the rendering.
+/// Semantics 12: a spec that was changed with kubectl or in Git is due by its generation. A record that is kept as it is written is not
+/// due for the defaults that are filled in for the rendering; one without a generation that was installed is so for a loop alone.
 #[test]
-fn a_kept_record_is_due_when_its_spec_changed() {
+fn a_record_is_due_when_its_spec_was_changed() {
     let installed = Installed {
         version: "1.1.0".to_owned(),
         ..Installed::default()
     };
-    for (generation, due) in [(3, false), (4, true)] {
+    for (keeps_spec, observed, due) in [
+        (true, Some(4), false),
+        (true, Some(3), true),
+        (true, None, true),
+        (false, Some(4), false),
+        (false, Some(3), true),
+        (false, None, false),
+    ] {
         let mut existing = record(None, None);
-        existing.metadata.generation = Some(generation);
+        existing.spec.addon_ref.index = Some("index.yaml".to_owned());
+        existing.metadata.generation = Some(4);
         existing.status = Some(AddonInstallationStatus {
-            observed_generation: Some(3),
+            observed_generation: observed,
             installed: Some(installed.clone()),
             ..AddonInstallationStatus::default()
         });
         let mut resolved = Resolved::new(name(), Some(existing), entry(""), Rules::Documented);
-        resolved.wanted.spec.target_namespace = Some("web".to_owned());
-        resolved.keeps_spec = true;
+        if keeps_spec {
+            resolved.wanted.spec.target_namespace = Some("web".to_owned());
+        }
+        resolved.keeps_spec = keeps_spec;
         let is_due = resolved.due(&Inputs::default(), None) != Due::No;
-        assert_eq!(is_due, due, "generation {generation}");
+        assert_eq!(is_due, due, "{keeps_spec} {observed:?}");
         assert_eq!(resolved.record().spec.target_namespace, None);
     }
 }
