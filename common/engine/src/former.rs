@@ -4,6 +4,7 @@
 //! A tool finds its records by labels. Without these it finds nothing; an annotation keeps them. kapp reads a ConfigMap by its name,
 //! too: the key that it reads gets another name.
 
+mod helm;
 pub mod kapp;
 
 use std::collections::BTreeMap;
@@ -79,39 +80,9 @@ struct Content {
 /// Those of the requests.
 pub async fn find(cluster: &Cluster, mark: &FormerMark) -> Result<Option<Found>, EngineError> {
     match mark {
-        FormerMark::Helm { namespace, name } => of_helm(cluster, namespace, name).await,
+        FormerMark::Helm { namespace, name } => helm::find(cluster, namespace, name).await,
         FormerMark::Kapp { label } => of_kapp(cluster, label).await,
     }
-}
-
-async fn of_helm(
-    cluster: &Cluster,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<Found>, EngineError> {
-    let selector = format!("{HELM_OWNER}=helm,name={name}");
-    let selectors = [("labelSelector", selector.as_str())];
-    for kind in ["Secret", "ConfigMap"] {
-        let collection = collection(kind, namespace);
-        let found = read_selected(cluster, &collection, &selectors).await?;
-        let mut found = found.unwrap_or_default();
-        let revision = |one: &Metadata| {
-            let version = one.labels.get("version");
-            version.and_then(|version| version.parse::<u64>().ok())
-        };
-        found.sort_by_key(revision);
-        let Some(newest) = found.last() else {
-            continue;
-        };
-        let call = Call::get(&collection, &newest.name, JSON);
-        let mut newest = cluster.send::<Content>(call).await?.object;
-        let bytes = newest.data.remove("release").unwrap_or_default();
-        return Ok(Some(Found {
-            record: record(FormerTool::Helm, namespace, name, kind, &found),
-            members: Members::Helm(bytes.into_bytes()),
-        }));
-    }
-    Ok(None)
 }
 
 async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, EngineError> {
@@ -228,12 +199,16 @@ pub async fn check(
     }
 }
 
-/// Sets records aside, one after another, the newest last: whoever is cut off leaves the tool with what is installed.
+/// Sets records aside, one after another, the newest last: whoever is cut off leaves the tool with what is installed. Nothing is
+/// written where the tool has changed them since they were listed.
 pub(super) async fn set_aside(
     cluster: &Cluster,
     installation: &InstallationName,
     record: &FormerRecord,
 ) -> Result<(), EngineError> {
+    if record.tool == FormerTool::Helm {
+        helm::check(cluster, record).await?;
+    }
     for object in &record.objects {
         move_aside(cluster, installation, record, object, false).await?;
     }

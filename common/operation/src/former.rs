@@ -23,7 +23,8 @@ use crate::resolved::Resolved;
 const NAMED: usize = 3;
 
 /// Adds to a plan the records that are set aside with it, and why others stay. What an interrupted operation was setting aside is
-/// continued; others are looked for only where objects are adopted. `live`: what is there, and what other installations own.
+/// continued, as its tool has it now; others are looked for only where objects are adopted. `live`: what is there, and what other
+/// installations own.
 pub(crate) async fn records(
     cluster: &Cluster,
     resolved: &Resolved,
@@ -60,25 +61,27 @@ impl Judge<'_> {
             .filter(|record| !record.is_set_aside)
             .cloned()
             .partition(|record| record.objects.is_empty());
+        // Helm may have written more of them since they were listed.
+        let mut marks: BTreeSet<FormerMark> = begun.iter().filter_map(mark).collect();
         plan.former = begun;
-        if !adopts {
-            return Ok(());
+        if adopts {
+            marks.extend(open.iter().filter_map(mark));
+            marks.extend(self.marks(plan));
         }
-        let mut marks: BTreeSet<FormerMark> = open.iter().filter_map(mark).collect();
-        marks.extend(self.marks(plan));
         for mark in marks {
             match self.of_mark(&mark, plan).await {
                 Ok(Some(Aside { record, values })) => {
                     plan.warnings.extend(unrecorded(&record, &values, resolved));
-                    if !plan.former.iter().any(|one| one.is_same(&record)) {
-                        plan.former.push(record);
+                    match plan.former.iter_mut().find(|one| one.is_same(&record)) {
+                        Some(begun) => renew(begun, record),
+                        None => plan.former.push(record),
                     }
                 }
                 Ok(None) => {}
                 Err(Obstacle::Stays(why)) => {
                     let warning = stays(&mark, &why, &plan.installation);
                     plan.warnings.push(warning);
-                    plan.former.extend(noted(&mark));
+                    stay(&mut plan.former, &mark);
                 }
                 Err(Obstacle::Failed(error)) => return Err(error.into()),
             }
@@ -258,6 +261,28 @@ fn stays(mark: &FormerMark, why: &str, installation: &InstallationName) -> Strin
     )
 }
 
+/// Adds to records that an interrupted operation began with what their tool has written since. Those that are set aside already are
+/// older, and found no more.
+fn renew(begun: &mut FormerRecord, found: FormerRecord) {
+    begun.objects.retain(|old| {
+        let mut now = found.objects.iter();
+        !now.any(|one| one.kind == old.kind && one.name == old.name)
+    });
+    begun.objects.extend(found.objects);
+}
+
+/// Notes that records stay. Those that an interrupted operation began with are in the status, and stay there as they are.
+fn stay(planned: &mut Vec<FormerRecord>, mark: &FormerMark) {
+    let Some(noted) = noted(mark) else {
+        return;
+    };
+    let begun = planned.iter().position(|one| one.is_same(&noted));
+    match begun {
+        Some(begun) => drop(planned.remove(begun)),
+        None => planned.push(noted),
+    }
+}
+
 /// What is noted of records that stay: our next apply removes the mark of a release from its objects.
 fn noted(mark: &FormerMark) -> Option<FormerRecord> {
     match mark {
@@ -287,5 +312,44 @@ fn names(keys: &[&ObjectKey]) -> String {
     match keys.len().saturating_sub(NAMED) {
         0 => named,
         more => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::installation::FormerObject;
+
+    use super::*;
+
+    /// The records of these revisions.
+    fn release(revisions: &[u64]) -> FormerRecord {
+        let objects = revisions.iter().map(|revision| FormerObject {
+            kind: "Secret".to_owned(),
+            name: format!("sh.helm.release.v1.web.v{revision}"),
+            uid: revision.to_string(),
+        });
+        FormerRecord {
+            tool: FormerTool::Helm,
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+            objects: objects.collect(),
+            is_set_aside: false,
+        }
+    }
+
+    /// Semantics 12: what is continued is the release as helm has it now; what of it may not be set aside stays begun.
+    #[test]
+    fn what_helm_wrote_since_an_interruption_counts() {
+        let mut begun = release(&[1, 2, 3]);
+        renew(&mut begun, release(&[2, 3, 4]));
+        assert_eq!(begun, release(&[1, 2, 3, 4]));
+
+        let mark = mark(&begun).unwrap();
+        let mut planned = Vec::new();
+        stay(&mut planned, &mark);
+        assert_eq!(planned, [release(&[])]);
+        planned = vec![begun];
+        stay(&mut planned, &mark);
+        assert!(planned.is_empty(), "{planned:?}");
     }
 }

@@ -1,0 +1,147 @@
+//! The releases of helm: a Secret or a ConfigMap for each revision.
+
+use common::api::installation::{FormerRecord, FormerTool};
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::error::EngineError;
+use super::super::meta::Metadata;
+use super::super::request::{Call, JSON};
+use super::super::snapshot::read_selected;
+use super::{Content, Found, HELM_OWNER, Members, collection, key, record};
+
+/// The records of a release, where helm finds one.
+pub(super) async fn find(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Found>, EngineError> {
+    for kind in ["Secret", "ConfigMap"] {
+        let collection = collection(kind, namespace);
+        let found = revisions(cluster, &collection, name).await?;
+        let Some(newest) = found.last() else {
+            continue;
+        };
+        let call = Call::get(&collection, &newest.name, JSON);
+        let mut newest = cluster.send::<Content>(call).await?.object;
+        let bytes = newest.data.remove("release").unwrap_or_default();
+        return Ok(Some(Found {
+            record: record(FormerTool::Helm, namespace, name, kind, &found),
+            members: Members::Helm(bytes.into_bytes()),
+        }));
+    }
+    Ok(None)
+}
+
+/// Refuses records that helm has added to since they were listed: it would find the newest one, and could delete what is ours.
+pub(super) async fn check(cluster: &Cluster, record: &FormerRecord) -> Result<(), EngineError> {
+    let Some(last) = record.objects.last() else {
+        return Ok(());
+    };
+    let collection = collection(&last.kind, &record.namespace);
+    let found = revisions(cluster, &collection, &record.name).await?;
+    let is_listed = found.last().is_none_or(|newest| {
+        let mut listed = record.objects.iter();
+        listed.any(|object| object.name == newest.name && object.uid == newest.uid)
+    });
+    if is_listed {
+        return Ok(());
+    }
+    Err(EngineError::Conflict {
+        key: Box::new(key(record, last)),
+        message: format!(
+            "{record} was changed with helm meanwhile, and its records stay; run the command again"
+        ),
+        recorded: None,
+        remedy: None,
+    })
+}
+
+/// What helm finds of a release, the newest last.
+async fn revisions(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<Vec<Metadata>, EngineError> {
+    let selector = format!("{HELM_OWNER}=helm,name={name}");
+    let selectors = [("labelSelector", selector.as_str())];
+    let found = read_selected(cluster, collection, &selectors).await?;
+    let mut found = found.unwrap_or_default();
+    found.sort_by_key(|one| {
+        let version = one.labels.get("version");
+        version.and_then(|version| version.parse::<u64>().ok())
+    });
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::super::fake::{self, Reply};
+    use super::super::set_aside;
+    use super::*;
+    use common::api::installation::FormerObject;
+    use common::api::names::InstallationName;
+
+    fn name(version: u64) -> String {
+        format!("sh.helm.release.v1.web.v{version}")
+    }
+
+    fn revision(version: u64) -> Value {
+        let labels = json!({"owner": "helm", "name": "web", "version": version.to_string()});
+        json!({"metadata": {
+            "name": name(version), "namespace": "shop", "uid": version.to_string(),
+            "resourceVersion": "1", "labels": labels,
+        }})
+    }
+
+    fn listed(versions: &[u64]) -> Value {
+        let items: Vec<Value> = versions.iter().copied().map(revision).collect();
+        json!({"metadata": {}, "items": items})
+    }
+
+    /// Semantics 12: a revision that helm wrote after the plan was made would stay, and helm would find the release.
+    #[tokio::test]
+    async fn a_release_that_was_changed_meanwhile_is_not_set_aside() {
+        let installation = InstallationName {
+            namespace: "shop".into(),
+            name: "web".into(),
+        };
+        let objects = [8, 9].map(|version| FormerObject {
+            kind: "Secret".into(),
+            name: name(version),
+            uid: version.to_string(),
+        });
+        let record = FormerRecord {
+            tool: FormerTool::Helm,
+            namespace: "shop".into(),
+            name: "web".into(),
+            objects: objects.into(),
+            is_set_aside: false,
+        };
+        let answer = |body: Value| -> Reply { Some((200, &[], body)) };
+        let (cluster, asked) = fake::cluster(vec![answer(listed(&[10, 8, 9]))]);
+        let error = set_aside(&cluster, &installation, &record).await;
+        let error = error.unwrap_err();
+        assert!(matches!(error, EngineError::Conflict { .. }), "{error}");
+        assert_eq!(asked.lines().len(), 1, "{:?}", asked.lines());
+
+        // The first one was set aside before an interruption.
+        let replies = [
+            listed(&[9]),
+            json!({"metadata": {"name": name(8), "uid": "8", "resourceVersion": "2"}}),
+            revision(9),
+            json!({}),
+        ];
+        let (cluster, asked) = fake::cluster(replies.map(answer).into());
+        let done = set_aside(&cluster, &installation, &record).await;
+        done.unwrap();
+        let lines = asked.lines();
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        assert!(
+            lines[3].starts_with("PATCH ") && lines[3].contains(&name(9)),
+            "{lines:?}"
+        );
+    }
+}
