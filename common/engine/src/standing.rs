@@ -122,6 +122,9 @@ fn judged(
         return None;
     }
     let all = &mut status.conditions;
+    // Whether its release waits for a person does not depend on anything else that is said of it, and is not forgotten for that.
+    let is_waiting = conditions::waits_for_release(all);
+    let confirmed = (!is_waiting).then_some(conditions::NEEDS_CONFIRMATION);
     let mut raise = |r#type, reason, message: &str| {
         let mut raised = status::condition(r#type, "True", reason, message.to_owned(), now);
         raised.observed_generation = generation;
@@ -130,13 +133,16 @@ fn judged(
     match standing {
         Standing::Stalled { reason, message } => {
             raise(conditions::STALLED, reason, message);
-            for r#type in [
-                conditions::NEEDS_CONFIRMATION,
-                conditions::MANAGED_ELSEWHERE,
-            ] {
+            let lowered = confirmed.into_iter().chain([conditions::MANAGED_ELSEWHERE]);
+            for r#type in lowered {
                 status::lower(all, r#type, reason, generation, now);
             }
         }
+        Standing::NeedsConfirmation { reason, message } if *reason == conditions::CORE_RELEASE => {
+            raise(conditions::NEEDS_CONFIRMATION, reason, message);
+        }
+        // There is one condition of a type: until the release is decided, nothing else is asked.
+        Standing::NeedsConfirmation { .. } if is_waiting => {}
         Standing::NeedsConfirmation { reason, message } => {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
             status::lower(all, conditions::MANAGED_ELSEWHERE, reason, generation, now);
@@ -148,7 +154,9 @@ fn judged(
         Standing::ManagedElsewhere { message } => {
             let reason = NOT_READ_HERE;
             raise(conditions::MANAGED_ELSEWHERE, reason, message);
-            status::lower(all, conditions::NEEDS_CONFIRMATION, reason, generation, now);
+            if let Some(r#type) = confirmed {
+                status::lower(all, r#type, reason, generation, now);
+            }
             // A failed operation is still one that failed.
             if status.phase != Some(Phase::Failed) {
                 status::lower(all, conditions::STALLED, reason, generation, now);
@@ -158,18 +166,12 @@ fn judged(
             raise(conditions::CONTESTED, "FieldTakenBack", message);
         }
         Standing::AsRecorded => {
-            // Whether its release waits for a person does not depend on its objects.
-            let waiting = conditions::raised(all, conditions::NEEDS_CONFIRMATION);
-            let is_waiting = waiting.is_some_and(|one| one.reason == conditions::CORE_RELEASE);
-            if !is_waiting {
-                let r#type = conditions::NEEDS_CONFIRMATION;
-                status::lower(all, r#type, AS_RECORDED, generation, now);
-            }
-            for r#type in [
+            let lowered = confirmed.into_iter().chain([
                 conditions::STALLED,
                 conditions::CONTESTED,
                 conditions::MANAGED_ELSEWHERE,
-            ] {
+            ]);
+            for r#type in lowered {
                 status::lower(all, r#type, AS_RECORDED, generation, now);
             }
             // A change of the spec that needed no operation.
@@ -252,6 +254,36 @@ mod tests {
             assert_eq!(again, None, "nothing is new: {expected}");
         }
         assert_eq!(status.phase, Some(Phase::Pending));
+    }
+
+    #[test]
+    fn a_release_goes_on_waiting_whatever_else_is_said() {
+        let release = Standing::NeedsConfirmation {
+            reason: conditions::CORE_RELEASE,
+            message: "core release dns".to_owned(),
+        };
+        let elsewhere = Standing::ManagedElsewhere {
+            message: "its index is a file".to_owned(),
+        };
+        let mut status = judged(None, &release, Some(1), at(10)).unwrap();
+        for standing in [
+            stalled("down"),
+            confirmation(),
+            elsewhere,
+            release.clone(),
+            Standing::AsRecorded,
+        ] {
+            if let Some(next) = judged(Some(&status), &standing, Some(1), at(20)) {
+                status = next;
+            }
+            assert!(
+                conditions::waits_for_release(&status.conditions),
+                "{standing:?}"
+            );
+        }
+        let stalled = judged(Some(&status), &stalled("down"), Some(1), at(30)).unwrap();
+        let again = judged(Some(&stalled), &release, Some(1), at(40));
+        assert_eq!(again, None, "it does not undo what the other one says");
     }
 
     #[test]

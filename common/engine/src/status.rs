@@ -87,11 +87,11 @@ pub(super) fn begun(
             now,
         ),
     );
-    for r#type in [
-        conditions::NEEDS_CONFIRMATION,
-        conditions::CONTESTED,
-        conditions::MANAGED_ELSEWHERE,
-    ] {
+    // A repair does not answer whether a core installation may be released.
+    let waits = !plan.verb.ends() && conditions::waits_for_release(&status.conditions);
+    let confirmed = (!waits).then_some(conditions::NEEDS_CONFIRMATION);
+    let others = [conditions::CONTESTED, conditions::MANAGED_ELSEWHERE];
+    for r#type in confirmed.into_iter().chain(others) {
         lower(&mut status.conditions, r#type, reason(plan.verb), None, now);
     }
     status

@@ -92,3 +92,11 @@ pub fn raised<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condi
     let mut all = conditions.iter();
     all.find(|condition| condition.r#type == r#type && condition.status == "True")
 }
+
+/// Whether the release of a core installation waits for a person. Only that release ends it, or that the add-on is listed again:
+/// otherwise what concerned several clusters would become the release of one by and by (semantics 14).
+#[must_use]
+pub fn waits_for_release(conditions: &[Condition]) -> bool {
+    let raised = raised(conditions, NEEDS_CONFIRMATION);
+    raised.is_some_and(|raised| raised.reason == CORE_RELEASE)
+}

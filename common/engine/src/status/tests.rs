@@ -138,6 +138,31 @@ fn an_operation_begins_with_everything_that_was_or_will_be_ours() {
 }
 
 #[test]
+fn a_release_waits_until_an_operation_removes_the_installation() {
+    let now = Timestamp::UNIX_EPOCH;
+    for (verb, reason, is_asked) in [
+        (Verb::Upgrade, conditions::CORE_RELEASE, true),
+        (Verb::Uninstall, conditions::CORE_RELEASE, false),
+        (Verb::Upgrade, "PruneLimit", false),
+    ] {
+        let asked = condition(
+            conditions::NEEDS_CONFIRMATION,
+            "True",
+            reason,
+            String::new(),
+            now,
+        );
+        let stored = AddonInstallationStatus {
+            conditions: vec![asked],
+            ..AddonInstallationStatus::default()
+        };
+        let status = begun(Some(&stored), &InstallationPlan { verb, ..plan() }, now);
+        let still = conditions::raised(&status.conditions, conditions::NEEDS_CONFIRMATION);
+        assert_eq!(still.is_some(), is_asked, "{verb:?} {reason}");
+    }
+}
+
+#[test]
 fn a_done_operation_leaves_the_exact_inventory() {
     let status = ended(&recorded(true), &Ending::Done { waited: true });
     assert_eq!(

@@ -92,9 +92,7 @@ pub(super) async fn due<'a>(
 /// Whether its release was refused before, because it concerned several clusters: it does not become the release of one by and by.
 pub(super) fn waits_for_person(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
-    let raised = status
-        .and_then(|status| conditions::raised(&status.conditions, conditions::NEEDS_CONFIRMATION));
-    raised.is_some_and(|raised| raised.reason == conditions::CORE_RELEASE)
+    status.is_some_and(|status| conditions::waits_for_release(&status.conditions))
 }
 
 /// How a cluster stands to its core set; `None` where it has none. `due`: unless that could not be told.
