@@ -6,26 +6,28 @@
 
 mod act;
 mod due;
+mod releases;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use act::act;
+use act::{act, wait};
 use addons_engine::core_set::progress;
 use addons_engine::events::{self, Happened, Regarding};
 use addons_engine::{EngineError, record};
 use addons_operation::core_set::Texts;
-use addons_operation::core_set::look::World;
-use addons_operation::{Context, OperationError};
+use addons_operation::core_set::look::{Look, World};
+use addons_operation::{Context, OperationError, name_of};
 use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
 };
 use common::core_set::Unknown;
 use common::core_set::change::is_guarded;
 use common::core_set::rollout::{Gate, Progress, Standing};
-use due::{due, standing};
+use due::{Due, due, standing};
 use futures::{StreamExt as _, stream};
+use releases::Releases;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -137,15 +139,8 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
     let texts = Texts::read(ctx).await?;
     let mut followed = Followed::default();
     // Nearly every cluster has no core sets: then one look at the records is all.
-    if texts.is_missing() {
-        let namespace = ctx.settings().namespace.as_deref();
-        let is_used = match record::list(ctx.home().await?, namespace).await {
-            Err(EngineError::NotInitialised) => false,
-            records => records?.iter().any(is_guarded),
-        };
-        if !is_used {
-            return Ok(followed);
-        }
+    if texts.is_missing() && !is_used(ctx).await? {
+        return Ok(followed);
     }
     let world = World::read(ctx, texts).await?;
     let contexts = world.contexts(ctx);
@@ -154,28 +149,25 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
         .iter()
         .map(async |ctx| (ctx, world.look(ctx, account).await));
     let mut looking = stream::iter(looking).buffered(WORKERS);
-    let mut looks = Vec::new();
+    let (mut looks, mut lost) = (Vec::new(), Vec::new());
     while let Some((ctx, looked)) = looking.next().await {
         match looked {
             Ok(look) => looks.push((ctx, look)),
-            Err(error) => followed.fail(ctx, error),
+            Err(error) => {
+                // They are here, also where their cluster does not answer.
+                lost.push(world.records(ctx).await.ok());
+                followed.fail(ctx, error);
+            }
         }
     }
-    let releasing = looks.iter().filter(|(_, look)| look.releases()).count();
+    let of_lost = lost.iter().map(Option::as_deref);
+    let releases = Releases::of(looks.iter().map(|(_, look)| look), of_lost);
     let preparing = looks
         .iter()
-        .map(async |(ctx, look)| (*ctx, look, due(ctx, look, releasing > 1).await));
+        .map(async |(ctx, look)| (*ctx, look, due(ctx, look, &releases).await));
     let prepared: Vec<_> = stream::iter(preparing).buffered(WORKERS).collect().await;
     followed.clusters = prepared.len() + followed.failed.len();
-    let mut standings = BTreeMap::new();
-    for (namespace, _) in &followed.failed {
-        standings.insert(namespace.clone(), Standing::Unknown);
-    }
-    for (ctx, look, due) in &prepared {
-        let namespace = ctx.settings().records_namespace().to_owned();
-        let standing = standing(look, due.as_deref().ok());
-        standings.extend(standing.map(|standing| (namespace, standing)));
-    }
+    let standings = standings(&followed, &prepared);
     let progress = match waves(ctx, &world.texts, &standings).await {
         Ok((progress, gate)) => {
             followed.gate = gate;
@@ -191,6 +183,8 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
             return Ok(followed);
         }
     };
+    let all_due = prepared.iter().filter_map(|(.., due)| due.as_ref().ok());
+    let waiting = releases.wait_with(all_due.flatten());
     let acting = prepared.into_iter().map(async |(ctx, look, due)| {
         let acted = match due {
             Ok(due) => {
@@ -211,7 +205,42 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
             Err(error) => followed.fail(ctx, error),
         }
     }
+    for record in waiting {
+        let step = wait(ctx.home().await?, record, how).await;
+        let step = step.unwrap_or_else(Step::Failed);
+        followed.steps.push((name_of(record), step));
+    }
     Ok(followed)
+}
+
+/// A cluster that was looked at, and what is due there.
+type Prepared<'a> = (
+    &'a Context,
+    &'a Look,
+    Result<Vec<(InstallationName, Due<'a>)>, OperationError>,
+);
+
+/// How each cluster stands to its core set.
+fn standings(followed: &Followed, prepared: &[Prepared<'_>]) -> BTreeMap<String, Standing> {
+    let failed = followed.failed.iter();
+    let mut standings: BTreeMap<_, _> = failed
+        .map(|(namespace, _)| (namespace.clone(), Standing::Unknown))
+        .collect();
+    for (ctx, look, due) in prepared {
+        let namespace = ctx.settings().records_namespace().to_owned();
+        let standing = standing(look, due.as_deref().ok());
+        standings.extend(standing.map(|standing| (namespace, standing)));
+    }
+    standings
+}
+
+/// Whether a record is one of a core set.
+async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
+    let namespace = ctx.settings().namespace.as_deref();
+    match record::list(ctx.home().await?, namespace).await {
+        Err(EngineError::NotInitialised) => Ok(false),
+        records => Ok(records?.iter().any(is_guarded)),
+    }
 }
 
 /// How far the change of the rules and the list may reach now, and what its next wave waits for. That is stored before anything of it

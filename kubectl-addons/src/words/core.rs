@@ -71,7 +71,8 @@ pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
 /// Why the loop does not release a core installation, and the command that does.
 pub fn release_waits(name: &InstallationName) -> String {
     format!(
-        "it is no longer listed as a core add-on, and neither are others in other clusters; accept: {}",
+        "it is no longer listed as a core add-on, and neither are others in other clusters, as far as that is known; \
+         accept: {}",
         hint::command("core release", name)
     )
 }

@@ -101,6 +101,20 @@ async fn keep(home: &Cluster, record: &AddonInstallation) -> Result<(), Operatio
     Ok(())
 }
 
+/// Says in a record that a person has to release it, and how.
+pub(super) async fn wait(
+    home: &Cluster,
+    record: &AddonInstallation,
+    how: &How,
+) -> Result<Step, OperationError> {
+    let standing = Standing::NeedsConfirmation {
+        reason: conditions::CORE_RELEASE,
+        message: (how.words.release)(&name_of(record)),
+    };
+    stand(home, record, &standing).await?;
+    Ok(Step::Waits)
+}
+
 /// `waits`: a person has to release it, and is told how.
 async fn release(
     home: &Cluster,
@@ -109,12 +123,7 @@ async fn release(
 ) -> Result<Option<Step>, OperationError> {
     let is_released = is_released(record);
     if let Some(how) = waits.filter(|_| !is_released) {
-        let standing = Standing::NeedsConfirmation {
-            reason: conditions::CORE_RELEASE,
-            message: (how.words.release)(&name_of(record)),
-        };
-        stand(home, record, &standing).await?;
-        return Ok(Some(Step::Waits));
+        return wait(home, record, how).await.map(Some);
     }
     let is_going = record.metadata.deletion_timestamp.is_some();
     core_set::release(home, record, true).await?;

@@ -9,6 +9,8 @@ use common::api::names::InstallationName;
 use common::core_set::change::{CoreChange, is_released, restored};
 use common::core_set::rollout::{Standing, ready_since};
 
+use super::releases::Releases;
+
 /// What becomes of one installation.
 pub(super) enum Due<'a> {
     /// Its record is created.
@@ -39,14 +41,18 @@ impl Due<'_> {
             Self::Keep(_) | Self::Taken => false,
         }
     }
+
+    /// Whether a person has to release it, and has not.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, Self::Release { record, waits: true } if !is_released(record))
+    }
 }
 
-/// What becomes of the installations of a cluster; nothing where its core set is not known. `waits`: what is released, is released in
-/// several clusters.
+/// What becomes of the installations of a cluster; nothing where its core set is not known. `releases`: those of all clusters.
 pub(super) async fn due<'a>(
     ctx: &Context,
     look: &'a Look,
-    waits: bool,
+    releases: &Releases<'_>,
 ) -> Result<Vec<(InstallationName, Due<'a>)>, OperationError> {
     let changes = look.changes();
     if changes.is_empty() {
@@ -80,7 +86,7 @@ pub(super) async fn due<'a>(
             }
             CoreChange::Taken { record } => (name_of(record), Due::Taken),
             CoreChange::Release { record } => {
-                let waits = waits || waits_for_person(record);
+                let waits = releases.are_several(record) || waits_for_person(record);
                 (name_of(record), Due::Release { record, waits })
             }
         };

@@ -55,6 +55,12 @@ impl Look {
         };
         self.changes().iter().any(is_new)
     }
+
+    /// Whether there is a core set, and it is not known.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(&self.state, State::Found(ClusterCore { set: Err(_), .. }))
+    }
 }
 
 /// What is read once for all clusters.
@@ -122,6 +128,18 @@ impl World {
         std::iter::once(ctx.fresh()).chain(others).collect()
     }
 
+    /// The records of the namespace of a context.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn records(&self, ctx: &Context) -> Result<Vec<AddonInstallation>, OperationError> {
+        let namespace = ctx.settings().records_namespace();
+        Ok(match &self.records {
+            Some(all) => all.get(namespace).cloned().unwrap_or_default(),
+            None => record::list(ctx.home().await?, Some(namespace)).await?,
+        })
+    }
+
     /// Looks at the cluster of a context. `account`: the ServiceAccount of the system namespace that reads the facts of this cluster.
     ///
     /// # Errors
@@ -129,10 +147,7 @@ impl World {
     pub async fn look(&self, ctx: &Context, account: Option<&str>) -> Result<Look, OperationError> {
         let namespace = ctx.settings().records_namespace();
         let is_system = *namespace == ctx.settings().system_namespace;
-        let records = match &self.records {
-            Some(all) => all.get(namespace).cloned().unwrap_or_default(),
-            None => record::list(ctx.home().await?, Some(namespace)).await?,
-        };
+        let records = self.records(ctx).await?;
         let found = self.homes.get(namespace).cloned().unwrap_or_default();
         let is_deleted = self.deleted.contains(namespace);
         let state = if found.is_marked || (found.is_going || is_deleted) && !is_system {

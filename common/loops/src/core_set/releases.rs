@@ -1,0 +1,130 @@
+//! What is released is looked at in all clusters together: what drops out in several of them waits for a person (semantics 14).
+
+use std::collections::BTreeSet;
+
+use addons_operation::core_set::look::Look;
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use common::core_set::change::{is_guarded, is_released};
+
+use super::due::Due;
+
+/// What is released in all clusters, or may be.
+pub(super) struct Releases<'a> {
+    /// Clusters of which something is to be released that no person has released.
+    clusters: usize,
+    /// Core installations of clusters whose core set is not known: what drops out elsewhere may have dropped out there as well.
+    undecided: Vec<&'a AddonInstallation>,
+}
+
+impl<'a> Releases<'a> {
+    /// `lost`: the records of each cluster that could not be looked at; `None` where not even they could be read.
+    pub(super) fn of(
+        looks: impl IntoIterator<Item = &'a Look>,
+        lost: impl IntoIterator<Item = Option<&'a [AddonInstallation]>>,
+    ) -> Self {
+        let mut all = Self {
+            clusters: 0,
+            undecided: Vec::new(),
+        };
+        for look in looks {
+            if look.releases() {
+                all.clusters += 1;
+            }
+            if look.is_unknown() {
+                all.add(&look.records);
+            }
+        }
+        for records in lost {
+            match records {
+                Some(records) => all.add(records),
+                None => all.clusters += 1,
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, records: &'a [AddonInstallation]) {
+        let may_drop_out = |record: &&AddonInstallation| is_guarded(record) && !is_released(record);
+        self.undecided.extend(records.iter().filter(may_drop_out));
+    }
+
+    /// Whether the release of a record concerns several clusters, or may.
+    pub(super) fn are_several(&self, record: &AddonInstallation) -> bool {
+        let is_same = |one: &&AddonInstallation| one.metadata.name == record.metadata.name;
+        self.clusters > 1 || self.undecided.iter().any(is_same)
+    }
+
+    /// The records that are not released by and by either, once it is known of their clusters that they dropped out: others of their
+    /// names wait for a person now. `due`: what becomes of all records that are looked at.
+    pub(super) fn wait_with<'d>(
+        &self,
+        due: impl IntoIterator<Item = &'d (InstallationName, Due<'d>)>,
+    ) -> Vec<&'a AddonInstallation> {
+        let due = due.into_iter().filter(|(_, due)| due.waits());
+        let waiting: BTreeSet<&str> = due.map(|(name, _)| name.name.as_str()).collect();
+        let mut records = self.undecided.clone();
+        records.retain(|record| {
+            let name = record.metadata.name.as_deref();
+            name.is_some_and(|name| waiting.contains(name))
+        });
+        records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use addons_operation::core_set::ClusterCore;
+    use addons_operation::core_set::look::State;
+    use common::api::installation::AddonInstallationSpec;
+    use common::core_set::change::guard;
+    use common::core_set::{CoreSet, Unknown};
+
+    use super::*;
+
+    fn dns(is_of_set: bool) -> AddonInstallation {
+        let spec = AddonInstallationSpec {
+            core_addon: true,
+            ..AddonInstallationSpec::default()
+        };
+        let mut record = AddonInstallation::new("dns", spec);
+        if is_of_set {
+            guard(&mut record);
+        }
+        record
+    }
+
+    fn look(set: Result<CoreSet, Unknown>) -> Look {
+        let decisions = Vec::new();
+        Look {
+            records: vec![dns(true)],
+            state: State::Found(ClusterCore { decisions, set }),
+        }
+    }
+
+    #[test]
+    fn what_may_drop_out_elsewhere_is_not_released_here() {
+        let here = look(Ok(CoreSet::default()));
+        let unknown = look(Err(Unknown::NotEvaluated));
+        let guarded: &[AddonInstallation] = &[dns(true)];
+        let by_hand: &[AddonInstallation] = &[dns(false)];
+        let of = |also: Option<&Look>, lost: Vec<Option<&[AddonInstallation]>>| {
+            let looks = std::iter::once(&here).chain(also);
+            let releases = Releases::of(looks, lost);
+            let waits = releases.are_several(&dns(true));
+            let name = InstallationName {
+                namespace: "here".to_owned(),
+                name: "dns".to_owned(),
+            };
+            let record = &dns(true);
+            let due = [(name, Due::Release { record, waits })];
+            (waits, releases.wait_with(&due).len())
+        };
+        assert_eq!(of(None, Vec::new()), (false, 0));
+        assert_eq!(of(Some(&here), Vec::new()), (true, 0));
+        assert_eq!(of(Some(&unknown), Vec::new()), (true, 1));
+        assert_eq!(of(None, vec![Some(guarded)]), (true, 1));
+        assert_eq!(of(None, vec![Some(by_hand)]), (false, 0));
+        assert_eq!(of(None, vec![None]), (true, 0));
+    }
+}
