@@ -38,7 +38,7 @@ pub enum CoreChange<'a> {
 }
 
 /// What becomes of the records of the namespace that stands for a cluster. Core installations that a person made, and that were never
-/// listed, carry no guard: they stay as they are.
+/// listed, carry no guard: they stay as they are. So do suspended ones, until nothing suspends them any more (semantics 12).
 #[must_use]
 pub fn changes<'a>(set: &'a CoreSet, records: &[&'a AddonInstallation]) -> Vec<CoreChange<'a>> {
     let of_name = |name: &str| {
@@ -55,7 +55,7 @@ pub fn changes<'a>(set: &'a CoreSet, records: &[&'a AddonInstallation]) -> Vec<C
         });
     let dropped = records.iter().filter(|record| {
         let name = record.metadata.name.as_deref().unwrap_or_default();
-        is_guarded(record) && !set.addons.contains_key(name)
+        is_guarded(record) && !record.spec.suspend && !set.addons.contains_key(name)
     });
     listed
         .chain(dropped.map(|record| CoreChange::Release { record }))

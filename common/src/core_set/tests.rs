@@ -189,7 +189,9 @@ fn records_follow_the_set() {
     let (taken, other) = (record("cilium", false), record("shop", false));
     let mut by_hand = record("by-hand", true);
     by_hand.metadata.finalizers = None;
-    let found = changes(&set, &[&dns, &canal, &taken, &other, &by_hand]);
+    let mut suspended = record("suspended", true);
+    suspended.spec.suspend = true;
+    let found = changes(&set, &[&dns, &canal, &taken, &other, &by_hand, &suspended]);
     let [
         CoreChange::Taken { record: not_ours },
         CoreChange::Keep { record: kept, .. },

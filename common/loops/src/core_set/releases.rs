@@ -45,7 +45,9 @@ impl<'a> Releases<'a> {
     }
 
     fn add(&mut self, records: &'a [AddonInstallation]) {
-        let may_drop_out = |record: &&AddonInstallation| is_guarded(record) && !is_released(record);
+        let may_drop_out = |record: &&AddonInstallation| {
+            is_guarded(record) && !is_released(record) && !record.spec.suspend
+        };
         self.undecided.extend(records.iter().filter(may_drop_out));
     }
 
