@@ -110,6 +110,7 @@ async fn core_addons_follow_rules_and_list_until_their_cluster_is_deleted() -> R
     let webhook = Webhook::start(&stage.cluster, &[&system]).await?;
     rules_pick_by_facts(&stage).await?;
     what_is_not_known_changes_nothing(&stage).await?;
+    clusters::other_namespaces_of_this_cluster_have_no_core_set(&stage).await?;
     clusters::several_are_changed_in_waves_and_released_by_a_person(&stage).await?;
     restored::deleted_records_are_written_again(&stage).await?;
     rolled_back::a_core_addon_comes_from_its_catalogue_only(&stage).await?;

@@ -5,7 +5,7 @@ use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::api::names::CORE_ADDON_RULES;
+use common::api::names::{CORE_ADDON_RULES, FINALIZER_UNINSTALL};
 use serde_json::{Value, json};
 
 use super::{RULES, core, installed, is_guarded, list, rules};
@@ -17,6 +17,49 @@ async fn soaked_rules(stage: &Stage, text: &str, soak: &str) -> Result<()> {
         "data": {"rules.yaml": text, "rollout": format!("soak: {soak}")},
     });
     stage.apply(&object.to_string()).await
+}
+
+/// The core set of this cluster is that of the system namespace, also where another one is asked for, or is being deleted.
+pub(super) async fn other_namespaces_of_this_cluster_have_no_core_set(stage: &Stage) -> Result<()> {
+    let shelf = format!("{}-shelf", stage.namespace);
+    let data = "Cluster: {CNIPlugin: {Type: cilium}}";
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace",
+         "metadata": {"name": shelf, "labels": {"kubectl-addons.dev/cluster": "local"}}},
+        {"apiVersion": "v1", "kind": "ConfigMap",
+         "metadata": {"name": "addon-template-data", "namespace": shelf}, "data": {"data.yaml": data}},
+    ]});
+    apply(stage, &objects).await?;
+    core(stage, &format!("reconcile -n {shelf}"), 0).await?;
+    let kubectl = async |line: String| {
+        let args: Vec<_> = line.split_whitespace().collect();
+        let said = stage.plugin.kubectl(&args).await?.done()?;
+        Ok::<_, anyhow::Error>(said.stdout)
+    };
+    let found = kubectl(format!("get addoninstallations -n {shelf} -o name")).await?;
+    ensure!(found.is_empty(), "{found}");
+    let held = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": "shop", "namespace": shelf, "finalizers": [FINALIZER_UNINSTALL]},
+        "spec": {"addonRef": {"name": "shop", "catalogue": "core"}, "suspend": true},
+    });
+    apply(stage, &held).await?;
+    kubectl(format!("delete namespace {shelf} --wait=false")).await?;
+    core(stage, &format!("reconcile -n {shelf}"), 0).await?;
+    let found = kubectl(format!("get addoninstallation shop -n {shelf} -o json")).await?;
+    ensure!(found.contains(FINALIZER_UNINSTALL), "{found}");
+    let free = r#"{"metadata":{"finalizers":null}}"#;
+    let patch = format!("patch addoninstallation shop -n {shelf} --type=merge -p {free}");
+    kubectl(patch).await.map(drop)
+}
+
+async fn apply(stage: &Stage, objects: &Value) -> Result<()> {
+    let args = ["apply", "-f", "-"];
+    let applied = stage
+        .plugin
+        .kubectl_with_input(&args, &objects.to_string())
+        .await?;
+    applied.done().map(drop)
 }
 
 /// A namespace that stands for another cluster gets records of its own, from the facts of that cluster.
@@ -35,12 +78,7 @@ pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
         {"apiVersion": "v1", "kind": "ConfigMap",
          "metadata": {"name": "addon-template-data", "namespace": team}, "data": {"data.yaml": data}},
     ]});
-    let args = ["apply", "-f", "-"];
-    let applied = stage
-        .plugin
-        .kubectl_with_input(&args, &objects.to_string())
-        .await?;
-    applied.done()?;
+    apply(stage, &objects).await?;
     core(stage, "reconcile", 0).await?;
     let there = async || {
         let args = ["get", "addoninstallations", "-n", &team, "-o", "json"];

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::core_set::{self, Home};
+use addons_engine::remote::RemoteError;
 use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
 use common::core_set::change::{CoreChange, changes, is_guarded, is_released};
+use common::plan::pin;
+use common::target::{Standing, by_labels};
 
 use super::{ClusterCore, Texts};
 use crate::context::Context;
@@ -23,9 +26,10 @@ pub struct Look {
 /// The core set of a cluster.
 #[derive(Debug)]
 pub enum State {
-    /// There are neither rules nor a list, and no core installation is from them.
+    /// There are neither rules nor a list, and no core installation is from them; or the namespace is not one that has a core set: of
+    /// those of this cluster, only the system namespace has.
     Unused,
-    /// The cluster is being deleted: nothing holds its records any more.
+    /// The cluster is being deleted, another one or one that a person has marked: nothing holds its records any more.
     Deleting {
         /// Whether its namespace says so already, or is being deleted itself.
         is_marked: bool,
@@ -149,14 +153,20 @@ impl World {
         let is_system = *namespace == ctx.settings().system_namespace;
         let records = self.records(ctx).await?;
         let found = self.homes.get(namespace).cloned().unwrap_or_default();
-        let is_deleted = self.deleted.contains(namespace);
-        let state = if found.is_marked || (found.is_going || is_deleted) && !is_system {
+        let is_going = found.is_going || self.deleted.contains(namespace);
+        let is_used = !self.texts.is_missing() || records.iter().any(is_guarded);
+        // Only then something depends on it.
+        let is_of_other = !is_system
+            && !found.is_marked
+            && (is_going || is_used)
+            && stands_for_other(ctx, &found.labels).await?;
+        // What led to the other cluster may be gone before its records.
+        let was_of_other = !is_system && records.iter().any(pin::is_elsewhere);
+        let state = if found.is_marked || is_going && (is_of_other || was_of_other) {
             State::Deleting {
                 is_marked: found.is_marked || found.is_going,
             }
-        } else if self.texts.is_missing() && !records.iter().any(is_guarded) {
-            State::Unused
-        } else {
+        } else if is_used && (is_system || is_of_other) {
             let (texts, labels) = (self.texts.clone(), found.labels);
             State::Found(match account.filter(|_| is_system) {
                 Some(account) => {
@@ -165,9 +175,25 @@ impl World {
                 }
                 None => ClusterCore::read(ctx, texts, labels).await?,
             })
+        } else {
+            State::Unused
         };
         Ok(Look { records, state })
     }
+}
+
+/// Whether the namespace of a context stands for another cluster. Its Secrets are looked at where no label tells.
+async fn stands_for_other(
+    ctx: &Context,
+    labels: &BTreeMap<String, String>,
+) -> Result<bool, OperationError> {
+    let namespace = ctx.settings().records_namespace();
+    let by_labels = by_labels(namespace, labels).map_err(RemoteError::from)?;
+    let standing = match by_labels {
+        Some(standing) => standing,
+        None => ctx.standing().await?,
+    };
+    Ok(matches!(standing, Standing::There(_)))
 }
 
 fn by_namespace(records: Vec<AddonInstallation>) -> BTreeMap<String, Vec<AddonInstallation>> {
