@@ -23,7 +23,6 @@ use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
 };
 use common::core_set::Unknown;
-use common::core_set::change::is_guarded;
 use common::core_set::rollout::{Gate, Progress, Standing};
 use due::{Due, due, standing};
 use futures::{StreamExt as _, stream};
@@ -234,12 +233,13 @@ fn standings(followed: &Followed, prepared: &[Prepared<'_>]) -> BTreeMap<String,
     standings
 }
 
-/// Whether a record is one of a core set.
+/// Whether a record is that of a core add-on. Also those that a person installed are let go with their cluster, which makes nothing
+/// else of them.
 async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
     let namespace = ctx.settings().namespace.as_deref();
     match record::list(ctx.home().await?, namespace).await {
         Err(EngineError::NotInitialised) => Ok(false),
-        records => Ok(records?.iter().any(is_guarded)),
+        records => Ok(records?.iter().any(|record| record.spec.core_addon)),
     }
 }
 

@@ -6,7 +6,7 @@ use addons_tests::stage::config_map;
 use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
 use anyhow::{Result, ensure};
-use common::api::names::{FINALIZER_CORE_GUARD, SYSTEM_NAMESPACE};
+use common::api::names::{ANNOTATION_CLUSTER_DELETING, FINALIZER_CORE_GUARD, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
 use super::deployed::{COMPONENTS, OVERLAY, account};
@@ -102,6 +102,7 @@ async fn world(admin: &Plugin) -> Result<()> {
         "spec": {"addons": [{"name": "dns", "versions": [version]}]},
     });
     apply(admin, &catalogue).await?;
+    marked_without_core_sets(admin).await?;
     for keeper in KEEPERS {
         for object in elsewhere(keeper) {
             apply(admin, &object).await?;
@@ -113,6 +114,27 @@ async fn world(admin: &Plugin) -> Result<()> {
     for keeper in KEEPERS {
         apply(admin, &cluster(keeper)).await?;
     }
+    Ok(())
+}
+
+/// What a person installed with `--core` carries no guard, and keeps its namespace from being deleted until that is marked.
+async fn marked_without_core_sets(admin: &Plugin) -> Result<()> {
+    let [_, (group, version, scope, _)] = KEEPERS;
+    let keeper = (group, version, scope, "by-hand");
+    let [definition, home, mut record] = elsewhere(keeper);
+    record["metadata"]["finalizers"] = json!([]);
+    apply(admin, &definition).await?;
+    let established = format!("wait --for=condition=Established crd clusters.{group}");
+    kubectl(admin, &established).await?;
+    for object in [home, record, cluster(keeper)] {
+        apply(admin, &object).await?;
+    }
+    let delete = format!("delete cluster.{group} site --wait=false -n by-hand");
+    kubectl(admin, &delete).await?;
+    // Nothing leads to the cluster itself, which is what the exit code says.
+    admin.run(&["reconcile"]).await?;
+    let found = kubectl(admin, "get namespace by-hand -o json").await?;
+    ensure!(found.contains(ANNOTATION_CLUSTER_DELETING), "{found}");
     Ok(())
 }
 
