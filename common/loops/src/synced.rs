@@ -23,20 +23,21 @@ pub async fn keep(contexts: watch::Receiver<Arc<Context>>, interval: Duration) {
     loop {
         let ctx = contexts.borrow().clone();
         // What failed is a condition of its catalogue.
-        once(&ctx).await;
+        once(&ctx, true).await;
         sleep(interval).await;
     }
 }
 
-/// Brings all up to date, one after the other. Where the caller may not read or write catalogues, others do that.
-pub async fn once(ctx: &Context) -> Synced {
+/// Brings all up to date, one after the other. Where the caller may not read or write catalogues, others do that. `is_loop`: again
+/// and again, not for a person.
+pub async fn once(ctx: &Context, is_loop: bool) -> Synced {
     let mut synced = Synced::default();
     let Ok(Some(all)) = ctx.readable_catalogues().await else {
         return synced;
     };
     let sources = all.iter().filter(|it| !is_copy(&it.metadata));
     for catalogue in sources.filter(|it| it.spec.from.is_some()) {
-        match sync(ctx, catalogue).await {
+        match sync(ctx, catalogue, is_loop).await {
             Ok(one) => synced.is_changed |= one.is_changed,
             Err(error) if error.is_forbidden() => {}
             Err(error) => synced.failed.push(error),

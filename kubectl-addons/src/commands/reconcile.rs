@@ -47,7 +47,7 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut synced = None;
     if args.names.is_empty() {
-        let now = synced::once(session.ctx()).await;
+        let now = synced::once(session.ctx(), false).await;
         for error in now.failed {
             worst = worst.max(output::failure(&error.into()));
         }

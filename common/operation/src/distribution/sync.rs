@@ -6,7 +6,8 @@
 use addons_engine::EngineError;
 use addons_engine::catalogues::{self, NotSynced};
 use addons_sources::pinned::File;
-use common::admission::{Requester, validate};
+use common::admission::verdict::Verdict;
+use common::admission::{Facts, Requester, validate};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass, CatalogueFrom};
 use common::api::conditions;
 use common::catalogue::{is_copy, reference, size};
@@ -61,13 +62,17 @@ pub async fn refer(ctx: &Context, known: &AddonCatalogue) -> Result<Referred, Op
     })
 }
 
-/// Brings a catalogue, as it was read before, up to date. Where nothing changed, nothing is written.
+/// Brings a catalogue, as it was read before, up to date. Where nothing changed, nothing is written. `is_loop`: not for a person.
 ///
 /// # Errors
 /// What it comes from cannot be read, or is refused; this is written into its status as well. Those of the requests.
-pub async fn sync(ctx: &Context, known: &AddonCatalogue) -> Result<Synced, OperationError> {
+pub async fn sync(
+    ctx: &Context,
+    known: &AddonCatalogue,
+    is_loop: bool,
+) -> Result<Synced, OperationError> {
     let home = ctx.home().await?;
-    let synced = attempt(ctx, known).await;
+    let synced = attempt(ctx, known, is_loop).await;
     match &synced {
         Ok(synced) => {
             let read = Ok(synced.revision.clone());
@@ -84,7 +89,11 @@ pub async fn sync(ctx: &Context, known: &AddonCatalogue) -> Result<Synced, Opera
     synced
 }
 
-async fn attempt(ctx: &Context, known: &AddonCatalogue) -> Result<Synced, OperationError> {
+async fn attempt(
+    ctx: &Context,
+    known: &AddonCatalogue,
+    is_loop: bool,
+) -> Result<Synced, OperationError> {
     let name = known.metadata.name.clone().unwrap_or_default();
     if is_copy(&known.metadata) {
         return Err(DistributionError::Copy { name }.into());
@@ -116,7 +125,7 @@ async fn attempt(ctx: &Context, known: &AddonCatalogue) -> Result<Synced, Operat
     if let Err(error) = size::check(&spec) {
         return Err(DistributionError::TooLarge { name, error }.into());
     }
-    judge(ctx, known, &content).await?;
+    judge(ctx, known, &content, is_loop).await?;
     let object = catalogues::replace(ctx.home().await?, known, spec).await?;
     Ok(Synced {
         object,
@@ -168,6 +177,7 @@ async fn judge(
     ctx: &Context,
     known: &AddonCatalogue,
     spec: &AddonCatalogueSpec,
+    is_loop: bool,
 ) -> Result<(), OperationError> {
     let records = Records::read(ctx).await?;
     let facts = verdict::facts(ctx, &records, Default::default(), true).await?;
@@ -179,13 +189,28 @@ async fn judge(
         spec: spec.clone(),
         ..known.clone()
     };
-    let judged = validate::catalogue(&wanted, Some(known), &requester, &facts);
+    let judged = verdict_on(&wanted, known, requester, is_loop, facts);
     let name = known.metadata.name.as_deref().unwrap_or_default();
     Ok(verdict::conclude(
         ctx,
         &format!("catalogue {name}"),
         &judged,
     )?)
+}
+
+/// The verdict on what is written. The webhook is told who the loop is (`--core-user`), and the loop is not: it takes itself for that
+/// user, and leaves it to the API server whether it is (semantics 8).
+fn verdict_on(
+    wanted: &AddonCatalogue,
+    known: &AddonCatalogue,
+    requester: Requester,
+    is_loop: bool,
+    mut facts: Facts,
+) -> Verdict {
+    if is_loop {
+        facts.settings.core_users.push(requester.user.clone());
+    }
+    validate::catalogue(wanted, Some(known), &requester, &facts)
 }
 
 /// The word for the condition; `None` where the error says nothing of what the catalogue comes from.
@@ -202,5 +227,30 @@ fn reason(error: &OperationError) -> Option<&'static str> {
         | OperationError::Connect(_)
         | OperationError::NoCluster => None,
         _ => Some("Unreadable"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_brings_catalogues_of_class_core_up_to_date() {
+        let spec = AddonCatalogueSpec {
+            class: CatalogueClass::Core,
+            ..AddonCatalogueSpec::default()
+        };
+        let known = AddonCatalogue::new("core", spec);
+        let mut wanted = known.clone();
+        wanted.spec.registry = Some("mirror.example.test".to_owned());
+        let account = Requester {
+            user: "system:serviceaccount:kubectl-addons:addons-reconciler".to_owned(),
+            groups: Vec::new(),
+        };
+        for (is_loop, broken) in [(false, &["class-core"][..]), (true, &[])] {
+            let verdict = verdict_on(&wanted, &known, account.clone(), is_loop, Facts::default());
+            let rules: Vec<_> = verdict.problems.iter().map(|it| it.rule).collect();
+            assert_eq!(rules, broken);
+        }
     }
 }

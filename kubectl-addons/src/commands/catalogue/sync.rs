@@ -78,7 +78,7 @@ pub(super) async fn one(session: &Session, object: &AddonCatalogue) -> (Row, Exi
     let name = super::name(object).to_owned();
     let from = object.spec.from.as_ref();
     let from = from.map(|from| title(&from.source()));
-    match sync::sync(session.ctx(), object).await {
+    match sync::sync(session.ctx(), object, false).await {
         Ok(synced) => {
             output::note(&done(&synced));
             let result = match synced.is_changed {
