@@ -174,6 +174,19 @@ fn target_namespaces() {
 }
 
 #[test]
+fn nothing_of_an_entry_is_filled_in_where_another_cluster_decides_which() {
+    let facts = with_values();
+    for (version, expected) in [(json!(null), json!(null)), (json!("1.0.0"), json!("shop"))] {
+        let reference = json!({"name": "web", "version": version});
+        let object = installation_json("remote", "web", reference, json!({}));
+        let (new, _) = patched(&object, &facts);
+        assert_eq!(new["spec"]["targetNamespace"], expected, "{new}");
+        assert_eq!(new["spec"].get("values").is_some(), expected != json!(null));
+        assert_eq!(new["spec"]["createNamespace"], true, "{new}");
+    }
+}
+
+#[test]
 fn plain_manifests_get_no_values_and_lose_what_was_filled_in() {
     let facts = with_values();
     let object = installation_json(

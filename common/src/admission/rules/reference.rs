@@ -45,7 +45,7 @@ impl Unseen {
 /// The entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
 ///
 /// `None` for an index, a directory or a catalogue by reference: the webhook never fetches a source. Fit is judged for local installations
-/// only; of a remote cluster the version is unknown here.
+/// only; of a remote cluster the version is unknown here, and `None` is also for several entries of which one will fit it.
 ///
 /// # Errors
 /// The [`Problem`] of a catalogue, add-on or version that does not exist, or that does not fit this cluster.
@@ -80,8 +80,13 @@ pub fn resolve<'a>(
         addon: &reference.name,
         ..Request::default()
     };
+    let is_local = facts.is_local(namespace);
+    if !is_local && asked_for.len() > 1 {
+        // The plugin and the loop know which one fits there (semantics 18).
+        return Ok(None);
+    }
     let unknown = ClusterFacts::default();
-    let cluster = match facts.is_local(namespace) {
+    let cluster = match is_local {
         true => &facts.cluster,
         false => &unknown,
     };

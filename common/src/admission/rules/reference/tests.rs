@@ -51,7 +51,7 @@ fn references_that_are_there_and_fit() {
         ),
         (
             json!({"name": "metrics-server", "catalogue": "platform"}),
-            "team",
+            "kubectl-addons",
             Some("0.9.0"),
         ),
         (
@@ -174,6 +174,19 @@ fn fit_is_judged_on_this_cluster_only() {
         resolved(pinned.clone(), "team", &known()),
         Ok(Some("1.0.0".to_owned()))
     );
+    // Which of several versions fits it is not known either; one that does not exist is.
+    for reference in [
+        json!({"name": "narrow"}),
+        json!({"name": "metrics-server", "catalogue": "platform"}),
+    ] {
+        assert_eq!(resolved(reference, "team", &known()), Ok(None));
+    }
+    assert_eq!(
+        resolved(json!({"name": "prometheus"}), "team", &known()),
+        Ok(Some("1.0.0".to_owned()))
+    );
+    let absent = json!({"name": "narrow", "version": "2.0.0"});
+    assert!(resolved(absent, "team", &known()).is_err());
     let mut local = known();
     let marks = NamespaceFacts {
         local: true,
