@@ -62,6 +62,11 @@ fn marked_catalogue(
     let mut verdict = Verdict::default();
     let mark = rules::catalogue::derived_mark(new, Some(old), requester, facts);
     verdict.problem(mark);
+    // Else a distributor would write a source of class Core in two steps: as a copy, and then whatever it says.
+    if is_copy(&new.metadata) != is_copy(&old.metadata) {
+        let class = rules::catalogue::class_core(Some(new), Some(old), requester, facts);
+        verdict.problem(class);
+    }
     verdict.lift(requester);
     verdict
 }

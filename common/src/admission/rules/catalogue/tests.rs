@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::admission::fixtures::{
-    addon, catalogue, catalogue_object, core, core_catalogue, facts, requester, source, texts,
+    addon, catalogue, catalogue_object, core, core_catalogue, facts, requester, rules_of, source,
+    texts,
 };
+use crate::admission::validate;
+use crate::api::names::CORE_GROUP;
 
 /// A catalogue of one version of add-on `a` with these fields.
 fn one(fields: Value) -> AddonCatalogue {
@@ -235,6 +238,34 @@ fn a_distributor_writes_copies_of_class_core_and_no_others() {
         let problem = class_core(new, old, &distributor, &facts);
         assert_eq!(problem.is_some(), denied);
         assert!(new.is_none() || class_core(new, old, &requester(&[]), &facts).is_some());
+    }
+}
+
+#[test]
+fn a_distributor_makes_no_copy_of_a_core_source_and_no_source_of_a_core_copy() {
+    let facts = facts(vec![]);
+    let copy_of = |source: &AddonCatalogue, from: &str| {
+        let mut copy = source.clone();
+        copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), from.to_owned())].into());
+        copy
+    };
+    for (source, denied) in [
+        (core_catalogue("c", json!([])), &["class-core"][..]),
+        (catalogue("c", json!([])), &[]),
+    ] {
+        let (copy, other) = (copy_of(&source, "a"), copy_of(&source, "b"));
+        for (new, old, expected) in [
+            (&copy, &source, denied),
+            (&source, &copy, denied),
+            (&other, &copy, &[]),
+        ] {
+            let distributor = requester(&[DISTRIBUTOR_GROUP]);
+            let verdict = validate::catalogue(new, Some(old), &distributor, &facts);
+            assert_eq!(rules_of(&verdict), expected);
+            let both = requester(&[DISTRIBUTOR_GROUP, CORE_GROUP]);
+            let verdict = validate::catalogue(new, Some(old), &both, &facts);
+            assert!(verdict.problems.is_empty(), "{verdict:?}");
+        }
     }
 }
 
