@@ -4,6 +4,7 @@ pub mod beside;
 pub mod channel;
 pub mod compatible;
 pub mod due;
+pub(crate) mod held;
 pub mod installed;
 pub mod local;
 pub mod merged;
@@ -208,15 +209,14 @@ impl Catalogue {
         }
     }
 
-    /// The merged entries of catalogue objects; one that is being deleted offers nothing, and a copy only what no other one does
-    /// (semantics 1).
+    /// The merged entries of catalogue objects; one that is being deleted offers nothing, a source not what it lost to others, and a copy
+    /// only what no other one does (semantics 1, 2).
     #[must_use]
     pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
-        let offering = objects.iter().filter(|object| offers(&object.metadata));
-        let (copies, sources): (Vec<_>, Vec<_>) =
-            offering.partition(|object| is_copy(&object.metadata));
-        let mut merged = Self::of_each(&sources);
-        let copied = Self::of_each(&copies).entries;
+        let (copies, sources) = offering(objects);
+        let mut merged = Self::of_sources(&sources);
+        let copied = copies.into_iter().map(Self::of_object);
+        let copied: Vec<Entry> = copied.flat_map(|copy| copy.entries).collect();
         let known: HashSet<_> = merged.entries.iter().map(Entry::key).collect();
         let more = copied.iter().filter(|entry| !known.contains(&entry.key()));
         let more: Vec<Entry> = more.cloned().collect();
@@ -224,18 +224,49 @@ impl Catalogue {
         merged
     }
 
-    fn of_each(objects: &[&AddonCatalogue]) -> Self {
-        let entries = objects.iter().flat_map(|object| {
-            let origin = Origin::Catalogue {
-                namespace: object.metadata.namespace.clone().unwrap_or_default(),
-                name: object.metadata.name.clone().unwrap_or_default(),
-            };
-            Self::of_spec(&object.spec, origin).entries
+    /// The entries of the catalogue of this name: it does not offer by its name what it lost to others (semantics 2).
+    #[must_use]
+    pub fn of_named(objects: &[AddonCatalogue], name: &str) -> Self {
+        let (copies, sources) = offering(objects);
+        let mut named = Self::of_sources(&sources);
+        let copied = copies.into_iter().map(Self::of_object);
+        named.entries.extend(copied.flat_map(|copy| copy.entries));
+        let is_named =
+            |origin: &Origin| matches!(origin, Origin::Catalogue { name: it, .. } if it == name);
+        named.entries.retain(|entry| is_named(&entry.origin));
+        named
+    }
+
+    /// What sources hold, without what they lost to others.
+    fn of_sources(objects: &[&AddonCatalogue]) -> Self {
+        let each: Vec<Self> = objects.iter().copied().map(Self::of_object).collect();
+        let compared = objects.iter().zip(&each).map(|(object, all)| {
+            let addons = object.spec.addons.iter();
+            held::Source {
+                metadata: &object.metadata,
+                class: object.spec.class,
+                addons: addons.map(|addon| addon.name.as_str()).collect(),
+                entries: &all.entries,
+            }
         });
+        let lost = held::lost(&compared.collect::<Vec<_>>());
+        let placed = each.into_iter().enumerate().flat_map(|(position, all)| {
+            let entries = all.entries.into_iter().enumerate();
+            entries.map(move |(at, entry)| ((position, at), entry))
+        });
+        let kept = placed.filter(|(place, _)| !lost.contains(place));
         Self {
-            entries: entries.collect(),
+            entries: kept.map(|(_, entry)| entry).collect(),
             unread: Vec::new(),
         }
+    }
+
+    fn of_object(object: &AddonCatalogue) -> Self {
+        let origin = Origin::Catalogue {
+            namespace: object.metadata.namespace.clone().unwrap_or_default(),
+            name: object.metadata.name.clone().unwrap_or_default(),
+        };
+        Self::of_spec(&object.spec, origin)
     }
 
     /// The catalogue that may list an add-on, but cannot be read. `catalogue`: the one that is asked for.
@@ -265,6 +296,12 @@ impl Catalogue {
         names.dedup();
         names
     }
+}
+
+/// The copies and the sources that offer their entries.
+fn offering(objects: &[AddonCatalogue]) -> (Vec<&AddonCatalogue>, Vec<&AddonCatalogue>) {
+    let offering = objects.iter().filter(|object| offers(&object.metadata));
+    offering.partition(|object| is_copy(&object.metadata))
 }
 
 /// The version, or the id of what has none.

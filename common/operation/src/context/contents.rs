@@ -87,17 +87,15 @@ impl Context {
                 ..Catalogue::of_objects(contents.objects)
             }));
         };
-        let all = contents.objects.iter();
-        let named = all.filter(|object| object.metadata.name.as_ref() == Some(name));
-        let named: Vec<_> = named.cloned().collect();
-        if named.is_empty() {
+        let mut all = contents.objects.iter();
+        if !all.any(|object| object.metadata.name.as_ref() == Some(name)) {
             return Err(OperationError::UnknownCatalogue { name: name.clone() });
         }
         let mut unread = contents.unread.iter();
         if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
             return Err(DistributionError::from(unread).into());
         }
-        Ok(Arc::new(Catalogue::of_objects(&named)))
+        Ok(Arc::new(Catalogue::of_named(contents.objects, name)))
     }
 
     /// The catalogues with their versions: the files of those by reference are read at the same time, each once. One that cannot be read

@@ -1,37 +1,16 @@
 //! Which entries are duplicates (semantics 2): equal name and equal version, unless both carry an id and these differ.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use semver::{BuildMetadata, Version};
 
 use super::catalogue;
 use crate::admission::Facts;
 use crate::admission::listed::CatalogueFacts;
 use crate::admission::verdict::Problem;
-use crate::api::catalogue::{AddonCatalogue, AddonVersion};
-use addons_versions::tolerant;
-
-/// A version as duplicates compare it: `v1`, `1` and `1.0.0` are equal, build metadata is ignored.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum VersionKey {
-    /// A readable version.
-    Version(Version),
-    /// Any other text, or none.
-    Text(String),
-}
-
-/// The key of a version as it is written.
-fn version_key(version: &str) -> VersionKey {
-    match tolerant::parse(version) {
-        Ok(mut version) => {
-            version.build = BuildMetadata::EMPTY;
-            VersionKey::Version(version)
-        }
-        Err(_) => VersionKey::Text(version.trim().to_owned()),
-    }
-}
+use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass};
+use crate::catalogue::held::{self, by_age};
 
 /// The place of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,65 +37,20 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// All entries seen so far, by name and version.
-#[derive(Default)]
-struct Seen<'a> {
-    entries: HashMap<(&'a str, VersionKey), Group<'a>>,
-}
+/// All entries seen so far.
+type Seen<'a> = held::Seen<'a, Place<'a>>;
+/// An entry with its place.
+type Compared<'a> = held::Compared<'a, Place<'a>>;
 
-/// The entries of one name and version.
-#[derive(Default)]
-struct Group<'a> {
-    first: Option<Place<'a>>,
-    without_id: Option<Place<'a>>,
-    by_id: BTreeMap<&'a str, Place<'a>>,
-}
-
-impl<'a> Seen<'a> {
-    /// The earlier entry that this one duplicates.
-    fn earlier(&self, entry: &Compared<'a>) -> Option<Place<'a>> {
-        let group = self.entries.get(&entry.key)?;
-        match entry.id {
-            "" => group.first,
-            id => group.by_id.get(id).copied().or(group.without_id),
-        }
-    }
-
-    fn insert(&mut self, Compared { key, id, place }: Compared<'a>) {
-        let group = self.entries.entry(key).or_default();
-        group.first.get_or_insert(place);
-        if id.is_empty() {
-            group.without_id.get_or_insert(place);
-        } else {
-            group.by_id.entry(id).or_insert(place);
-        }
-    }
-}
-
-/// An entry as far as duplicates compare it, with its place.
-struct Compared<'a> {
-    key: (&'a str, VersionKey),
-    id: &'a str,
-    place: Place<'a>,
-}
-
-impl<'a> Compared<'a> {
-    fn new(name: &'a str, entry: &'a AddonVersion, at: At<'a>) -> Self {
-        Self {
-            key: (name, version_key(&entry.version)),
-            id: &entry.id,
-            place: Place {
-                at,
-                spelling: &entry.version,
-            },
-        }
-    }
+fn compared<'a>(name: &'a str, entry: &'a AddonVersion, at: At<'a>) -> Compared<'a> {
+    let spelling = &entry.version;
+    Compared::new(name, entry, Place { at, spelling })
 }
 
 /// Every entry of the catalogue that is judged.
 fn entries(catalogue: &AddonCatalogue) -> impl Iterator<Item = Compared<'_>> {
     let versions = catalogue::versions(catalogue);
-    versions.map(|(place, name, entry)| Compared::new(name, entry, At::Here(place)))
+    versions.map(|(place, name, entry)| compared(name, entry, At::Here(place)))
 }
 
 /// The entries of an add-on in another catalogue.
@@ -126,20 +60,18 @@ fn others<'a>(catalogue: &'a CatalogueFacts, addon: &str) -> impl Iterator<Item 
             catalogue: catalogue.name(),
             place: &entry.place,
         };
-        Compared::new(&entry.addon, &entry.version, at)
+        compared(&entry.addon, &entry.version, at)
     })
 }
 
 /// Duplicates inside one catalogue, each named with the earlier place.
 #[must_use]
 pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
-    let mut seen = Seen {
-        entries: HashMap::with_capacity(catalogue::versions(catalogue).count()),
-    };
+    let mut seen = Seen::with_capacity(catalogue::versions(catalogue).count());
     let mut problems = Vec::new();
     for entry in entries(catalogue) {
         match seen.earlier(&entry) {
-            Some(earlier) => problems.push(problem(entry.key.0, entry.place, earlier)),
+            Some(earlier) => problems.push(problem(entry.addon(), entry.place, earlier)),
             None => seen.insert(entry),
         }
     }
@@ -148,8 +80,8 @@ pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// Duplicates of entries in other source catalogues.
 ///
-/// Of two catalogues that were created at once the older, then the one with the smaller name, wins (semantics 2): the
-/// winner may keep a duplicate that it had before (`old`), the loser may not.
+/// Of two catalogues that were created at once the older, then the one with the smaller name, wins, and one of class Core whenever it was
+/// created (semantics 2): the winner may keep a duplicate that it had before (`old`), the loser may not.
 #[must_use]
 pub fn across(
     catalogue: &AddonCatalogue,
@@ -158,11 +90,14 @@ pub fn across(
 ) -> Vec<Problem> {
     let addons = catalogue.spec.addons.iter();
     let names: HashSet<&str> = addons.map(|addon| addon.name.as_str()).collect();
-    let mut seen = Seen::default();
-    let mut losers = Seen::default();
+    let mut seen = Seen::with_capacity(0);
+    let mut losers = Seen::with_capacity(0);
     let sources = facts.sources();
     for other in sources.filter(|other| !is_same(&other.metadata, &catalogue.metadata)) {
-        let into = if old.is_some() && wins(&catalogue.metadata, &other.metadata) {
+        let holds_names =
+            catalogue.spec.class == CatalogueClass::Core && other.class == CatalogueClass::Custom;
+        let wins = holds_names || by_age(&catalogue.metadata, &other.metadata).is_lt();
+        let into = if old.is_some() && wins {
             &mut losers
         } else {
             &mut seen
@@ -172,10 +107,10 @@ pub fn across(
         }
     }
     // The usual case: other catalogues list other add-ons.
-    if seen.entries.is_empty() && losers.entries.is_empty() {
+    if seen.is_empty() && losers.is_empty() {
         return Vec::new();
     }
-    let mut before = Seen::default();
+    let mut before = Seen::with_capacity(0);
     for entry in old.into_iter().flat_map(entries) {
         before.insert(entry);
     }
@@ -186,22 +121,9 @@ pub fn across(
                     .earlier(&entry)
                     .filter(|_| before.earlier(&entry).is_none())
             })?;
-            Some(problem(entry.key.0, entry.place, earlier))
+            Some(problem(entry.addon(), entry.place, earlier))
         })
         .collect()
-}
-
-/// Whether `a` is older than `b`, or equally old and first by name.
-fn wins(a: &ObjectMeta, b: &ObjectMeta) -> bool {
-    let age = |catalogue: &ObjectMeta| {
-        let created = catalogue.creation_timestamp.as_ref();
-        (
-            created.is_none(),
-            created.map(|time| time.0),
-            catalogue.name.clone(),
-        )
-    };
-    age(a) < age(b)
 }
 
 /// The same object, by namespace and name.

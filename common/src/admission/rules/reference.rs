@@ -5,8 +5,9 @@ use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Settings};
 use crate::api::catalogue::AddonVersion;
 use crate::api::installation::{AddonInstallation, AddonRef, Installed};
+use crate::catalogue::held::{self, Source};
 use crate::catalogue::select::{Choice, ClusterFacts, Request, Rules, choose};
-use crate::catalogue::{Entry, offers};
+use crate::catalogue::{Entry, is_copy, offers};
 use crate::nearest::nearest;
 use addons_versions::tolerant;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -62,10 +63,7 @@ pub fn resolve<'a>(
     if catalogues.iter().any(refers) {
         return Ok(None);
     }
-    let entries: Vec<&Entry> = catalogues
-        .iter()
-        .flat_map(|catalogue| catalogue.entries(&reference.name))
-        .collect();
+    let entries = held_by(&catalogues, &reference.name);
     if entries.is_empty() {
         return Err(unknown_addon(reference, &catalogues, facts));
     }
@@ -95,6 +93,29 @@ pub fn resolve<'a>(
         Some(_) => Ok(Some(choice)),
         None => Err(does_not_fit(reference, &choice)),
     }
+}
+
+/// The entries of an add-on that these catalogues hold, without what one lost to another (semantics 2). Those of sources come last:
+/// of equal ones the last is taken, and a copy is of a source.
+fn held_by<'a>(catalogues: &[&'a CatalogueFacts], addon: &str) -> Vec<&'a Entry> {
+    let listing = catalogues.iter().copied().filter(|it| it.lists(addon));
+    let (copies, sources): (Vec<_>, Vec<_>) = listing
+        .map(|it| (it, it.entries(addon)))
+        .partition(|(it, _)| is_copy(&it.metadata));
+    let compared = sources.iter().map(|(source, entries)| Source {
+        metadata: &source.metadata,
+        class: source.class,
+        addons: vec![addon],
+        entries,
+    });
+    let lost = held::lost(&compared.collect::<Vec<_>>());
+    let placed = sources.iter().enumerate().flat_map(|(position, (_, all))| {
+        let entries = all.iter().enumerate();
+        entries.map(move |(at, entry)| ((position, at), entry))
+    });
+    let kept = placed.filter(|(place, _)| !lost.contains(place));
+    let copied = copies.iter().flat_map(|(_, entries)| entries.iter());
+    copied.chain(kept.map(|(_, entry)| entry)).collect()
 }
 
 /// The warning, instead of `problem`, about a catalogue, add-on or version that is gone, where this installation had that version

@@ -17,7 +17,8 @@ use crate::words::hint;
 /// As `kubectl get -o name` writes it.
 pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 
-/// Shows one catalogue: its entries, or the object itself, as it could be added again.
+/// Shows one catalogue: its entries, or the object itself, as it could be added again. The exit code is 1 where others hold some of its
+/// entries.
 ///
 /// # Errors
 /// No such catalogue; the server cannot be reached, or refuses.
@@ -32,6 +33,7 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
             let offer = Offer::Catalogue(args.name.clone());
             let catalogue = session.ctx().catalogue(&offer).await?;
             output::data(&table(&catalogue, false).listed(args.output));
+            return lost(session, Some(&args.name)).await;
         }
     }
     Ok(Exit::Done)
@@ -62,7 +64,7 @@ pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
         }
         Format::Table | Format::Wide => output::data(&table(&catalogue, true).listed(args.output)),
     }
-    let lost = lost(session).await?;
+    let lost = lost(session, None).await?;
     Ok(match catalogue.unread.is_empty() {
         true => lost,
         false => Exit::Failed,
@@ -70,8 +72,8 @@ pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
 }
 
 /// Names the entries that others hold: two catalogues that are created at once are not judged by each other (semantics 2), and one by
-/// reference is judged by its names alone.
-async fn lost(session: &Session) -> Result<Exit> {
+/// reference is judged by its names alone. `of`: only those of this catalogue.
+async fn lost(session: &Session, of: Option<&str>) -> Result<Exit> {
     let mut facts = Facts::default();
     facts.settings.system_namespace = session.global().system_namespace.clone();
     let objects = session.ctx().contents().await?.objects;
@@ -79,7 +81,8 @@ async fn lost(session: &Session) -> Result<Exit> {
         facts.replace(object.clone());
     }
     let mut exit = Exit::Done;
-    for object in objects {
+    let is_meant = |object: &&AddonCatalogue| of.is_none_or(|of| of == super::name(object));
+    for object in objects.iter().filter(is_meant) {
         let name = super::name(object);
         for problem in lost_to_others(object, &facts) {
             output::note(&format!("error: catalogue {name}: {problem}"));

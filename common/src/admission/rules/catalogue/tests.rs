@@ -340,7 +340,7 @@ fn of_two_made_at_once_the_younger_has_lost_its_duplicates() {
     );
     let mut copy = younger.clone();
     copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), "b".to_owned())].into());
-    let core = core_catalogue("core", json!([addon("web", &["9"])]));
+    let core = core_catalogue("core", json!([addon("web", &["2", "9"])]));
     for (loser, others, lost) in [
         (&older, vec![same_age.clone(), younger.clone()], &[][..]),
         (

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::admission::NamespaceFacts;
-use crate::admission::fixtures::{addon, catalogue, catalogue_object, facts, source};
+use crate::admission::fixtures::{
+    addon, catalogue, catalogue_object, core_catalogue, facts, source,
+};
 use crate::catalogue::Catalogue;
 
 fn known() -> Facts {
@@ -152,6 +154,30 @@ fn what_is_being_deleted_offers_nothing() {
     assert_eq!(Catalogue::of_objects(&objects).entries.len(), 1);
     objects[0].metadata.deletion_timestamp = Some(deleted);
     assert!(Catalogue::of_objects(&objects).entries.is_empty());
+}
+
+#[test]
+fn what_a_catalogue_lost_to_another_is_not_chosen() {
+    let versions = |names: &[&str]| json!([addon("web", names)]);
+    let older = catalogue("a", versions(&["1.0.0"]));
+    let younger = catalogue("b", versions(&["v1", "0.9.0"]));
+    let custom = catalogue("c", json!([addon("dns", &["9.0.0"])]));
+    let core = core_catalogue("d", json!([addon("dns", &["1.0.0"])]));
+    // Without a time of creation the first by name counts as the older one.
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0]] {
+        let all = [&older, &younger, &custom, &core];
+        let facts = facts(order.map(|at| all[at].clone()).into());
+        for (reference, expected) in [
+            (json!({"name": "web"}), "1.0.0"),
+            (json!({"name": "web", "version": "0.9.0"}), "0.9.0"),
+            (json!({"name": "dns"}), "1.0.0"),
+        ] {
+            let found = resolved(reference, "kubectl-addons", &facts);
+            assert_eq!(found, Ok(Some(expected.to_owned())));
+        }
+        let gone = json!({"name": "dns", "version": "9.0.0"});
+        assert!(resolved(gone, "kubectl-addons", &facts).is_err());
+    }
 }
 
 #[test]

@@ -1,0 +1,261 @@
+//! Which entries are duplicates, and which catalogue keeps them (semantics 2): equal name and equal version, unless both carry an id and
+//! these differ. The older catalogue keeps its entries, and one of class Core its names.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use semver::{BuildMetadata, Version};
+
+use super::Entry;
+use crate::api::catalogue::{AddonVersion, CatalogueClass};
+use addons_versions::tolerant;
+
+/// A version as duplicates compare it: `v1`, `1` and `1.0.0` are equal, build metadata is ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum VersionKey {
+    /// A readable version.
+    Version(Version),
+    /// Any other text, or none.
+    Text(String),
+}
+
+/// The key of a version as it is written.
+fn version_key(version: &str) -> VersionKey {
+    match tolerant::parse(version) {
+        Ok(mut version) => {
+            version.build = BuildMetadata::EMPTY;
+            VersionKey::Version(version)
+        }
+        Err(_) => VersionKey::Text(version.trim().to_owned()),
+    }
+}
+
+/// An entry as far as duplicates compare it, with its place.
+#[derive(Debug)]
+pub(crate) struct Compared<'a, P> {
+    key: (&'a str, VersionKey),
+    id: &'a str,
+    /// Where it is.
+    pub(crate) place: P,
+}
+
+impl<'a, P> Compared<'a, P> {
+    /// A version of add-on `name`.
+    pub(crate) fn new(name: &'a str, version: &'a AddonVersion, place: P) -> Self {
+        Self {
+            key: (name, version_key(&version.version)),
+            id: &version.id,
+            place,
+        }
+    }
+
+    /// The name of its add-on.
+    pub(crate) fn addon(&self) -> &'a str {
+        self.key.0
+    }
+}
+
+/// All entries seen so far, by name and version.
+#[derive(Debug)]
+pub(crate) struct Seen<'a, P> {
+    entries: HashMap<(&'a str, VersionKey), Group<'a, P>>,
+}
+
+/// The entries of one name and version.
+#[derive(Debug)]
+struct Group<'a, P> {
+    first: P,
+    without_id: Option<P>,
+    by_id: BTreeMap<&'a str, P>,
+}
+
+impl<'a, P: Copy> Seen<'a, P> {
+    /// Nothing yet, with space for `entries`.
+    pub(crate) fn with_capacity(entries: usize) -> Self {
+        Self {
+            entries: HashMap::with_capacity(entries),
+        }
+    }
+
+    /// Whether nothing was seen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The earlier entry that this one duplicates.
+    pub(crate) fn earlier<Q>(&self, entry: &Compared<'a, Q>) -> Option<P> {
+        let group = self.entries.get(&entry.key)?;
+        match entry.id {
+            "" => Some(group.first),
+            id => group.by_id.get(id).copied().or(group.without_id),
+        }
+    }
+
+    /// Adds one.
+    pub(crate) fn insert(&mut self, Compared { key, id, place }: Compared<'a, P>) {
+        let group = self.entries.entry(key).or_insert_with(|| Group {
+            first: place,
+            without_id: None,
+            by_id: BTreeMap::new(),
+        });
+        if id.is_empty() {
+            group.without_id.get_or_insert(place);
+        } else {
+            group.by_id.entry(id).or_insert(place);
+        }
+    }
+}
+
+/// The older catalogue first, of the same age the first by name.
+pub(crate) fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
+    let age = |catalogue: &ObjectMeta| {
+        let created = catalogue.creation_timestamp.as_ref();
+        (
+            created.is_none(),
+            created.map(|time| time.0),
+            catalogue.name.clone(),
+        )
+    };
+    age(a).cmp(&age(b))
+}
+
+/// A source catalogue as far as it is compared with others.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    /// Its metadata.
+    pub(crate) metadata: &'a ObjectMeta,
+    /// Its class.
+    pub(crate) class: CatalogueClass,
+    /// The names that it lists, be it without a version.
+    pub(crate) addons: Vec<&'a str>,
+    /// Its entries.
+    pub(crate) entries: &'a [Entry],
+}
+
+impl Source<'_> {
+    fn is_core(&self) -> bool {
+        self.class == CatalogueClass::Core
+    }
+}
+
+/// The entries that sources lost to others, by the position of the source and that of the entry in it.
+pub(crate) fn lost(sources: &[Source<'_>]) -> HashSet<(usize, usize)> {
+    // The usual case: other catalogues list other add-ons.
+    let mut listed: HashMap<&str, usize> = HashMap::new();
+    for addon in sources.iter().flat_map(|source| &source.addons) {
+        *listed.entry(addon).or_default() += 1;
+    }
+    let is_shared = |addon: &str| listed.get(addon).is_some_and(|times| *times > 1);
+    let core = sources.iter().filter(|source| source.is_core());
+    let core: HashSet<&str> = core.flat_map(|source| source.addons.clone()).collect();
+    let mut winners: Vec<_> = sources.iter().enumerate().collect();
+    winners.sort_by(|(_, a), (_, b)| {
+        let by_class = b.is_core().cmp(&a.is_core());
+        by_class.then_with(|| by_age(a.metadata, b.metadata))
+    });
+    let mut lost = HashSet::new();
+    let mut seen = Seen::with_capacity(0);
+    for (position, source) in winners {
+        let entries = source.entries.iter().enumerate();
+        let shared = entries.filter(|(_, entry)| is_shared(&entry.addon));
+        let compared: Vec<_> = shared
+            .map(|(at, entry)| Compared::new(&entry.addon, &entry.version, (position, at)))
+            .collect();
+        for one in &compared {
+            let is_of_core = !source.is_core() && core.contains(one.addon());
+            if is_of_core || seen.earlier(one).is_some() {
+                lost.insert(one.place);
+            }
+        }
+        // Only then: what is twice in one catalogue is lost to no other.
+        for one in compared {
+            seen.insert(one);
+        }
+    }
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::api::catalogue::{AddonCatalogue, CatalogueClass};
+    use crate::api::fixtures::{addon, catalogue, core_catalogue};
+    use crate::api::names::LABEL_DERIVED_FROM;
+    use crate::catalogue::select::{ClusterFacts, Request, Rules, select};
+    use crate::catalogue::{Catalogue, Origin};
+
+    fn made(class: CatalogueClass, name: &str, second: u8, addons: Value) -> AddonCatalogue {
+        let mut object = match class {
+            CatalogueClass::Core => core_catalogue(name, addons),
+            CatalogueClass::Custom => catalogue(name, addons),
+        };
+        let time = json!(format!("2026-01-01T00:00:0{second}Z"));
+        object.metadata.creation_timestamp = serde_json::from_value(time).unwrap();
+        object
+    }
+
+    fn offered(catalogue: &Catalogue) -> Vec<String> {
+        let entries = catalogue.entries.iter();
+        let text = entries.map(|entry| {
+            let Origin::Catalogue { name, .. } = &*entry.origin else {
+                panic!("{entry:?}");
+            };
+            format!("{name}: {} {}", entry.addon, entry.version.version)
+        });
+        text.collect()
+    }
+
+    #[test]
+    fn the_older_catalogue_keeps_its_entries_and_one_of_class_core_its_names() {
+        use CatalogueClass::{Core, Custom};
+        let younger = made(
+            Custom,
+            "a",
+            2,
+            json!([addon("web", &["v1", "2.0.0"]), addon("api", &["1.0.0"])]),
+        );
+        let older = made(Custom, "b", 1, json!([addon("web", &["1.0.0"])]));
+        let twin = made(Custom, "c", 1, json!([addon("web", &["1"])]));
+        let dns = made(Custom, "d", 1, json!([addon("dns", &["1.0.0", "9.0.0"])]));
+        let core = made(Core, "e", 3, json!([addon("dns", &["1.0.0"])]));
+        let mut copy = made(Custom, "f", 0, json!([addon("web", &["1.0.0", "3.0.0"])]));
+        copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), "x".to_owned())].into());
+        let all = [younger, twin, older, dns, core, copy];
+        let expected = [
+            "a: web 2.0.0",
+            "a: api 1.0.0",
+            "b: web 1.0.0",
+            "e: dns 1.0.0",
+            "f: web 3.0.0",
+        ];
+        assert_eq!(offered(&Catalogue::of_objects(&all)), expected);
+        // What a catalogue lost it does not offer by its name either.
+        for (name, expected) in [
+            ("a", &["a: web 2.0.0", "a: api 1.0.0"][..]),
+            ("c", &[]),
+            ("d", &[]),
+            ("e", &["e: dns 1.0.0"]),
+            ("f", &["f: web 1.0.0", "f: web 3.0.0"]),
+        ] {
+            assert_eq!(offered(&Catalogue::of_named(&all, name)), expected);
+        }
+    }
+
+    #[test]
+    fn of_a_tie_the_entry_of_the_older_catalogue_is_chosen() {
+        let web = json!([addon("web", &["1.0.0"])]);
+        let older = made(CatalogueClass::Custom, "a", 1, web.clone());
+        let younger = made(CatalogueClass::Custom, "b", 2, web);
+        let request = Request {
+            addon: "web",
+            ..Request::default()
+        };
+        let catalogue = Catalogue::of_objects(&[older, younger]);
+        let selection = select(&catalogue, &request, &ClusterFacts::default(), Rules::Auto);
+        let chosen = selection.chosen.unwrap();
+        assert_eq!(chosen.origin.to_string(), "catalogue a");
+        assert_eq!(selection.warnings, [""; 0]);
+    }
+}
