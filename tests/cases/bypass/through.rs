@@ -57,6 +57,8 @@ async fn what_is_allowed_is_done_with_all_guards() -> Result<()> {
     tally.ran();
     break_glass(&world, &users).await?;
     tally.ran();
+    with_the_webhook(&users).await?;
+    tally.ran();
     Ok(())
 }
 
@@ -169,6 +171,16 @@ async fn break_glass(world: &World, users: &Users) -> Result<()> {
         Ok(missing.map_or(Ok(()), |missing| Err(missing.clone())))
     })
     .await
+}
+
+/// The system namespace goes with its cluster as well, and what of the webhook is in it goes with the namespace.
+async fn with_the_webhook(users: &Users) -> Result<()> {
+    let webhook = format!("get deployment,service addons-webhook -n {SYSTEM_NAMESPACE}");
+    run(&users.admin, &webhook).await?;
+    let mark = format!("addons core release --cluster-deleting -n {SYSTEM_NAMESPACE}");
+    run(&users.core, &mark).await?;
+    let delete = format!("delete namespace {SYSTEM_NAMESPACE} --timeout=60s");
+    run(&users.admin, &delete).await.map(drop)
 }
 
 async fn release(users: &Users, name: &str, namespace: &str) -> Result<()> {
