@@ -55,6 +55,9 @@ pub enum KubeconfigError {
     /// Credentials would be sent in clear.
     #[error("cluster.server is not an https URL")]
     NotHttps,
+    /// Credentials would be named wherever the server is.
+    #[error("cluster.server holds credentials: put them into the fields of the user")]
+    CredentialsInServer,
 }
 
 /// The kubeconfig with its current context alone, which holds data only.
@@ -82,8 +85,12 @@ pub fn checked(text: &[u8]) -> Result<Value, KubeconfigError> {
     let user = only(user, "user", OF_USER)?;
     let server = cluster.get("server").and_then(Value::as_str);
     let server = server.ok_or(KubeconfigError::Missing("cluster.server"))?;
-    if !server.starts_with("https://") {
-        return Err(KubeconfigError::NotHttps);
+    let rest = server.strip_prefix("https://");
+    let rest = rest.ok_or(KubeconfigError::NotHttps)?;
+    let mut authority = rest.chars().take_while(|c| !matches!(c, '/' | '?' | '#'));
+    // Errors name the server, and stand in the status and in Events.
+    if authority.any(|c| c == '@') {
+        return Err(KubeconfigError::CredentialsInServer);
     }
     let name = "target";
     Ok(serde_json::json!({
@@ -205,6 +212,8 @@ mod tests {
     fn what_is_no_kubeconfig_is_told() {
         let token = json!({"token": "t"});
         let plain = json!({"server": "http://shop.example"});
+        let with_password = json!({"server": "https://admin:hunter2@shop.example:6443/a"});
+        let with_user = json!({"server": "https://hunter2@shop.example"});
         let huge = vec![b'#'; LARGEST + 1];
         for (text, expected) in [
             (huge, KubeconfigError::TooLarge(LARGEST + 1)),
@@ -217,6 +226,14 @@ mod tests {
             ),
             (kubeconfig(plain, token.clone()), KubeconfigError::NotHttps),
             (
+                kubeconfig(with_password, token.clone()),
+                KubeconfigError::CredentialsInServer,
+            ),
+            (
+                kubeconfig(with_user, token.clone()),
+                KubeconfigError::CredentialsInServer,
+            ),
+            (
                 kubeconfig(json!({}), token),
                 KubeconfigError::Missing("cluster.server"),
             ),
@@ -227,5 +244,7 @@ mod tests {
         ] {
             assert_eq!(checked(&text), Err(expected));
         }
+        let path = json!({"server": "https://rancher.example/k8s/c@1"});
+        assert!(checked(&kubeconfig(path, json!({"token": "t"}))).is_ok());
     }
 }
