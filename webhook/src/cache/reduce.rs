@@ -45,13 +45,21 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
 
 /// An installation without status; of one that cannot be read, what guards need.
 pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
-    let text = |pointer: &str| object.spec.pointer(pointer).and_then(Value::as_str);
+    let text = |pointer: &str| {
+        let text = object.spec.pointer(pointer).and_then(Value::as_str);
+        text.map(str::to_owned)
+    };
+    // Its entry and its target namespace are guarded as well.
     let guarded = AddonInstallationSpec {
         addon_ref: AddonRef {
-            name: text("/addonRef/name").unwrap_or_default().to_owned(),
-            catalogue: text("/addonRef/catalogue").map(str::to_owned),
-            ..AddonRef::default()
+            name: text("/addonRef/name").unwrap_or_default(),
+            version: text("/addonRef/version"),
+            id: text("/addonRef/id"),
+            catalogue: text("/addonRef/catalogue"),
+            index: text("/addonRef/index"),
+            directory: text("/addonRef/directory"),
         },
+        target_namespace: text("/targetNamespace"),
         core_addon: object.spec.pointer("/coreAddon") == Some(&Value::Bool(true)),
         ..AddonInstallationSpec::default()
     };

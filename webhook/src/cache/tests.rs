@@ -1,5 +1,6 @@
 //! Events of the watches become facts, and only complete ones.
 
+use common::api::installation::AddonInstallationSpec;
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, LABEL_CLUSTER, SYSTEM_NAMESPACE,
 };
@@ -101,6 +102,28 @@ fn what_cannot_be_read_keeps_its_guards_and_stops_nothing() {
         .map(|object| (object.spec.core_addon, object.spec.addon_ref.name.as_str()))
         .collect();
     assert_eq!(found, [(true, "dns"), (false, "")]);
+}
+
+#[test]
+fn the_entry_and_the_target_namespace_of_what_cannot_be_read_stay_guarded() {
+    let mut dns = json!({
+        "addonRef": {"name": "dns", "version": "1.0.0", "id": "a", "catalogue": "base"},
+        "targetNamespace": "dns-system", "coreAddon": true,
+    });
+    let readable: AddonInstallationSpec = serde_json::from_value(dns.clone()).unwrap();
+    dns["reconcile"] = json!("Sometimes");
+    let mut of_index = dns.clone();
+    of_index["addonRef"] = json!({"name": "dns", "index": "https://a.example.test"});
+    let mirror = listed(vec![stored("n", "a", dns), stored("n", "b", of_index)]);
+    let facts = mirror.facts(&Settings::default()).unwrap();
+    let [dns, of_index] = &facts.installations[..] else {
+        panic!("{:?}", facts.installations);
+    };
+    assert_eq!(dns.spec.addon_ref, readable.addon_ref);
+    assert_eq!(dns.spec.target_namespace, readable.target_namespace);
+    // It uses no entry of a catalogue.
+    let index = of_index.spec.addon_ref.index.as_deref();
+    assert_eq!(index, Some("https://a.example.test"));
 }
 
 #[test]
