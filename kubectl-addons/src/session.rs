@@ -66,11 +66,11 @@ impl Session {
         }
     }
 
-    /// For a command that no one watches: kustomizations are not built.
+    /// For a command that no one watches: kustomizations are not built, and Secrets of others are read with the rights of an account.
     #[must_use]
     pub fn unattended(self) -> Self {
         Self {
-            ctx: self.ctx.without_kustomize(),
+            ctx: self.ctx.unattended(),
             ..self
         }
     }
@@ -169,6 +169,7 @@ fn given(global: &Global, timeout: Option<Duration>) -> Settings {
         helm: global.helm_bin.clone(),
         path: std::env::var_os("PATH"),
         kustomize: true,
+        secret_data: true,
         timeout,
         holder: holder(),
     }

@@ -4,6 +4,7 @@
 mod fleet;
 mod looped;
 mod owners;
+mod rights;
 mod sites;
 
 use std::sync::Arc;

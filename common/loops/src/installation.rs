@@ -197,7 +197,8 @@ async fn rights(
     if let Some(account) = record.spec.service_account_name.as_ref().or(default) {
         return Ok(Rights::Of(account.clone()));
     }
-    // In another cluster the kubeconfig gives them; what is read here besides are the Secrets of valuesFrom.
+    // In another cluster the kubeconfig gives them; what is read here besides are the Secrets of valuesFrom. One with data of templates
+    // is refused where it is found: only some methods take it.
     let is_given = ctx.is_remote().await? && record.spec.values_from.is_empty();
     Ok(if is_of_system || is_given {
         Rights::Own

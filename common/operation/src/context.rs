@@ -57,6 +57,9 @@ pub struct Settings {
     pub path: Option<OsString>,
     /// Whether kustomizations of this machine are built, by the kubectl or kustomize in `path`: for whom a person works with.
     pub kustomize: bool,
+    /// Whether the Secret with data of templates beside a record outside the system namespace is read: by a person, or with the rights of
+    /// an account there (semantics 16).
+    pub secret_data: bool,
     /// How long all rendering may take; `None` = each add-on has only a bound of its own.
     pub timeout: Option<Duration>,
     /// Name of a lock's holder, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
@@ -132,6 +135,7 @@ impl Default for Settings {
             helm: None,
             path: None,
             kustomize: false,
+            secret_data: true,
             timeout: None,
             holder: common::api::names::CLIENT.to_owned(),
         }

@@ -57,7 +57,8 @@ impl Inputs {
     /// Reads the inputs that the method of the add-on needs; a plain manifest needs none.
     ///
     /// # Errors
-    /// A Secret of `valuesFrom` that is missing or not a map; refusals of the server.
+    /// A Secret of `valuesFrom` that is missing or not a map; one with data of templates that may not be read for this record; refusals
+    /// of the server.
     pub async fn read(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
         if resolved.entry.version.template.method == Method::Manifest {
             return Ok(Self::given(resolved, Data::None));
@@ -69,6 +70,11 @@ impl Inputs {
         let values_from = values_from::read(ctx, &resolved.wanted).await?;
         let facts = ctx.template_facts().await?.clone();
         let overlays = ctx.overlays(&resolved.name.namespace).await?;
+        let settings = ctx.settings();
+        let is_of_system = resolved.name.namespace == settings.system_namespace;
+        if overlays.secret.is_some() && !settings.secret_data && !is_of_system {
+            return Err(OperationError::NoAccount(resolved.name.clone()));
+        }
         let template_data_hash = facts::digest(&facts, &overlays);
         let overlay = overlays.secret.as_ref();
         let secrets_hash = values_from.secrets_hash(overlay.map(|it| it.revision.as_str()));

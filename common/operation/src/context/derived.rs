@@ -9,10 +9,12 @@ use super::target::Target;
 use crate::error::OperationError;
 
 impl Context {
-    /// The same, where kustomizations are not built: what records name is then not run on this machine.
+    /// The same, where no person looks at what records name: kustomizations are not built, and our own rights read no Secret for
+    /// whoever wrote a record outside the system namespace.
     #[must_use]
-    pub fn without_kustomize(mut self) -> Self {
+    pub fn unattended(mut self) -> Self {
         self.settings.kustomize = false;
+        self.settings.secret_data = false;
         self
     }
 
@@ -58,13 +60,15 @@ impl Context {
                 Arc::new(OnceCell::new_with(Some(Target::Remote { cluster, secret })))
             }
         };
+        let mut context = self.fresh();
+        context.settings.secret_data = true;
         Ok(Self {
             home: Arc::new(OnceCell::new_with(Some(acting))),
             target,
             catalogues: Arc::clone(&self.catalogues),
             policies: Arc::clone(&self.policies),
             version: self.version.clone(),
-            ..self.fresh()
+            ..context
         })
     }
 }
