@@ -19,6 +19,7 @@ use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::core_set::change::{is_guarded, is_released};
 
+use crate::rights::Rights;
 use crate::{compatibility, reason};
 
 /// How conditions and Events say what happened.
@@ -178,35 +179,6 @@ fn stale(record: &AddonInstallation) -> EngineError {
     }
 }
 
-/// With whose rights the objects of an installation are read and written (semantics 16).
-enum Rights {
-    Own,
-    /// Those of this ServiceAccount in the namespace of the record.
-    Of(String),
-    /// Outside the system namespace the record has to name one.
-    Missing,
-}
-
-async fn rights(
-    ctx: &Context,
-    record: &AddonInstallation,
-    how: &How,
-) -> Result<Rights, OperationError> {
-    let is_of_system = name_of(record).namespace == ctx.settings().system_namespace;
-    let default = how.account.as_ref().filter(|_| is_of_system);
-    if let Some(account) = record.spec.service_account_name.as_ref().or(default) {
-        return Ok(Rights::Of(account.clone()));
-    }
-    // In another cluster the kubeconfig gives them; what is read here besides are the Secrets of valuesFrom. One with data of templates
-    // is refused where it is found: only some methods take it.
-    let is_given = ctx.is_remote().await? && record.spec.values_from.is_empty();
-    Ok(if is_of_system || is_given {
-        Rights::Own
-    } else {
-        Rights::Missing
-    })
-}
-
 async fn attempt(
     ctx: &Context,
     resolver: &Resolver<'_>,
@@ -215,7 +187,10 @@ async fn attempt(
     interruption: &Interruption,
 ) -> Result<Outcome, OperationError> {
     let name = name_of(record);
-    let account = match interruption.unless_asked(rights(ctx, record, how)).await? {
+    let account = match interruption
+        .unless_asked(Rights::of(ctx, record, how))
+        .await?
+    {
         Rights::Own => return work(ctx, resolver, record, how, interruption).await,
         Rights::Of(account) => account,
         Rights::Missing => return Err(OperationError::NoAccount(name)),

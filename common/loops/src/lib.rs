@@ -16,6 +16,7 @@
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
 //! | [`metrics`] | what is counted |
 //! | `compatibility` | whether what is installed is still listed, and fits its cluster |
+//! | `rights` | whose rights are used for it |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
 //!
 //! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
@@ -36,6 +37,7 @@ mod queue;
 mod reason;
 pub mod reconciler;
 pub mod retire;
+mod rights;
 pub mod synced;
 mod there;
 mod tracked;

@@ -1,0 +1,40 @@
+//! Whose rights the loop uses for an installation.
+
+use addons_operation::{Context, OperationError, name_of};
+use common::api::installation::AddonInstallation;
+
+use crate::installation::How;
+
+/// With whose rights the objects of an installation are read and written (semantics 16).
+pub(crate) enum Rights {
+    /// Those of the loop, or of the kubeconfig of another cluster.
+    Own,
+    /// Those of this ServiceAccount in the namespace of the record.
+    Of(String),
+    /// Outside the system namespace the record has to name one.
+    Missing,
+}
+
+impl Rights {
+    /// # Errors
+    /// What the namespace of the record stands for cannot be read.
+    pub(crate) async fn of(
+        ctx: &Context,
+        record: &AddonInstallation,
+        how: &How,
+    ) -> Result<Self, OperationError> {
+        let is_of_system = name_of(record).namespace == ctx.settings().system_namespace;
+        let default = how.account.as_ref().filter(|_| is_of_system);
+        if let Some(account) = record.spec.service_account_name.as_ref().or(default) {
+            return Ok(Self::Of(account.clone()));
+        }
+        // In another cluster the kubeconfig gives them; what is read here besides are the Secrets of valuesFrom. One with data of templates
+        // is refused where it is found: only some methods take it.
+        let is_given = ctx.is_remote().await? && record.spec.values_from.is_empty();
+        Ok(if is_of_system || is_given {
+            Self::Own
+        } else {
+            Self::Missing
+        })
+    }
+}
