@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// How long anything may take on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What `ask` finds, which says why where it is not there yet.
 ///
