@@ -1,10 +1,11 @@
 //! Archives of charts, manifests and templates, read in memory. Helm reads a chart by itself when it renders.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
 use flate2::read::MultiGzDecoder;
-use tar::{Archive, EntryType};
+use tar::{Archive, Entry, EntryType};
 
 /// Headers and padding beside the bytes of the files.
 const OVERHEAD: u64 = (MAX_FILES as u64) * 2048;
@@ -109,6 +110,9 @@ fn read(
             EntryType::Directory | EntryType::XGlobalHeader | EntryType::XHeader => continue,
             _ => return Err(ArchiveError::Kind { path }),
         }
+        if is_ambiguous(&mut entry).map_err(ArchiveError::Unreadable)? {
+            return Err(ArchiveError::Kind { path });
+        }
         let inner = placed(path)?;
         size = size.saturating_add(entry.size());
         if size > MAX_BYTES as u64 {
@@ -130,6 +134,22 @@ fn read(
         return Err(ArchiveError::TooLarge);
     }
     Ok(files)
+}
+
+/// Whether its headers give it another name or another content in other readers: helm is not to see files that were not judged.
+fn is_ambiguous(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
+    let mut keys = BTreeSet::new();
+    for header in entry.pax_extensions()?.into_iter().flatten() {
+        let header = header?;
+        let key = header.key_bytes();
+        if key.starts_with(b"GNU.sparse.")
+            || header.value_bytes().is_empty()
+            || !keys.insert(key.to_vec())
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The path below the one folder of the archive.
@@ -211,6 +231,28 @@ mod tests {
         // And what is damaged behind the first one is no archive.
         let cut = bytes.get(..bytes.len() - 1).unwrap();
         assert!(matches!(unpack(cut), Err(ArchiveError::Unreadable(_))));
+    }
+
+    /// Go takes the last of two names, and that of a sparse file.
+    #[test]
+    fn a_second_name_is_refused() {
+        for names in [
+            &[("path", "web/README.x")][..],
+            &[("path", "web/README.x"), ("path", "web/templates/x.yaml")],
+            &[
+                ("path", "web/README.x"),
+                ("GNU.sparse.name", "web/templates/x.yaml"),
+            ],
+            &[("path", "")],
+        ] {
+            let mut builder = Builder::new(Vec::new());
+            entry(&mut builder, CHART.0, CHART.1, CHART.2);
+            let names_of = names.iter().map(|(key, value)| (*key, value.as_bytes()));
+            builder.append_pax_extensions(names_of).unwrap();
+            entry(&mut builder, "web/x", EntryType::Regular, b"a: 1\n");
+            let unpacked = unpack(&gzip(&builder.into_inner().unwrap()));
+            assert_eq!(unpacked.is_ok(), names.len() == 1 && !names[0].1.is_empty());
+        }
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Image {
         if remote.chars().any(char::is_uppercase) {
             return Err(ImageError::UpperCase {
                 image: image(),
-                repository: remote.to_owned(),
+                repository: without_user(remote),
             });
         }
         let (rest, digest) = match rest.split_once('@') {
@@ -113,7 +113,7 @@ impl Image {
         if let Some(digest) = digest.filter(|digest| !is_digest(digest)) {
             return Err(ImageError::Digest {
                 image: image(),
-                digest: digest.to_owned(),
+                digest: without_user(digest),
             });
         }
         Ok(Self {
@@ -313,8 +313,14 @@ mod tests {
             let pinned = without_user(&format!("{image}@{DIGEST}"));
             assert_eq!(pinned, format!("{expected}@{DIGEST}"));
         }
-        let error = Image::parse("me:pw@a.example/web:1").unwrap_err();
-        assert!(!error.to_string().contains("pw"), "{error}");
+        for image in [
+            "me:pw@a.example/web:1",
+            "me:P/pw@a.example/web:1",
+            "me:p/a@pw@a.example/web",
+        ] {
+            let error = Image::parse(image).unwrap_err();
+            assert!(!error.to_string().contains("pw"), "{error}");
+        }
     }
 
     #[test]

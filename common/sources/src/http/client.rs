@@ -19,6 +19,30 @@ use crate::credentials::Credentials;
 
 /// Clients that are kept.
 const KEPT: usize = 16;
+/// The parameters of signed URLs that have no prefix.
+const SIGNATURE: [&str; 21] = [
+    "awsaccesskeyid",
+    "expires",
+    "googleaccessid",
+    "jwt",
+    "key-pair-id",
+    "policy",
+    "se",
+    "sig",
+    "signature",
+    "ske",
+    "skoid",
+    "sks",
+    "skt",
+    "sktid",
+    "skv",
+    "sp",
+    "spr",
+    "sr",
+    "st",
+    "sv",
+    "token",
+];
 
 static CLIENTS: Mutex<Vec<(Key, Client)>> = Mutex::new(Vec::new());
 
@@ -195,9 +219,21 @@ impl Http {
     }
 }
 
-/// A URL as it may be kept on disk and compared: its query may hold a signature, and may name another document.
+/// A URL as it may be kept on disk and compared: its query may hold a secret, and may name another document. Signatures are left out,
+/// because object stores sign a new one for every redirect.
 pub fn hashed(url: &Url) -> String {
-    sha256(url.as_str().as_bytes())
+    let mut lasting = url.clone();
+    if url.query().is_some() {
+        let named = url.query_pairs().filter(|(name, _)| !is_of_signature(name));
+        lasting.query_pairs_mut().clear().extend_pairs(named);
+    }
+    sha256(lasting.as_str().as_bytes())
+}
+
+/// Whether a parameter belongs to a URL that was signed for a while: by AWS, Google, Azure or a CDN of theirs.
+fn is_of_signature(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("x-amz-") || name.starts_with("x-goog-") || SIGNATURE.contains(&name.as_str())
 }
 
 fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
@@ -219,4 +255,24 @@ fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
         builder = builder.tls_certs_only(certificates);
     }
     Ok(builder.build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_signature_is_no_other_document() {
+        let hashed = |url: &str| hashed(&Url::parse(url).unwrap());
+        let first = hashed("https://a.example/dl?file=1&X-Amz-Expires=300&X-Amz-Signature=a");
+        let again = hashed("https://a.example/dl?file=1&X-Amz-Expires=300&X-Amz-Signature=b");
+        let other = hashed("https://a.example/dl?file=2&X-Amz-Expires=300&X-Amz-Signature=a");
+        assert_eq!(first, again);
+        assert_ne!(first, other);
+        assert_eq!(
+            hashed("https://a.example/x?sv=1&sr=b&sig=a&se=1"),
+            hashed("https://a.example/x?sv=1&sr=b&sig=b&se=2")
+        );
+        assert_ne!(hashed("https://a.example/x"), hashed("https://a.example/y"));
+    }
 }

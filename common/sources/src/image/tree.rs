@@ -69,6 +69,12 @@ pub enum TreeError {
         /// The link.
         link: String,
     },
+    /// Many links, or long ones.
+    #[error("the links below /{path} take too many steps to follow; name a smaller folder in path")]
+    Steps {
+        /// What was wanted.
+        path: String,
+    },
     /// An entry below something that is not a folder.
     #[error("/{path} is below /{parent}, which is not a folder in the image")]
     Parent {
@@ -218,8 +224,12 @@ impl Tree {
                 Node::File(bytes) => collected.push(wanted, name, bytes)?,
                 Node::Link(target) => {
                     let looped = || TreeError::Loop { link: path.clone() };
-                    if links >= MAX_LINKS || collected.steps > MAX_STEPS {
+                    if links >= MAX_LINKS {
                         return Err(looped());
+                    }
+                    if collected.steps > MAX_STEPS {
+                        let path = wanted.to_owned();
+                        return Err(TreeError::Steps { path });
                     }
                     let found = self.follow(path, target, wanted, &mut collected.steps)?;
                     match self.nodes.get(&found) {

@@ -94,8 +94,8 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
     }
 }
 
-/// Forgets what the tag of a version stood for, of a range that of the newest version in it, so that the next fetch asks the registry:
-/// whoever checks a chart means the one that is there now. Without a connection what is known stays; what is wrong, the fetch says.
+/// Forgets what the tag of a version stood for (for a range: that of its newest version), if the registry says that it stands for
+/// something else now: a check is about what is there. Without an answer what is known stays, and the fetch says what is wrong.
 pub async fn forget(source: &HelmSource, access: &Access<'_>) {
     if let (Ok(wanted), false) = (Wanted::new(source, access), access.offline) {
         let _ = tokio::time::timeout(TIME, wanted.forget(access)).await;
@@ -133,7 +133,13 @@ impl<'a> Wanted<'a> {
         let mut registry = Registry::open(&self.reference, self.source.plain_http, access)?;
         let tag = self.tag(&mut registry, access).await?;
         let key = self.key(&tag);
-        access.cache.set_note(NOTES, &key, &Note::default());
+        let Some(known) = access.cache.note(NOTES, &key) else {
+            return Ok(());
+        };
+        let now = registry.digest(&tag).await?;
+        if known.resolved != Some(now) {
+            access.cache.set_note(NOTES, &key, &Note::default());
+        }
         Ok(())
     }
 
