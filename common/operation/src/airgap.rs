@@ -105,7 +105,7 @@ pub enum AirgapError {
     },
     /// A tag that stands for something else than what was verified.
     #[error(
-        "{name} was moved while it was exported: what was verified is {verified}, and now it is {found}; run this again"
+        "the tag of {name} was moved during the export: {verified} was verified, but the tag is now {found}; run the export again"
     )]
     Moved {
         /// The image or the chart.

@@ -333,7 +333,7 @@ pub enum OperationError {
         bound: Duration,
     },
     /// A thread that ended without an answer.
-    #[error("rendering its templates ended by a fault of kubectl addons: report what it printed")]
+    #[error("rendering ended by a bug of this program: report it with the output on stderr")]
     LostTemplates,
     /// No thread to render on.
     #[error("no thread can be started to render templates")]

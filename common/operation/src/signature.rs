@@ -215,7 +215,8 @@ fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
             && (&version.version, &version.id) == (&entry.version.version, &entry.version.id);
         (today.catalogue == merged.catalogue).then_some((is_listed, today.signature.as_ref()))
     });
-    // Versions that were merged before may differ: what is not listed any more gets around none of their policies.
+    // Merged versions may have different policies. A version that is no longer listed gets one that requires signatures, if there is
+    // one.
     let requires = |policy: &SignaturePolicy| policy.required;
     let today = today.max_by_key(|(is_listed, policy)| (*is_listed, policy.is_some_and(requires)));
     if let Some((_, policy)) = today {

@@ -162,7 +162,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// A blob: from the cache, if it came from there before for the same reader, or with one request.
+    /// A blob: from the cache if the same reader got it from this repository before, otherwise with one request.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -240,7 +240,7 @@ impl<'a> Registry<'a> {
         Ok((digest, read))
     }
 
-    /// The bytes of a manifest, and their digest: by digest from the cache as a blob, or with one request.
+    /// The bytes of a manifest, and their digest. One that is named by digest comes from the cache under the same condition as a blob.
     ///
     /// # Errors
     /// [`RegistryError`].

@@ -56,7 +56,7 @@ pub enum KubeconfigError {
     #[error("cluster.server is not an https URL")]
     NotHttps,
     /// Credentials would be named wherever the server is.
-    #[error("cluster.server holds credentials: put them into the fields of the user")]
+    #[error("cluster.server contains credentials: move them to the user of the kubeconfig")]
     CredentialsInServer,
 }
 

@@ -75,7 +75,7 @@ async fn a_chart_that_moves_while_it_is_exported_is_an_error() -> Result<()> {
     let archive = stage.plugin.home().join("site.tar");
     let export = format!("export db {EXPORT} -o {}", archive.display());
     let said = stage.run(&upstream.at_home(&export)).await?.ended(1)?;
-    let words = "/charts/db:1.0.0 was moved while it was exported: what was verified is sha256:";
+    let words = "/charts/db:1.0.0 was moved during the export: sha256:";
     ensure!(said.stderr.contains(words), "{}", said.stderr);
     ensure!(!archive.exists());
     Ok(())

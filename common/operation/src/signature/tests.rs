@@ -83,7 +83,7 @@ fn an_entry_has_the_policy_of_its_catalogue() {
 /// A catalogue that requires signatures of `own`, if that is one, with two versions that bring along what their catalogue required.
 fn merged(own: Option<&str>) -> AddonCatalogue {
     let policy = own.map(|key| json!({"key": key}));
-    let versions = [version("1.0.0", None), version("2.0.0", Some("theirs"))];
+    let versions = [version("2.0.0", Some("theirs")), version("1.0.0", None)];
     let addons = json!([{"name": "web", "versions": versions}]);
     let spec = serde_json::from_value(json!({"signature": policy, "addons": addons}));
     AddonCatalogue::new("team", spec.unwrap())

@@ -117,7 +117,7 @@ impl LayerError {
         }
         Err(Self::Entry {
             name: name.chars().take(SHOWN).collect(),
-            why: "has a name, or leads to one, of more than 4096 bytes",
+            why: "has a name or link target of more than 4096 bytes",
         })
     }
 

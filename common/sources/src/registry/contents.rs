@@ -36,7 +36,8 @@ impl<'a> Contents<'a> {
         (note.digest == digest).then_some(bytes)
     }
 
-    /// Keeps what this reader got. Not before all of it is there: a server must not say that it gave what it does not have.
+    /// Keeps what this reader got. Call it only after the digest was verified: otherwise a server could claim content that it never
+    /// sent.
     pub fn put(&self, bytes: &[u8]) {
         let note = Note {
             digest: self.cache.put(bytes),

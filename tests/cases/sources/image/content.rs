@@ -155,7 +155,7 @@ async fn files_at_the_wanted_path() -> Result<()> {
         (
             &long,
             1,
-            "has a name, or leads to one, of more than 4096 bytes",
+            "has a name or link target of more than 4096 bytes",
         ),
     ] {
         let annotations = json!({"org.opencontainers.image.title": title});
