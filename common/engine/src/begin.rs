@@ -42,6 +42,7 @@ pub(super) async fn begin(
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Result<Begun, EngineError> {
+    status::check_size(task.plan)?;
     let mut written = Written::default();
     let begun = lock_with_spec(cluster, task, options, deadline, events, &mut written).await;
     if let (Err(_), Some(record)) = (&begun, written.record) {

@@ -1,6 +1,7 @@
 //! Executes the plans of a command: record, apply in the order of the graph, wait, prune, record.
 
 mod back;
+mod beginnings;
 mod ending;
 mod former;
 mod helm;
@@ -24,6 +25,7 @@ use super::error::EngineError;
 use super::event::Event;
 use super::report::{Back, Report};
 use super::task::{ExecuteOptions, PlanBack, Task};
+use beginnings::Beginnings;
 use operation::Operation;
 use scheduler::Scheduler;
 
@@ -72,6 +74,7 @@ pub async fn execute(
     let scheduling = scheduler.run(inbox, handles);
 
     let turn = Mutex::new(());
+    let beginnings = Beginnings::new(tasks);
     let parts = tasks.iter().zip(outboxes).zip(&reporters).enumerate();
     let backs = backs.into_iter().chain(std::iter::repeat_with(|| None));
     let mut operations: Vec<_> = parts
@@ -86,6 +89,7 @@ pub async fn execute(
                 events,
                 news: news.clone(),
                 turn: &turn,
+                beginnings: &beginnings,
             };
             (&task.plan.installation, part, operation.run(applied, back))
         })

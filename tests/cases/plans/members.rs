@@ -288,6 +288,42 @@ async fn an_object_moves_from_what_left_to_what_came() -> Result<()> {
     team.has(&["new"], &["old"]).await
 }
 
+/// What moves stays recorded where it is until its new owner has it: a lock keeps that one from beginning.
+#[tokio::test]
+async fn an_object_moves_only_to_what_can_take_it() -> Result<()> {
+    let team = Team::new("set-held", &["giver", "taker"]).await?;
+    let stage = &team.0;
+    let shared = config_map("shared", "1");
+    let both = [config_map("giver", "1"), shared.clone()].concat();
+    team.offer("giver", &both, json!([])).await?;
+    team.write(&["giver", "taker"])?;
+    team.apply("").await?.done()?;
+    let before = stage.must("configmap", "shared").await?;
+    team.offer("giver", &config_map("giver", "2"), json!([]))
+        .await?;
+    let both = [config_map("taker", "2"), shared].concat();
+    team.offer("taker", &both, json!([])).await?;
+
+    stage.lock("taker", "jane@laptop (test)", 0).await?;
+    let failed = team.apply("--no-wait-lock").await?.ended(4)?;
+    says(&failed, &["taker, which takes it over, could not begin"])?;
+    for (name, has_it) in [("giver", true), ("taker", false)] {
+        let record = stage.must("addoninstallation", name).await?;
+        let inventory = record["status"]["inventory"].to_string();
+        ensure!(inventory.contains("shared") == has_it, "{record:#}");
+    }
+    team.apply("--steal-lock").await?.done()?;
+    let after = stage.must("configmap", "shared").await?;
+    ensure!(after["metadata"]["uid"] == before["metadata"]["uid"]);
+    ensure!(after["metadata"]["labels"] != before["metadata"]["labels"]);
+    for (name, has_it) in [("giver", false), ("taker", true)] {
+        let record = stage.must("addoninstallation", name).await?;
+        let inventory = record["status"]["inventory"].to_string();
+        ensure!(inventory.contains("shared") == has_it, "{record:#}");
+    }
+    Ok(())
+}
+
 /// What left the file may still be needed while what it has cannot be installed.
 #[tokio::test]
 async fn a_failure_keeps_what_left_the_file() -> Result<()> {

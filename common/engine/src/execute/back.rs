@@ -136,6 +136,7 @@ impl Operation<'_> {
             events: &events,
             news,
             turn: self.turn,
+            beginnings: self.beginnings,
         };
         let working = async {
             let worked = operation.work_under(lock, applied).await;

@@ -23,6 +23,7 @@ use super::super::revisions;
 use super::super::status;
 use super::super::task::{ExecuteOptions, PlanBack, Task};
 use super::super::{kops, migrate::Migrator, prune, wait};
+use super::beginnings::Beginnings;
 use super::ending::{ending, unreachable};
 use super::part::{Applied, News};
 use super::restore;
@@ -38,9 +39,10 @@ pub(super) struct Operation<'a> {
     pub(super) events: &'a (dyn Fn(Event) + Send + Sync),
     /// To the scheduler.
     pub(super) news: UnboundedSender<News>,
-    /// What was done so far; shared with the scheduler.
     /// Held while a lock is taken: one operation at a time.
     pub(super) turn: &'a Mutex<()>,
+    /// Of all operations of the command.
+    pub(super) beginnings: &'a Beginnings,
 }
 
 /// What was done, and how far.
@@ -93,7 +95,6 @@ impl Operation<'_> {
         back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
         let plan = self.task.plan;
-        status::check_size(plan)?;
         let begun = {
             let _turn = self.turn.lock().await;
             begin(
@@ -105,6 +106,7 @@ impl Operation<'_> {
             )
             .await
         };
+        self.beginnings.note(plan, &begun);
         let mut report = match begun {
             Ok(Begun::Locked(lock)) => self.under(*lock, applied, back).await?,
             Ok(Begun::Nothing(stored)) => self.nothing(*stored, applied).await,
@@ -226,6 +228,7 @@ impl Operation<'_> {
         }
         let migrator = Migrator::of(self.cluster, self.task.plan, self.deadline, self.events);
         migrator.run(&mut report, self.task.journal).await;
+        self.hand_over(&mut report).await;
         let is_pruned = self.blocked(&report).is_none();
         self.prune(&mut report).await;
         self.record_for_kops(&mut report).await;

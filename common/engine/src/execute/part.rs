@@ -67,7 +67,6 @@ pub(super) struct Part<'a> {
     /// Whether its objects are as wanted, and nothing is sent.
     pub(super) is_idle: bool,
     pub(super) applied: Applied,
-    /// Shared with its operation.
     /// To its operation, until everything has ended.
     pub(super) handle: Option<oneshot::Sender<Applied>>,
     pub(super) is_known: bool,

@@ -58,6 +58,7 @@ fn operation<'a>(
     task: Task<'a>,
     options: &'a ExecuteOptions,
     turn: &'a Mutex<()>,
+    beginnings: &'a Beginnings,
 ) -> Operation<'a> {
     let (news, _) = mpsc::unbounded_channel();
     Operation {
@@ -69,6 +70,7 @@ fn operation<'a>(
         events: &|_| {},
         news,
         turn,
+        beginnings,
     }
 }
 
@@ -124,8 +126,8 @@ async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
     assert!(!refused.spec_restored);
     assert_eq!(asked.lines().len(), 4, "{:?}", asked.lines());
 
-    let (options, turn) = (options(), Mutex::new(()));
-    let operation = operation(&cluster, task, &options, &turn);
+    let (options, turn, beginnings) = (options(), Mutex::new(()), Beginnings::new(&[]));
+    let operation = operation(&cluster, task, &options, &turn, &beginnings);
     let done = Report::default();
     let finished = operation.finish(&mut lock, None, &done, Afterwards::Free);
     finished.await.unwrap();
@@ -181,7 +183,7 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         kops: Some(kops),
         ..nothing()
     };
-    let (options, turn) = (options(), Mutex::new(()));
+    let (options, turn, beginnings) = (options(), Mutex::new(()), Beginnings::new(&[]));
     let wanted = record(1, "shop.example");
     for (plan, skipped) in [
         (nothing(), None),
@@ -201,7 +203,7 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         };
         let operation = Operation {
             deadline: Instant::now(),
-            ..operation(&cluster, task, &options, &turn)
+            ..operation(&cluster, task, &options, &turn, &beginnings)
         };
         let mut report = Report::default();
         operation.prune(&mut report).await;

@@ -1,0 +1,67 @@
+//! Which operations of a command have begun: what moves between two installations is recorded by one of them at any time (semantics 13).
+
+use std::collections::BTreeMap;
+
+use tokio::sync::watch;
+
+use common::api::names::InstallationName;
+use common::plan::inventory::Inventory;
+use common::plan::{InstallationPlan, Moving};
+
+use super::super::begin::Begun;
+use super::super::error::EngineError;
+use super::super::report::Report;
+use super::super::task::Task;
+use super::operation::Operation;
+
+/// The operations of a command; of each, whether its inventory is recorded, once that is known.
+pub(super) struct Beginnings(watch::Sender<BTreeMap<InstallationName, Option<bool>>>);
+
+impl Beginnings {
+    /// None has begun.
+    pub(super) fn new(tasks: &[Task<'_>]) -> Self {
+        let names = tasks.iter().map(|task| task.plan.installation.clone());
+        Self(watch::Sender::new(names.map(|name| (name, None)).collect()))
+    }
+
+    /// How an operation has begun.
+    pub(super) fn note(&self, plan: &InstallationPlan, begun: &Result<Begun, EngineError>) {
+        let is_recorded = match begun {
+            Ok(Begun::Locked(_)) => true,
+            Ok(Begun::Nothing(stored)) => {
+                let stored = Inventory::of(stored.status.as_ref());
+                let mut wanted = plan.exact.objects.keys();
+                wanted.all(|key| stored.objects.contains_key(key))
+            }
+            Err(_) => false,
+        };
+        self.0.send_modify(|known| {
+            known.insert(plan.installation.clone(), Some(is_recorded));
+        });
+    }
+
+    /// Waits until it is known. Uninstallations are executed alone, after everything that takes something over from them.
+    async fn is_recorded(&self, name: &InstallationName) -> bool {
+        let mut known = self.0.subscribe();
+        let is_known = |known: &BTreeMap<_, Option<bool>>| !matches!(known.get(name), Some(None));
+        let known = known.wait_for(is_known).await;
+        known.is_ok_and(|known| known.get(name) != Some(&Some(false)))
+    }
+}
+
+impl Operation<'_> {
+    /// An installation that takes something over may not begin: its lock is held, or admission refuses it. Then this operation does not
+    /// end well either, and everything stays recorded here. Once the other one has it recorded, it continues the move by itself. Neither
+    /// waits for the other's lock while it begins, so no two of them wait for each other.
+    pub(super) async fn hand_over(&self, report: &mut Report) {
+        if !report.is_done() {
+            return;
+        }
+        for Moving { key, to } in &self.task.plan.moving {
+            if !self.beginnings.is_recorded(to).await {
+                let why = format!("{to}, which takes it over, could not begin");
+                report.skipped.push((key.clone(), why));
+            }
+        }
+    }
+}
