@@ -35,7 +35,8 @@ async fn stage() -> Result<Stage> {
     let stage = Stage::on(cluster, "core-set").await?;
     let version = |name: &str, version: &str| {
         json!({"version": version, "defaultNamespace": stage.namespace,
-            "source": {"inline": {"manifest": config_map(name, version)}}})
+            // As most add-ons, each takes template data, where there is some.
+            "template": {"method": "go-template"}, "source": {"inline": {"manifest": config_map(name, version)}}})
     };
     let addon = |name: &str| json!({"name": name, "versions": [version(name, "1.0.0"), version(name, "2.0.0")]});
     let addons = ["cilium", "canal", "dns", "extra", "shop"].map(addon);

@@ -80,7 +80,8 @@ pub fn is_released(record: &AddonInstallation) -> bool {
 }
 
 /// The record of a listed add-on as it has to be; `None` where it is that. `wanted`: as a new one would be. What holds for good, its
-/// target namespace, stays; so does a record that a person suspended.
+/// target namespace, stays, and so does the account whose rights an administrator chose for it. A record that a person suspended stays as
+/// it is.
 #[must_use]
 pub fn restored(
     record: &AddonInstallation,
@@ -93,6 +94,8 @@ pub fn restored(
     restored.spec = wanted.spec.clone();
     let target = record.spec.target_namespace.clone();
     restored.spec.target_namespace = target.or(restored.spec.target_namespace.take());
+    let account = record.spec.service_account_name.clone();
+    restored.spec.service_account_name = account.or(restored.spec.service_account_name.take());
     let annotations = restored.annotations_mut();
     annotations.remove(ANNOTATION_RELEASED);
     match wanted.annotations().get(ANNOTATION_DEFAULTED) {

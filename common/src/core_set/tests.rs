@@ -210,6 +210,7 @@ fn what_was_edited_is_restored() {
     let wanted = record("dns", true);
     let mut stored = wanted.clone();
     stored.spec.target_namespace = Some("kube-system".to_owned());
+    stored.spec.service_account_name = Some("deployer".to_owned());
     assert_eq!(restored(&stored, &wanted), None);
     let mut edited = stored.clone();
     edited.metadata.finalizers = None;

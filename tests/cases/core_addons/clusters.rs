@@ -75,6 +75,9 @@ pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
          "metadata": {"name": team, "labels": {"kubectl-addons.dev/kubeconfig-secret": "other"}}},
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": team},
          "data": {"kubeconfig": kubeconfig}},
+        {"apiVersion": "v1", "kind": "Secret",
+         "metadata": {"name": "addon-template-data", "namespace": team, "labels": {"kubectl-addons.dev/values": "true"}},
+         "stringData": {"data.yaml": "Variables: {url: s3cret}"}},
         {"apiVersion": "v1", "kind": "ConfigMap",
          "metadata": {"name": "addon-template-data", "namespace": team}, "data": {"data.yaml": data}},
     ]});
