@@ -167,41 +167,43 @@ pub async fn free(cluster: &Cluster, held: &AddonInstallation) -> Result<bool, E
     }
 }
 
-/// Raises a condition of a record, with a reason and a message, or lowers it. Returns whether that is new; nothing is written while an
-/// operation is under way.
+/// What is said of a condition: a reason and a message, or `None` where it does not hold.
+pub type Said<'a> = (&'a str, Option<(&'a str, &'a str)>);
+
+/// Raises and lowers conditions of a record, in one write. Returns whether something of it is new; nothing is written while an operation
+/// is under way.
 ///
 /// # Errors
 /// Those of the request.
 pub async fn flag(
     cluster: &Cluster,
     known: &AddonInstallation,
-    r#type: &str,
-    raised: Option<(&str, &str)>,
+    said: &[Said<'_>],
 ) -> Result<bool, EngineError> {
     let now = cluster.home().now();
     let stored = known.status.as_ref();
     if lock::availability(stored, now, false) != lock::Availability::Free {
         return Ok(false);
     }
-    let mut flagged = known.clone();
-    let generation = flagged.metadata.generation;
-    let all = &mut flagged.status.get_or_insert_default().conditions;
-    match raised {
-        Some((reason, message)) => {
-            let mut raised = status::condition(r#type, "True", reason, message.to_owned(), now);
-            raised.observed_generation = generation;
-            conditions::set(all, raised);
+    let before = stored.map_or(&[][..], |status| &status.conditions);
+    let mut all = before.to_vec();
+    let generation = known.metadata.generation;
+    for (r#type, raised) in said {
+        match raised {
+            Some((reason, message)) => {
+                let message = (*message).to_owned();
+                let mut raised = status::condition(r#type, "True", reason, message, now);
+                raised.observed_generation = generation;
+                conditions::set(&mut all, raised);
+            }
+            None => status::lower(&mut all, r#type, "Known", generation, now),
         }
-        None => status::lower(all, r#type, "Known", generation, now),
     }
-    let conditions = known.status.as_ref().map(|status| &status.conditions);
-    let is_same = match conditions {
-        Some(before) => flagged.status.as_ref().map(|status| &status.conditions) == Some(before),
-        None => raised.is_none(),
-    };
-    if is_same {
+    if all == before {
         return Ok(false);
     }
+    let mut flagged = known.clone();
+    flagged.status.get_or_insert_default().conditions = all;
     match record::put_status(cluster, &mut flagged).await {
         Ok(()) => Ok(true),
         // Whoever was faster is followed by another look at it.

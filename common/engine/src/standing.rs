@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use common::api::conditions;
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
+use common::core_set::change::is_released;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
@@ -85,7 +86,9 @@ pub async fn stand(
     for attempt in 1.. {
         let generation = stored.metadata.generation;
         let status = stored.status.as_ref();
-        let Some(status) = judged(status, standing, generation, cluster.home().now()) else {
+        let now = cluster.home().now();
+        let is_released = is_released(&stored);
+        let Some(status) = judged(status, is_released, standing, generation, now) else {
             return Ok(false);
         };
         stored.status = Some(status);
@@ -111,6 +114,7 @@ pub async fn stand(
 /// The status with the conditions of a standing; `None` where nothing would change.
 fn judged(
     stored: Option<&AddonInstallationStatus>,
+    is_released: bool,
     standing: &Standing,
     generation: Option<i64>,
     now: Timestamp,
@@ -123,7 +127,7 @@ fn judged(
     }
     let all = &mut status.conditions;
     // Whether its release waits for a person does not depend on anything else that is said of it, and is not forgotten for that.
-    let is_waiting = conditions::waits_for_release(all);
+    let is_waiting = !is_released && conditions::waits_for_release(all);
     let confirmed = (!is_waiting).then_some(conditions::NEEDS_CONFIRMATION);
     let mut raise = |r#type, reason, message: &str| {
         let mut raised = status::condition(r#type, "True", reason, message.to_owned(), now);
@@ -140,6 +144,8 @@ fn judged(
         }
         Standing::NeedsConfirmation { reason, message } if *reason == conditions::CORE_RELEASE => {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
+            // Only who knows the core set says so.
+            status::lower(all, conditions::CORE_SET_UNKNOWN, reason, generation, now);
         }
         // There is one condition of a type: until the release is decided, nothing else is asked.
         Standing::NeedsConfirmation { .. } if is_waiting => {}
@@ -242,7 +248,7 @@ mod tests {
                 "Stalled=False NeedsConfirmation=False ManagedElsewhere=False",
             ),
         ] {
-            status = judged(Some(&status), &standing, Some(2), at(10)).unwrap();
+            status = judged(Some(&status), false, &standing, Some(2), at(10)).unwrap();
             assert_eq!(words(&status), expected);
             let generations = status.conditions.iter();
             assert!(
@@ -250,7 +256,7 @@ mod tests {
                     .into_iter()
                     .all(|one| one.observed_generation == Some(2))
             );
-            let again = judged(Some(&status), &standing, Some(2), at(20));
+            let again = judged(Some(&status), false, &standing, Some(2), at(20));
             assert_eq!(again, None, "nothing is new: {expected}");
         }
         assert_eq!(status.phase, Some(Phase::Pending));
@@ -265,7 +271,7 @@ mod tests {
         let elsewhere = Standing::ManagedElsewhere {
             message: "its index is a file".to_owned(),
         };
-        let mut status = judged(None, &release, Some(1), at(10)).unwrap();
+        let mut status = judged(None, false, &release, Some(1), at(10)).unwrap();
         for standing in [
             stalled("down"),
             confirmation(),
@@ -273,7 +279,7 @@ mod tests {
             release.clone(),
             Standing::AsRecorded,
         ] {
-            if let Some(next) = judged(Some(&status), &standing, Some(1), at(20)) {
+            if let Some(next) = judged(Some(&status), false, &standing, Some(1), at(20)) {
                 status = next;
             }
             assert!(
@@ -281,9 +287,13 @@ mod tests {
                 "{standing:?}"
             );
         }
-        let stalled = judged(Some(&status), &stalled("down"), Some(1), at(30)).unwrap();
-        let again = judged(Some(&stalled), &release, Some(1), at(40));
+        let stalled = judged(Some(&status), false, &stalled("down"), Some(1), at(30)).unwrap();
+        let again = judged(Some(&stalled), false, &release, Some(1), at(40));
         assert_eq!(again, None, "it does not undo what the other one says");
+        // A person has decided it, and whatever else keeps its objects from being deleted is asked now.
+        let asked = judged(Some(&stalled), true, &confirmation(), Some(1), at(50)).unwrap();
+        let raised = conditions::raised(&asked.conditions, conditions::NEEDS_CONFIRMATION);
+        assert_eq!(raised.unwrap().reason, "PruneLimit");
     }
 
     #[test]
@@ -294,7 +304,13 @@ mod tests {
             ..AddonInstallationStatus::default()
         };
         let as_recorded = |status: &_, generation| {
-            judged(Some(status), &Standing::AsRecorded, Some(generation), at(0))
+            judged(
+                Some(status),
+                false,
+                &Standing::AsRecorded,
+                Some(generation),
+                at(0),
+            )
         };
         assert_eq!(as_recorded(&status, 1), None);
         let observed = as_recorded(&status, 2).unwrap();
@@ -308,8 +324,8 @@ mod tests {
 
     #[test]
     fn another_message_keeps_the_time_of_the_transition() {
-        let first = judged(None, &stalled("down"), Some(1), at(10)).unwrap();
-        let second = judged(Some(&first), &stalled("other"), Some(1), at(20)).unwrap();
+        let first = judged(None, false, &stalled("down"), Some(1), at(10)).unwrap();
+        let second = judged(Some(&first), false, &stalled("other"), Some(1), at(20)).unwrap();
         let condition = conditions::raised(&second.conditions, conditions::STALLED).unwrap();
         assert_eq!(condition.message, "other");
         assert_eq!(condition.last_transition_time, Time(at(10)));
@@ -329,9 +345,12 @@ mod tests {
             }),
             ..AddonInstallationStatus::default()
         };
-        assert_eq!(judged(Some(&status), &stalled("down"), None, at(10)), None);
-        assert!(judged(Some(&status), &stalled("down"), None, at(20)).is_some());
+        assert_eq!(
+            judged(Some(&status), false, &stalled("down"), None, at(10)),
+            None
+        );
+        assert!(judged(Some(&status), false, &stalled("down"), None, at(20)).is_some());
         status.operation = None;
-        assert!(judged(Some(&status), &stalled("down"), None, at(10)).is_some());
+        assert!(judged(Some(&status), false, &stalled("down"), None, at(10)).is_some());
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn act(
             let message = conditions::bounded(unknown.to_string());
             let raised = Some(("Unknown", message.as_str()));
             for record in look.records.iter().filter(|record| is_guarded(record)) {
-                core_set::flag(home, record, conditions::CORE_SET_UNKNOWN, raised).await?;
+                core_set::flag(home, record, &[(conditions::CORE_SET_UNKNOWN, raised)]).await?;
             }
             followed
                 .unknown
@@ -88,16 +88,15 @@ async fn write(home: &Cluster, due: Due<'_>, how: &How) -> Result<Option<Step>, 
 
 /// Says in the record what holds of a listed add-on, and what does not any more.
 async fn keep(home: &Cluster, record: &AddonInstallation) -> Result<(), OperationError> {
-    let is_going = record.metadata.deletion_timestamp.is_some();
-    let (r#type, raised) = if waits_for_person(record) {
-        (conditions::NEEDS_CONFIRMATION, None)
-    } else if is_going {
+    let mut said = vec![(conditions::CORE_SET_UNKNOWN, None)];
+    if waits_for_person(record) {
+        said.push((conditions::NEEDS_CONFIRMATION, None));
+    }
+    if record.metadata.deletion_timestamp.is_some() {
         let message = "it is listed as a core add-on: it is deleted once it is no longer listed";
-        (conditions::DELETION_BLOCKED, Some(("Listed", message)))
-    } else {
-        (conditions::CORE_SET_UNKNOWN, None)
-    };
-    core_set::flag(home, record, r#type, raised).await?;
+        said.push((conditions::DELETION_BLOCKED, Some(("Listed", message))));
+    }
+    core_set::flag(home, record, &said).await?;
     Ok(())
 }
 
