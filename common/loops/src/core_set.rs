@@ -36,7 +36,8 @@ use crate::installation::How;
 const AGAIN: Duration = Duration::from_secs(5);
 /// The same where another client wrote the record meanwhile: the loop itself writes statuses at the same time.
 const SOON: Duration = Duration::from_millis(300);
-/// For each cluster, until it is looked at again whether a wave is ready: the more there are, the less often.
+/// For each cluster, until it is looked at again whether a wave is ready: the more there are, the less often. So it is the longer it
+/// takes, up to [`AGAIN`]; a change of a record ends the pause.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What was done with a core installation, or not.
@@ -81,12 +82,17 @@ pub struct Followed {
 /// Follows whenever something of it may have changed, one time after the other. What is wrong is said by Events, once.
 pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) {
     let mut said = BTreeSet::new();
+    let mut looks = 0;
     while contexts.changed().await.is_ok() {
         loop {
             let ctx = contexts.borrow_and_update().clone();
             let again = match follow(&ctx, &how).await {
                 Ok(followed) => {
-                    let again = followed.again();
+                    looks = match followed.gate {
+                        Some(Gate::NotReady(_)) => looks + 1,
+                        Some(Gate::Soaking { .. }) | None => 0,
+                    };
+                    let again = followed.again(looks);
                     tell(&ctx, &followed, &mut said).await;
                     again
                 }
@@ -110,8 +116,8 @@ impl Followed {
         self.failed.push((namespace, error));
     }
 
-    /// When it is worth another try.
-    fn again(&self) -> Option<Duration> {
+    /// When it is worth another try. `looks`: how often it was looked whether a wave is ready.
+    fn again(&self, looks: u32) -> Option<Duration> {
         let was_faster = |(_, step): &(InstallationName, Step)| match step {
             Step::Failed(error) => match error.root() {
                 OperationError::Engine(error) => error.is_conflict(),
@@ -124,7 +130,11 @@ impl Followed {
         let many = u32::try_from(self.clusters).unwrap_or(u32::MAX);
         let gate = self.gate.as_ref().map(|gate| match gate {
             Gate::Soaking { left, .. } => (*left).max(SOON),
-            Gate::NotReady(_) => LOOK.saturating_mul(many),
+            Gate::NotReady(_) => {
+                let shortest = LOOK.saturating_mul(many);
+                let pause = shortest.saturating_mul(2_u32.saturating_pow(looks.saturating_sub(1)));
+                pause.min(AGAIN.max(shortest))
+            }
         });
         [faster, failed, gate].into_iter().flatten().min()
     }
