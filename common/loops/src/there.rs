@@ -40,7 +40,7 @@ pub(crate) async fn reconcile_together(
     };
     let resolver = match interruption.unless_asked(Resolver::of_records(ctx)).await {
         Ok(resolver) => resolver,
-        Err(error) => return lost(ctx, names, error, how, &done).await,
+        Err(error) => return lost(ctx, names, error, how, interruption, &done).await,
     };
     let work = async |name: &InstallationName| {
         // The semaphore is never closed.
@@ -93,19 +93,23 @@ impl Found {
     }
 }
 
-/// Says of each installation why its cluster cannot be worked on.
+/// Says of each installation why its cluster cannot be worked on. All of it may be left at any point: the next look says it.
 async fn lost(
     ctx: &Context,
     names: &[InstallationName],
     error: OperationError,
     how: &How,
+    interruption: &Interruption,
     done: &dyn Fn(&InstallationName, Found),
 ) {
     let is_of_namespace = match error.root() {
         OperationError::NotLocal { .. } | OperationError::Remote(_) => true,
         OperationError::Interrupted(_) => false,
         // Of a namespace that stands for another cluster, also where that is not reached.
-        _ => matches!(ctx.standing().await, Ok(Standing::There(_))),
+        _ => {
+            let standing = interruption.unless_asked(ctx.standing()).await;
+            matches!(standing, Ok(Standing::There(_)))
+        }
     };
     let error = Arc::new(error);
     let again = |outcome| Found::new(None, outcome);
@@ -116,7 +120,7 @@ async fn lost(
     };
     // What fails here, or before it is known where the namespace leads, says nothing of the records.
     let records = match is_of_namespace {
-        true => read.await.ok(),
+        true => interruption.unless_asked(read).await.ok(),
         false => None,
     };
     let Some(records) = records else {
@@ -131,20 +135,21 @@ async fn lost(
             done(name, Found::gone());
             continue;
         };
-        let found = match let_go(ctx, record, Some(&error)).await {
-            Ok(true) => again(Outcome::LetGo),
-            Ok(false) if is_nowhere && !pin::is_elsewhere(record) => Found::elsewhere(),
-            Ok(false) => {
-                let lost = || Outcome::Lost(Arc::clone(&error));
-                let outcome = left_alone(record).unwrap_or_else(lost);
-                let outcome = match write(ctx, record, &outcome, how).await {
-                    Ok(()) => outcome,
-                    Err(error) => Outcome::Failed(error),
-                };
-                Found::new(Some(record.clone()), outcome)
-            }
-            Err(error) => Found::new(Some(record.clone()), Outcome::Failed(error)),
+        let find = async {
+            let found = match let_go(ctx, record, Some(&error)).await? {
+                true => again(Outcome::LetGo),
+                false if is_nowhere && !pin::is_elsewhere(record) => Found::elsewhere(),
+                false => {
+                    let lost = || Outcome::Lost(Arc::clone(&error));
+                    let outcome = left_alone(record).unwrap_or_else(lost);
+                    write(ctx, record, &outcome, how).await?;
+                    Found::new(Some(record.clone()), outcome)
+                }
+            };
+            Ok::<_, OperationError>(found)
         };
+        let failed = |error| Found::new(Some(record.clone()), Outcome::Failed(error));
+        let found = interruption.unless_asked(find).await.unwrap_or_else(failed);
         done(name, found);
     }
 }

@@ -1,6 +1,6 @@
 //! `reconcile` in other clusters than that of the records.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::running::Running;
@@ -31,7 +31,7 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     proxy.fault(Fault::always(delay).client("slow"));
     fleet.stand("a", &old).await?;
     fleet.stand("slow", &slow).await?;
-    let process = Running::reconcile(&fleet.stage, &["--interval", "3s"])?;
+    let mut process = Running::reconcile(&fleet.stage, &["--interval", "3s"])?;
     process.says("leads").await?;
     fleet.record("slow").await?;
     until("the slow cluster is asked", async || {
@@ -68,6 +68,34 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     fleet.kubectl("slow", &DELETE).await?;
     fleet.gone("slow").await?;
     ensure!(fleet.there("slow").await?.is_none(), "it was left there");
+    process.process.terminate()?;
+    process.process.wait()?;
+    ended(&fleet).await
+}
+
+/// semantics 20: the end does not wait for what a namespace stands for.
+async fn ended(fleet: &Fleet) -> Result<()> {
+    let home = Proxy::start(&fleet.stage.cluster)?;
+    let line = ["reconcile", "--watch", "--interval", "3s"];
+    let mut process = Running::with(&fleet.stage, home.kubeconfig(), &line)?;
+    process.says("leads").await?;
+    fleet.record("slow").await?;
+    fleet.is("slow", "3").await?;
+    let path = format!("/api/v1/namespaces/{}", fleet.namespace("slow"));
+    let hang = Action::Hang { delivered: false };
+    home.fault(Fault::always(hang).path(&path));
+    until("the namespace is asked for", async || {
+        Ok((home.hits() > 0)
+            .then_some(())
+            .ok_or_else(|| process.said()))
+    })
+    .await?;
+    let asked = Instant::now();
+    process.process.terminate()?;
+    let ended = process.process.wait()?;
+    ensure!(ended.code() == Some(0), "{ended:?} {}", process.said());
+    let took = asked.elapsed();
+    ensure!(took < Duration::from_secs(10), "{took:?}");
     Ok(())
 }
 

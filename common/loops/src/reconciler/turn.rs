@@ -200,7 +200,12 @@ impl Turn {
         let slots = self.remotes.begin(&namespace);
         let (ctx, ended) = (Arc::clone(&self.ctx), self.ended.clone());
         self.remotes.running.push(Box::pin(async move {
-            let ctx = ctx.of_namespace_now(&namespace).await;
+            let ctx = tokio::select! {
+                biased;
+                // The end does not wait for the server: what is known will do, for nothing is begun any more.
+                () = interruption.asked() => ctx.of_namespace(&namespace),
+                ctx = ctx.of_namespace_now(&namespace) => ctx,
+            };
             let see = |done| {
                 let _ = ended.send(done);
             };
