@@ -109,7 +109,7 @@ impl Entry {
     }
 
     /// What tells it from other entries: the add-on, the version and the id.
-    fn key(&self) -> (&str, &str, &str) {
+    pub(crate) fn key(&self) -> (&str, &str, &str) {
         (&self.addon, &self.version.version, &self.version.id)
     }
 
@@ -131,6 +131,19 @@ pub struct Catalogue {
     pub entries: Vec<Entry>,
     /// Catalogues by reference whose file cannot be read: what they list is not known.
     pub unread: Vec<Unread>,
+    /// What catalogues lost to others: it is not offered (semantics 2).
+    pub lost: Vec<Lost>,
+    /// The catalogue that all of it is of, where one was named.
+    pub name: Option<String>,
+}
+
+/// An entry that another catalogue holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lost {
+    /// As the catalogue that lost it lists it.
+    pub entry: Entry,
+    /// The catalogue that holds it.
+    pub holder: String,
 }
 
 /// A catalogue by reference whose file cannot be read.
@@ -142,6 +155,8 @@ pub struct Unread {
     pub class: CatalogueClass,
     /// The names of its add-ons.
     pub addons: Vec<String>,
+    /// The catalogues that lose to it what both list: what they offer is not known either.
+    pub losers: Vec<String>,
     /// Why.
     pub why: String,
 }
@@ -205,7 +220,7 @@ impl Catalogue {
         });
         Self {
             entries: entries.collect(),
-            unread: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -234,6 +249,8 @@ impl Catalogue {
         let is_named =
             |origin: &Origin| matches!(origin, Origin::Catalogue { name: it, .. } if it == name);
         named.entries.retain(|entry| is_named(&entry.origin));
+        named.lost.retain(|lost| is_named(&lost.entry.origin));
+        named.name = Some(name.to_owned());
         named
     }
 
@@ -250,15 +267,20 @@ impl Catalogue {
             }
         });
         let lost = held::lost(&compared.collect::<Vec<_>>());
-        let placed = each.into_iter().enumerate().flat_map(|(position, all)| {
-            let entries = all.entries.into_iter().enumerate();
-            entries.map(move |(at, entry)| ((position, at), entry))
-        });
-        let kept = placed.filter(|(place, _)| !lost.contains(place));
-        Self {
-            entries: kept.map(|(_, entry)| entry).collect(),
-            unread: Vec::new(),
+        let mut all = Self::default();
+        for (position, of_one) in each.into_iter().enumerate() {
+            for (at, entry) in of_one.entries.into_iter().enumerate() {
+                let holder = lost.get(&(position, at));
+                match holder.and_then(|holder| objects.get(*holder)) {
+                    None => all.entries.push(entry),
+                    Some(holder) => all.lost.push(Lost {
+                        holder: holder.metadata.name.clone().unwrap_or_default(),
+                        entry,
+                    }),
+                }
+            }
         }
+        all
     }
 
     fn of_object(object: &AddonCatalogue) -> Self {
@@ -269,12 +291,14 @@ impl Catalogue {
         Self::of_spec(&object.spec, origin)
     }
 
-    /// The catalogue that may list an add-on, but cannot be read. `catalogue`: the one that is asked for.
+    /// The catalogue that may list an add-on, but cannot be read. `catalogue`: the one that is asked for; one that it loses to counts too.
     #[must_use]
     pub fn unread(&self, addon: &str, catalogue: Option<&str>) -> Option<&Unread> {
         let mut unread = self.unread.iter();
         unread.find(|unread| {
-            let is_meant = catalogue.is_none_or(|name| name == unread.catalogue);
+            let losers = || unread.losers.iter();
+            let is_meant = catalogue
+                .is_none_or(|name| name == unread.catalogue || losers().any(|loser| loser == name));
             is_meant && unread.addons.iter().any(|name| name == addon)
         })
     }
@@ -296,6 +320,23 @@ impl Catalogue {
         names.dedup();
         names
     }
+}
+
+/// The names of the sources that lose to `catalogue` what both list; a copy takes nothing from them.
+#[must_use]
+pub fn losers(catalogue: &AddonCatalogue, objects: &[AddonCatalogue]) -> Vec<String> {
+    if is_copy(&catalogue.metadata) {
+        return Vec::new();
+    }
+    let (_, sources) = offering(objects);
+    let is_later = |other: &&AddonCatalogue| {
+        let (first, second) = (&catalogue.metadata, &other.metadata);
+        held::precedence((first, catalogue.spec.class), (second, other.spec.class)).is_lt()
+    };
+    let later = sources.into_iter().filter(is_later);
+    later
+        .filter_map(|other| other.metadata.name.clone())
+        .collect()
 }
 
 /// The copies and the sources that offer their entries.

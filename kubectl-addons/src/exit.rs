@@ -92,6 +92,7 @@ impl Exit {
             ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
             ChooseError::Unknown { .. }
             | ChooseError::Unread { .. }
+            | ChooseError::Held { .. }
             | ChooseError::NoSuchVersion { .. } => Self::Failed,
         }
     }

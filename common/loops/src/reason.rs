@@ -52,6 +52,7 @@ fn reason(error: &OperationError) -> Reason {
         | OperationError::Choose(ChooseError::Unknown { .. } | ChooseError::NoSuchVersion { .. }) => {
             Reason::Stalls("EntryGone")
         }
+        OperationError::Choose(ChooseError::Held { .. }) => Reason::Stalls("EntryHeld"),
         OperationError::Choose(ChooseError::DoesNotFit { .. }) => Reason::Stalls("DoesNotFit"),
         OperationError::NoIndex { .. }
         | OperationError::Choose(ChooseError::Unread { .. })

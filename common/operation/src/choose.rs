@@ -1,7 +1,7 @@
 //! Chooses the entry that fits, or explains why none does.
 
-use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::select::{self, ClusterFacts, Reason, Request, Rules, Selection};
+use common::catalogue::{Catalogue, Entry, Lost, Origin, label};
 use common::nearest::nearest;
 
 use addons_versions::tolerant;
@@ -31,6 +31,18 @@ pub enum ChooseError {
         catalogue: String,
         /// Why.
         why: String,
+    },
+    /// The catalogue that was asked for lost it to another one.
+    #[error("catalogue {holder} holds {name} {version}, which catalogue {catalogue} lists as well")]
+    Held {
+        /// Name of the add-on.
+        name: String,
+        /// Its version, or its id where it has none.
+        version: String,
+        /// The catalogue that was asked for.
+        catalogue: String,
+        /// The one that holds it.
+        holder: String,
     },
     /// The add-on has other versions only.
     #[error("{name} has no version {version}{}", others(versions))]
@@ -63,7 +75,8 @@ pub fn choose(
     rules: Rules,
 ) -> Result<(Entry, Selection), ChooseError> {
     check_read(catalogue, request.addon, request.catalogue)?;
-    let selection = select(catalogue, request, facts, rules);
+    check_held(catalogue, request, facts, rules)?;
+    let selection = select::select(catalogue, request, facts, rules);
     if let Some(entry) = selection.chosen.clone() {
         return Ok((entry, selection));
     }
@@ -73,7 +86,7 @@ pub fn choose(
         return Err(ChooseError::Unknown {
             name,
             near: near.map(|near| format!("{near}{}", held_by(catalogue, near))),
-            nothing: catalogue.entries.is_empty(),
+            nothing: catalogue.entries.is_empty() && catalogue.lost.is_empty(),
         });
     }
     if let Some(version) = request.version {
@@ -117,6 +130,36 @@ pub(crate) fn check_read(
             name: addon.to_owned(),
             catalogue: unread.catalogue.clone(),
             why: unread.why.clone(),
+        }),
+    }
+}
+
+/// Refuses to choose from a catalogue that lost the right entry to another one: an older one would be chosen, or none (semantics 2).
+fn check_held(
+    known: &Catalogue,
+    request: &Request<'_>,
+    facts: &ClusterFacts,
+    rules: Rules,
+) -> Result<(), ChooseError> {
+    let named = request.catalogue.or(known.name.as_deref());
+    let Some(catalogue) = named.filter(|_| !known.lost.is_empty()) else {
+        return Ok(());
+    };
+    let lost = known.lost.iter().map(|lost| &lost.entry);
+    // Of a tie the last one is taken: what the catalogue holds.
+    let choice = select::choose(lost.chain(&known.entries), request, facts, rules);
+    let is_chosen = |lost: &&Lost| {
+        choice
+            .chosen
+            .is_some_and(|it| std::ptr::eq(it, &lost.entry))
+    };
+    match known.lost.iter().find(is_chosen) {
+        None => Ok(()),
+        Some(Lost { entry, holder }) => Err(ChooseError::Held {
+            name: entry.addon.clone(),
+            version: label(&entry.version.version, &entry.version.id),
+            catalogue: catalogue.to_owned(),
+            holder: holder.clone(),
         }),
     }
 }
@@ -180,7 +223,8 @@ fn details(selection: &Selection, request: &Request<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
+    use common::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
+    use serde_json::json;
 
     use super::*;
 
@@ -224,5 +268,66 @@ mod tests {
         ] {
             assert_eq!(said(versions), Err(expected.to_owned()));
         }
+    }
+
+    /// Semantics 2: neither an older version nor none is chosen in its place.
+    #[test]
+    fn a_catalogue_that_lost_the_right_entry_is_not_chosen_from() {
+        let made = |name: &str, versions: &[&str]| {
+            let source = json!({"inline": {"manifest": ""}});
+            let versions = versions.iter();
+            let versions = versions.map(|it| json!({"version": it, "source": source}));
+            let addons = json!([{"name": "web", "versions": versions.collect::<Vec<_>>()}]);
+            AddonCatalogue::new(
+                name,
+                serde_json::from_value(json!({"addons": addons})).unwrap(),
+            )
+        };
+        // Without a time of creation the first by name counts as the older one.
+        let all = [made("a", &["1.0.0", "2.0.0"]), made("b", &["v2", "0.9.0"])];
+        let said = |version, catalogue| {
+            let known = match catalogue {
+                Some(name) => Catalogue::of_named(&all, name),
+                None => Catalogue::of_objects(&all),
+            };
+            let request = Request {
+                addon: "web",
+                version,
+                catalogue,
+                ..Request::default()
+            };
+            let facts = ClusterFacts::default();
+            match choose(&known, &request, &facts, Rules::Auto) {
+                Ok((entry, _)) => format!("{} {}", entry.origin, entry.version.version),
+                Err(error) => error.to_string(),
+            }
+        };
+        let held = "catalogue a holds web v2, which catalogue b lists as well";
+        for (version, catalogue, expected) in [
+            (None, None, "catalogue a 2.0.0"),
+            (None, Some("a"), "catalogue a 2.0.0"),
+            (None, Some("b"), held),
+            (Some("2.0.0"), Some("b"), held),
+            (Some("0.9.0"), Some("b"), "catalogue b 0.9.0"),
+            (
+                Some("3.0.0"),
+                Some("b"),
+                "web has no version 3.0.0; it has 0.9.0",
+            ),
+        ] {
+            assert_eq!(
+                said(version, catalogue),
+                expected,
+                "{version:?} {catalogue:?}"
+            );
+        }
+        let none = [made("a", &["1.0.0"]), made("b", &["1.0.0"])];
+        let known = Catalogue::of_named(&none, "b");
+        let request = Request {
+            addon: "dns",
+            ..Request::default()
+        };
+        let error = choose(&known, &request, &ClusterFacts::default(), Rules::Auto).unwrap_err();
+        assert_eq!(error.to_string(), "no add-on named dns");
     }
 }

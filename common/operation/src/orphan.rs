@@ -23,11 +23,14 @@ pub enum Lost {
     },
 }
 
-/// An installed version that was removed from its catalogue.
+/// An installed version that its catalogue does not offer any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} {addon} {version}", match catalogue {
-    Some(name) => format!("catalogue {name} no longer has"),
-    None => "no catalogue has".to_owned(),
+#[error("{}", match (catalogue, holder) {
+    (Some(name), Some(holder)) => {
+        format!("catalogue {holder} holds {addon} {version}, which catalogue {name} lists as well")
+    }
+    (Some(name), None) => format!("catalogue {name} no longer has {addon} {version}"),
+    (None, _) => format!("no catalogue has {addon} {version}"),
 })]
 pub struct Unlisted {
     /// Name of the catalogue; `None` where the installation names none.
@@ -36,6 +39,8 @@ pub struct Unlisted {
     pub addon: String,
     /// The version, or its id where it has none.
     pub version: String,
+    /// The catalogue that holds it, where the one of the installation lost it (semantics 2).
+    pub holder: Option<String>,
 }
 
 /// What is lost of the origin of an installation; `None` where nothing is, or where it is not of a catalogue.
@@ -66,7 +71,7 @@ pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option
     })
 }
 
-/// The installed version, where it was removed from its catalogue (semantics 18). `catalogue`: the entries of all catalogues. The index
+/// The installed version, where it was removed from its catalogue, or another one holds it (semantics 2, 18). `catalogue`: the entries of all catalogues. The index
 /// of an installation does not count: it lists only what is newest.
 #[must_use]
 pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unlisted> {
@@ -88,6 +93,7 @@ pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unl
         catalogue: reference.catalogue.clone(),
         addon: reference.name.clone(),
         version: version.to_owned(),
+        holder: installed::lost(record, catalogue).map(|lost| lost.holder.clone()),
     })
 }
 
@@ -148,6 +154,27 @@ mod tests {
             let found = unlisted(&record, &catalogue).map(|unlisted| unlisted.to_string());
             assert_eq!(found.as_deref(), expected, "{name:?} {index:?} {version:?}");
         }
+    }
+
+    #[test]
+    fn a_version_that_another_catalogue_holds_is_not_gone() {
+        let mut other = team();
+        other.metadata.name = Some("other".to_owned());
+        let catalogue = Catalogue::of_objects(&[team(), other]);
+        let mut record = record("web", Some("team"), None);
+        record.status = Some(AddonInstallationStatus {
+            installed: Some(Installed {
+                version: "1.0.0".to_owned(),
+                ..Installed::default()
+            }),
+            ..AddonInstallationStatus::default()
+        });
+        // Without a time of creation the first by name counts as the older one.
+        let found = unlisted(&record, &catalogue).map(|unlisted| unlisted.to_string());
+        let held = "catalogue other holds web 1.0.0, which catalogue team lists as well";
+        assert_eq!(found.as_deref(), Some(held));
+        record.spec.addon_ref.catalogue = None;
+        assert_eq!(unlisted(&record, &catalogue), None);
     }
 
     #[test]

@@ -243,9 +243,10 @@ impl<'a> Resolver<'a> {
             addon: &reference.name,
             version,
             id: None,
+            // An origin that is asked for takes the place of the recorded one.
             catalogue: match self.offer {
-                Offer::Indexes(_) => None,
-                _ => reference.catalogue.as_deref(),
+                Offer::Indexes(_) | Offer::Catalogue(_) => None,
+                Offer::Catalogues | Offer::Nothing => reference.catalogue.as_deref(),
             },
         };
         let rules = self.ctx.settings().rules;

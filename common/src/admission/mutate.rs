@@ -99,13 +99,15 @@ impl Written<'_> {
             operations.push(add(at("createNamespace"), json!(true)));
         }
         let namespace = metadata.namespace.as_deref().or(namespace);
-        let (entry, unseen) = entry(spec, namespace.unwrap_or_default(), facts);
+        let Found {
+            entry,
+            target,
+            unseen,
+        } = found(spec, namespace.unwrap_or_default(), facts);
+        if let Some(target) = target.filter(|_| spec.target_namespace.is_none()) {
+            operations.push(add(at("targetNamespace"), json!(target)));
+        }
         if let Some(entry) = entry {
-            if spec.target_namespace.is_none()
-                && let Some(target) = default_namespace(entry)
-            {
-                operations.push(add(at("targetNamespace"), json!(target)));
-            }
             operations.extend(fill_values(self, entry));
         }
         Defaults {
@@ -115,22 +117,36 @@ impl Written<'_> {
     }
 }
 
-/// The entry that the installation refers to, where the reference can be resolved, and what is missing of it.
-fn entry<'a>(
-    spec: &Spec<'_>,
-    namespace: &'a str,
-    facts: &'a Facts,
-) -> (Option<&'a Entry>, Option<Unseen>) {
+/// What the installation refers to.
+#[derive(Default)]
+struct Found<'a> {
+    /// The entry, where the reference can be resolved.
+    entry: Option<&'a Entry>,
+    /// Its namespace where it names none. That of several entries is known where they agree.
+    target: Option<&'a str>,
+    /// What is missing of it.
+    unseen: Option<Unseen>,
+}
+
+fn found<'a>(spec: &Spec<'_>, namespace: &str, facts: &'a Facts) -> Found<'a> {
     let Some(reference) = spec.addon_ref else {
-        return (None, None);
+        return Found::default();
     };
     let Ok(reference) = serde_json::from_str::<AddonRef>(reference.get()) else {
-        return (None, None);
+        return Found::default();
     };
     let resolved = reference::resolve(&reference, namespace, facts);
     let unseen = Unseen::of(&reference, namespace, facts, resolved.as_ref().err());
-    let chosen = resolved.ok().flatten();
-    (chosen.and_then(|choice| choice.chosen), unseen)
+    let (entry, target) = match resolved {
+        Ok(Some(choice)) => (choice.chosen, choice.chosen.and_then(default_namespace)),
+        Ok(None) => (None, reference::target_namespace(&reference, facts)),
+        Err(_) => (None, None),
+    };
+    Found {
+        entry,
+        target,
+        unseen,
+    }
 }
 
 /// The operations on `spec.values` and its record.

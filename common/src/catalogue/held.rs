@@ -2,7 +2,7 @@
 //! these differ. The older catalogue keeps its entries, and one of class Core its names.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use semver::{BuildMetadata, Version};
@@ -139,22 +139,34 @@ impl Source<'_> {
     }
 }
 
-/// The entries that sources lost to others, by the position of the source and that of the entry in it.
-pub(crate) fn lost(sources: &[Source<'_>]) -> HashSet<(usize, usize)> {
+/// Which of two catalogues keeps what both list: the earlier one.
+pub(crate) fn precedence(
+    (a, of_a): (&ObjectMeta, CatalogueClass),
+    (b, of_b): (&ObjectMeta, CatalogueClass),
+) -> Ordering {
+    let is_custom = |class| class != CatalogueClass::Core;
+    let by_class = is_custom(of_a).cmp(&is_custom(of_b));
+    by_class.then_with(|| by_age(a, b))
+}
+
+/// The entries that sources lost to others, by the position of the source and that of the entry in it; and the position of the source
+/// that holds each.
+pub(crate) fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
     // The usual case: other catalogues list other add-ons.
     let mut listed: HashMap<&str, usize> = HashMap::new();
     for addon in sources.iter().flat_map(|source| &source.addons) {
         *listed.entry(addon).or_default() += 1;
     }
     let is_shared = |addon: &str| listed.get(addon).is_some_and(|times| *times > 1);
-    let core = sources.iter().filter(|source| source.is_core());
-    let core: HashSet<&str> = core.flat_map(|source| source.addons.clone()).collect();
     let mut winners: Vec<_> = sources.iter().enumerate().collect();
-    winners.sort_by(|(_, a), (_, b)| {
-        let by_class = b.is_core().cmp(&a.is_core());
-        by_class.then_with(|| by_age(a.metadata, b.metadata))
-    });
-    let mut lost = HashSet::new();
+    winners.sort_by(|(_, a), (_, b)| precedence((a.metadata, a.class), (b.metadata, b.class)));
+    let mut core: HashMap<&str, usize> = HashMap::new();
+    for (position, source) in winners.iter().filter(|(_, source)| source.is_core()) {
+        for addon in &source.addons {
+            core.entry(addon).or_insert(*position);
+        }
+    }
+    let mut lost = HashMap::new();
     let mut seen = Seen::with_capacity(0);
     for (position, source) in winners {
         let entries = source.entries.iter().enumerate();
@@ -163,9 +175,10 @@ pub(crate) fn lost(sources: &[Source<'_>]) -> HashSet<(usize, usize)> {
             .map(|(at, entry)| Compared::new(&entry.addon, &entry.version, (position, at)))
             .collect();
         for one in &compared {
-            let is_of_core = !source.is_core() && core.contains(one.addon());
-            if is_of_core || seen.earlier(one).is_some() {
-                lost.insert(one.place);
+            let of_core = core.get(one.addon()).filter(|_| !source.is_core());
+            let earlier = seen.earlier(one).map(|(position, _)| position);
+            if let Some(holder) = of_core.copied().or(earlier) {
+                lost.insert(one.place, holder);
             }
         }
         // Only then: what is twice in one catalogue is lost to no other.
@@ -184,7 +197,7 @@ mod tests {
     use crate::api::fixtures::{addon, catalogue, core_catalogue};
     use crate::api::names::LABEL_DERIVED_FROM;
     use crate::catalogue::select::{ClusterFacts, Request, Rules, select};
-    use crate::catalogue::{Catalogue, Origin};
+    use crate::catalogue::{Catalogue, Lost, Origin, Unread, losers};
 
     fn made(class: CatalogueClass, name: &str, second: u8, addons: Value) -> AddonCatalogue {
         let mut object = match class {
@@ -205,6 +218,52 @@ mod tests {
             format!("{name}: {} {}", entry.addon, entry.version.version)
         });
         text.collect()
+    }
+
+    fn lost(catalogue: &Catalogue) -> Vec<String> {
+        let lost = catalogue.lost.iter();
+        let text = lost.map(|Lost { entry, holder }| {
+            let at = entry.origin.to_string().replace("catalogue ", "");
+            format!(
+                "{holder} holds {at}: {} {}",
+                entry.addon, entry.version.version
+            )
+        });
+        text.collect()
+    }
+
+    /// Whose file cannot be read may hold what those after it list.
+    #[test]
+    fn what_loses_to_an_unread_catalogue_is_not_known() {
+        use CatalogueClass::{Core, Custom};
+        let web = || json!([addon("web", &["1.0.0"])]);
+        let all = [
+            made(Custom, "older", 1, web()),
+            made(Custom, "younger", 2, web()),
+            made(Core, "core", 3, web()),
+        ];
+        for (unread, expected) in [(0, &["younger"][..]), (1, &[]), (2, &["older", "younger"])] {
+            let losers = losers(&all[unread], &all);
+            assert_eq!(losers, expected);
+            let unread = Unread {
+                catalogue: all[unread].metadata.name.clone().unwrap(),
+                class: all[unread].spec.class,
+                addons: vec!["web".to_owned()],
+                losers,
+                why: "not found".to_owned(),
+            };
+            let known = Catalogue {
+                unread: vec![unread],
+                ..Catalogue::default()
+            };
+            assert!(known.unread("web", None).is_some());
+            assert!(known.unread("dns", None).is_none());
+            for one in &all {
+                let name = one.metadata.name.as_deref().unwrap();
+                let is_open = expected.contains(&name) || known.unread[0].catalogue == name;
+                assert_eq!(known.unread("web", Some(name)).is_some(), is_open, "{name}");
+            }
+        }
     }
 
     #[test]
@@ -230,7 +289,18 @@ mod tests {
             "e: dns 1.0.0",
             "f: web 3.0.0",
         ];
-        assert_eq!(offered(&Catalogue::of_objects(&all)), expected);
+        let merged = Catalogue::of_objects(&all);
+        assert_eq!(offered(&merged), expected);
+        assert_eq!(
+            lost(&merged),
+            [
+                "b holds a: web v1",
+                "b holds c: web 1",
+                "e holds d: dns 1.0.0",
+                "e holds d: dns 9.0.0"
+            ]
+        );
+        assert_eq!(lost(&Catalogue::of_named(&all, "a")), ["b holds a: web v1"]);
         // What a catalogue lost it does not offer by its name either.
         for (name, expected) in [
             ("a", &["a: web 2.0.0", "a: api 1.0.0"][..]),

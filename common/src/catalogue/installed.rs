@@ -1,26 +1,37 @@
 //! The entry that an installation was made of, as its catalogue has it now.
 
-use super::{Catalogue, Entry, Origin};
+use super::{Catalogue, Entry, Lost, Origin};
 use crate::api::installation::AddonInstallation;
 use addons_versions::tolerant;
 
 /// The entry with the version and id that are installed; `None` where nothing is, or it is no longer listed.
 #[must_use]
 pub fn entry<'a>(record: &AddonInstallation, catalogue: &'a Catalogue) -> Option<&'a Entry> {
+    let mut entries = catalogue.entries.iter();
+    entries.find(|entry| is_installed(record, entry))
+}
+
+/// The same of what its catalogue lost to another one (semantics 2).
+#[must_use]
+pub fn lost<'a>(record: &AddonInstallation, catalogue: &'a Catalogue) -> Option<&'a Lost> {
+    let mut lost = catalogue.lost.iter();
+    lost.find(|lost| is_installed(record, &lost.entry))
+}
+
+fn is_installed(record: &AddonInstallation, entry: &Entry) -> bool {
     let reference = &record.spec.addon_ref;
-    let installed = record.installed()?;
-    let is_of_origin = |entry: &Entry| match (&reference.catalogue, &*entry.origin) {
+    let Some(installed) = record.installed() else {
+        return false;
+    };
+    let is_of_origin = match (&reference.catalogue, &*entry.origin) {
         (Some(wanted), Origin::Catalogue { name, .. }) => wanted == name,
         _ => true,
     };
-    let is_installed = |entry: &&Entry| {
-        let version = &entry.version;
-        entry.addon == reference.name
-            && is_of_origin(entry)
-            && tolerant::same(&version.version, &installed.version)
-            && version.id == installed.id
-    };
-    catalogue.entries.iter().find(is_installed)
+    let version = &entry.version;
+    entry.addon == reference.name
+        && is_of_origin
+        && tolerant::same(&version.version, &installed.version)
+        && version.id == installed.id
 }
 
 #[cfg(test)]

@@ -273,6 +273,12 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
             look(&("kubectl addons search".to_owned() + &typed::source()))
         }
         ChooseError::Unread { catalogue, .. } => of_unread(catalogue),
+        ChooseError::Held { holder, .. } if typed::is_install() => {
+            fix(&format!("write --catalogue {holder}"))
+        }
+        ChooseError::Held { holder, .. } => {
+            fix(&format!("kubectl addons upgrade NAME --catalogue {holder}"))
+        }
         ChooseError::NoSuchVersion { name, .. } | ChooseError::DoesNotFit { name, .. } => {
             look(&format!("kubectl addons show {name}{}", typed::source()))
         }

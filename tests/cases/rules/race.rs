@@ -98,7 +98,41 @@ async fn of_two_catalogues_created_at_once_one_gives_way() -> Result<()> {
     admin.run(&["catalogue", "view"]).await?.done()?;
 
     at_once(&admin).await?;
-    webhook.stop(&cluster).await
+    webhook.stop(&cluster).await?;
+    what_is_installed_moves(&admin).await
+}
+
+/// What was installed from a catalogue that lost it stays, says which one holds it, and changes once it refers to that one.
+async fn what_is_installed_moves(admin: &Plugin) -> Result<()> {
+    create(admin, &holding("left", "shop"), &[]).await?.done()?;
+    let install = "install shop --catalogue left --yes --wait=false";
+    let run = async |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        admin.run(&words).await
+    };
+    run(install).await?.done()?;
+    let mut kept = holding("kept", "shop");
+    kept["spec"]["class"] = json!("Core");
+    create(admin, &kept, &[]).await?.done()?;
+    let held = "catalogue kept holds shop 1.0.0, which catalogue left lists as well";
+    let fix = "fix:    kubectl addons upgrade NAME --catalogue kept";
+    let said = run("upgrade shop --yes").await?.ended(1)?.stderr;
+    ensure!(said.contains(held) && said.contains(fix), "{said}");
+    let said = run("reconcile").await?.stderr;
+    ensure!(said.contains(held), "{said}");
+    let said = run("list -o json").await?.done()?.stdout;
+    ensure!(said.contains("Unlisted: catalogue kept holds"), "{said}");
+    let said = run("install shop --name second --catalogue left --yes").await?;
+    let write = "fix:    write --catalogue kept";
+    ensure!(said.stderr.contains(write), "{}", said.stderr);
+
+    run("upgrade shop --catalogue kept --yes --wait=false")
+        .await?
+        .done()?;
+    run("reconcile").await?.done()?;
+    let said = run("list -o json").await?.done()?.stdout;
+    ensure!(!said.contains(held), "{said}");
+    Ok(())
 }
 
 /// Of each pair that is created at once, one is denied, or named afterwards.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use addons_engine::{EngineError, catalogues};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
-use common::catalogue::{Catalogue, Unread};
+use common::catalogue::{Catalogue, Unread, losers};
 use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
@@ -95,7 +95,10 @@ impl Context {
         if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
             return Err(DistributionError::from(unread).into());
         }
-        Ok(Arc::new(Catalogue::of_named(contents.objects, name)))
+        Ok(Arc::new(Catalogue {
+            unread: contents.unread.to_vec(),
+            ..Catalogue::of_named(contents.objects, name)
+        }))
     }
 
     /// The catalogues with their versions: the files of those by reference are read at the same time, each once. One that cannot be read
@@ -151,6 +154,7 @@ impl Context {
                         catalogue: object.metadata.name.clone().unwrap_or_default(),
                         class: object.spec.class,
                         addons: names(object),
+                        losers: losers(object, objects),
                         why: error.chain(),
                     });
                     read.push(object.clone());

@@ -1,11 +1,14 @@
 //! The add-on that an installation refers to: whether it exists and fits (semantics 4, 18).
 
+use std::collections::HashSet;
+
 use crate::admission::listed::CatalogueFacts;
+use crate::admission::mutate::default_namespace;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Settings};
-use crate::api::catalogue::AddonVersion;
+use crate::api::catalogue::{AddonVersion, CatalogueClass};
 use crate::api::installation::{AddonInstallation, AddonRef, Installed};
-use crate::catalogue::held::{self, Source};
+use crate::catalogue::held::{self, Source, precedence};
 use crate::catalogue::select::{Choice, ClusterFacts, Request, Rules, choose};
 use crate::catalogue::{Entry, is_copy, offers};
 use crate::nearest::nearest;
@@ -49,37 +52,21 @@ impl Unseen {
 /// only; of a remote cluster the version is unknown here, and `None` is also for several entries of which one will fit it.
 ///
 /// # Errors
-/// The [`Problem`] of a catalogue, add-on or version that does not exist, or that does not fit this cluster.
+/// The [`Problem`] of a catalogue, add-on or version that does not exist, that another catalogue holds, or that does not fit this cluster.
 pub fn resolve<'a>(
     reference: &AddonRef,
     namespace: &str,
     facts: &'a Facts,
 ) -> Result<Option<Choice<'a>>, Problem> {
-    if reference.index.is_some() || reference.directory.is_some() {
+    let Some(Meant { entries, lost }) = meant(reference, facts)? else {
         return Ok(None);
-    }
-    let catalogues = catalogues(reference, facts)?;
-    let refers = |catalogue: &&CatalogueFacts| catalogue.refers_to(&reference.name);
-    if catalogues.iter().any(refers) {
-        return Ok(None);
-    }
-    let entries = held_by(&catalogues, &reference.name);
-    if entries.is_empty() {
-        return Err(unknown_addon(reference, &catalogues, facts));
-    }
-    let asked_for = entries.iter().copied();
-    let asked_for: Vec<&Entry> = asked_for
-        .filter(|entry| is_asked_for(reference, &entry.version))
-        .collect();
-    if asked_for.is_empty() {
-        return Err(unknown_version(reference, &entries));
-    }
+    };
     let request = Request {
         addon: &reference.name,
         ..Request::default()
     };
     let is_local = facts.is_local(namespace);
-    if !is_local && asked_for.len() > 1 {
+    if !is_local && entries.len() > 1 {
         // The plugin and the loop know which one fits there (semantics 18).
         return Ok(None);
     }
@@ -88,17 +75,82 @@ pub fn resolve<'a>(
         true => &facts.cluster,
         false => &unknown,
     };
-    let choice = choose(asked_for, &request, cluster, Rules::Auto);
-    match choice.chosen {
-        Some(_) => Ok(Some(choice)),
-        None => Err(does_not_fit(reference, &choice)),
+    let choice = choose(entries, &request, cluster, Rules::Auto);
+    let Some(chosen) = choice.chosen else {
+        return Err(does_not_fit(reference, &choice));
+    };
+    match lost.iter().find(|(entry, _)| std::ptr::eq(*entry, chosen)) {
+        None => Ok(Some(choice)),
+        Some((_, holder)) => Err(held_elsewhere(reference, chosen, holder)),
     }
 }
 
-/// The entries of an add-on that these catalogues hold, without what one lost to another (semantics 2). Those of sources come last:
-/// of equal ones the last is taken, and a copy is of a source.
-fn held_by<'a>(catalogues: &[&'a CatalogueFacts], addon: &str) -> Vec<&'a Entry> {
-    let listing = catalogues.iter().copied().filter(|it| it.lists(addon));
+/// The target namespace of an installation that names none, where all entries that its reference may mean agree on it. It is written
+/// before one of them is chosen: a later version with another one must not move the installation (semantics 7).
+pub fn target_namespace<'a>(reference: &AddonRef, facts: &'a Facts) -> Option<&'a str> {
+    let Meant { entries, lost } = meant(reference, facts).ok().flatten()?;
+    let mut targets = entries.into_iter().map(default_namespace);
+    let target = targets.next()??;
+    (lost.is_empty() && targets.all(|other| other == Some(target))).then_some(target)
+}
+
+/// What a reference may mean.
+struct Meant<'a> {
+    /// The entries with the version and the id that are asked for.
+    entries: Vec<&'a Entry>,
+    /// What the catalogue that is asked for lost, and the name of the one that holds each.
+    lost: Vec<(&'a Entry, &'a str)>,
+}
+
+/// `None` where that is not known here.
+fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>, Problem> {
+    if reference.index.is_some() || reference.directory.is_some() {
+        return Ok(None);
+    }
+    let all: Vec<&CatalogueFacts> = facts
+        .named_catalogues()
+        .filter(|catalogue| offers(&catalogue.metadata))
+        .collect();
+    let named = named(reference, &all)?;
+    let addon = reference.name.as_str();
+    // What is by reference may hold what others list: its versions are not known here.
+    let may_hold = |other: &&CatalogueFacts| {
+        let is_earlier = |it: &CatalogueFacts| precedence(place(other), place(it)).is_lt();
+        let takes = !is_copy(&other.metadata)
+            && named.is_some_and(|it| !is_copy(&it.metadata) && is_earlier(it));
+        let is_meant = named.is_none_or(|it| it.name() == other.name());
+        other.refers_to(addon) && (is_meant || takes)
+    };
+    if all.iter().any(may_hold) {
+        return Ok(None);
+    }
+    let mut listed = listed(named, &all, addon);
+    if listed.entries.is_empty() {
+        let among = named.map_or(all, |named| vec![named]);
+        return Err(unknown_addon(reference, &among, facts));
+    }
+    let all = listed.entries.clone();
+    let is_asked_for = |entry: &&Entry| is_asked_for(reference, &entry.version);
+    listed.entries.retain(is_asked_for);
+    listed.lost.retain(|(entry, _)| is_asked_for(entry));
+    match listed.entries.is_empty() {
+        true => Err(unknown_version(reference, &all)),
+        false => Ok(Some(listed)),
+    }
+}
+
+fn place(catalogue: &CatalogueFacts) -> (&ObjectMeta, CatalogueClass) {
+    (&catalogue.metadata, catalogue.class)
+}
+
+/// The entries of an add-on, in the order in which the last of equal ones is taken: what the named catalogue lost comes first. Where none
+/// is named, only what is held counts, and of a copy what no source has (semantics 1, 2).
+fn listed<'a>(
+    named: Option<&CatalogueFacts>,
+    all: &[&'a CatalogueFacts],
+    addon: &str,
+) -> Meant<'a> {
+    let listing = all.iter().copied().filter(|it| it.lists(addon));
     let (copies, sources): (Vec<_>, Vec<_>) = listing
         .map(|it| (it, it.entries(addon)))
         .partition(|(it, _)| is_copy(&it.metadata));
@@ -108,14 +160,30 @@ fn held_by<'a>(catalogues: &[&'a CatalogueFacts], addon: &str) -> Vec<&'a Entry>
         addons: vec![addon],
         entries,
     });
-    let lost = held::lost(&compared.collect::<Vec<_>>());
-    let placed = sources.iter().enumerate().flat_map(|(position, (_, all))| {
-        let entries = all.iter().enumerate();
-        entries.map(move |(at, entry)| ((position, at), entry))
-    });
-    let kept = placed.filter(|(place, _)| !lost.contains(place));
-    let copied = copies.iter().flat_map(|(_, entries)| entries.iter());
-    copied.chain(kept.map(|(_, entry)| entry)).collect()
+    let holders = held::lost(&compared.collect::<Vec<_>>());
+    let is_meant = |it: &CatalogueFacts| named.is_none_or(|named| named.name() == it.name());
+    let (mut lost, mut kept) = (Vec::new(), Vec::new());
+    for (position, (source, entries)) in sources.iter().enumerate() {
+        for (at, entry) in entries.iter().enumerate().filter(|_| is_meant(source)) {
+            let holder = holders.get(&(position, at));
+            match holder.and_then(|holder| sources.get(*holder)) {
+                None => kept.push(entry),
+                Some((holder, _)) => lost.push((entry, holder.name())),
+            }
+        }
+    }
+    if named.is_none() {
+        lost.clear();
+    }
+    let known: HashSet<_> = kept.iter().map(|entry| entry.key()).collect();
+    let copied = copies.into_iter().filter(|(it, _)| is_meant(it));
+    let copied = copied.flat_map(|(_, entries)| entries);
+    let copied = copied.filter(|entry| !known.contains(&entry.key()));
+    let first = lost.iter().map(|(entry, _)| *entry).chain(copied);
+    Meant {
+        entries: first.chain(kept.iter().copied()).collect(),
+        lost,
+    }
 }
 
 /// The warning, instead of `problem`, about a catalogue, add-on or version that is gone, where this installation had that version
@@ -167,21 +235,17 @@ pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     same_version && same_id
 }
 
-/// The catalogues of a reference: one by name, or all. One that is being deleted is none.
-fn catalogues<'a>(
+/// The catalogue that a reference names. One that is being deleted is none.
+fn named<'a>(
     reference: &AddonRef,
-    facts: &'a Facts,
-) -> Result<Vec<&'a CatalogueFacts>, Problem> {
-    let all: Vec<&CatalogueFacts> = facts
-        .named_catalogues()
-        .filter(|catalogue| offers(&catalogue.metadata))
-        .collect();
+    all: &[&'a CatalogueFacts],
+) -> Result<Option<&'a CatalogueFacts>, Problem> {
     let Some(name) = reference.catalogue.as_deref() else {
-        return Ok(all);
+        return Ok(None);
     };
     let named = all.iter().find(|catalogue| catalogue.name() == name);
     if let Some(&named) = named {
-        return Ok(vec![named]);
+        return Ok(Some(named));
     }
     let names = all.iter().map(|catalogue| catalogue.name());
     let hint = nearest(name, names).map(|near| format!("; did you mean {near}?"));
@@ -191,6 +255,20 @@ fn catalogues<'a>(
         "spec.addonRef.catalogue",
         format!("no catalogue named {name}{hint}"),
     ))
+}
+
+/// `catalogue platform holds prometheus 1.0.0, which catalogue custom lists as well: refer to catalogue platform`
+fn held_elsewhere(reference: &AddonRef, entry: &Entry, holder: &str) -> Problem {
+    let catalogue = reference.catalogue.as_deref().unwrap_or_default();
+    let (addon, version) = (&entry.addon, spelling(&entry.version));
+    Problem::invalid(
+        "unknown-version",
+        "spec.addonRef.catalogue",
+        format!(
+            "catalogue {holder} holds {addon} {version}, which catalogue {catalogue} lists as well: \
+             refer to catalogue {holder}"
+        ),
+    )
 }
 
 /// `no add-on named prometeus in catalogue custom; did you mean prometheus?`

@@ -8,6 +8,8 @@ use crate::admission::NamespaceFacts;
 use crate::admission::fixtures::{
     addon, catalogue, catalogue_object, core_catalogue, facts, source,
 };
+use crate::admission::mutate::defaults;
+use crate::api::names::LABEL_DERIVED_FROM;
 use crate::catalogue::Catalogue;
 
 fn known() -> Facts {
@@ -177,6 +179,95 @@ fn what_a_catalogue_lost_to_another_is_not_chosen() {
         }
         let gone = json!({"name": "dns", "version": "9.0.0"});
         assert!(resolved(gone, "kubectl-addons", &facts).is_err());
+        let held = "spec.addonRef.catalogue: catalogue a holds web v1, which catalogue b lists as well: \
+                    refer to catalogue a";
+        for (reference, namespace, expected) in [
+            (
+                json!({"name": "web", "catalogue": "a"}),
+                "kubectl-addons",
+                Ok(Some("1.0.0")),
+            ),
+            (
+                json!({"name": "web", "catalogue": "b"}),
+                "kubectl-addons",
+                Err(held),
+            ),
+            (
+                json!({"name": "web", "catalogue": "b", "version": "1.0.0"}),
+                "team",
+                Err(held),
+            ),
+            (
+                json!({"name": "web", "catalogue": "b", "version": "0.9.0"}),
+                "kubectl-addons",
+                Ok(Some("0.9.0")),
+            ),
+        ] {
+            let found = resolved(reference.clone(), namespace, &facts);
+            let expected = expected
+                .map(|it| it.map(str::to_owned))
+                .map_err(str::to_owned);
+            assert_eq!(found, expected, "{reference}");
+        }
+    }
+}
+
+/// What is by reference may hold what a younger catalogue lists: its versions are not known here.
+#[test]
+fn what_a_catalogue_by_reference_may_hold_is_not_judged() {
+    let web = || json!([addon("web", &["1.0.0"])]);
+    let by_reference = |name: &str| {
+        catalogue_object(json!({
+            "metadata": {"name": name, "namespace": "kubectl-addons"},
+            "spec": {
+                "from": {"url": {"manifest": "https://example.org/c.yaml"}, "digest": format!("sha256:{}", "0".repeat(64))},
+                "addons": [{"name": "web", "versions": []}],
+            },
+        }))
+    };
+    let named = || json!({"name": "web", "catalogue": "m"});
+    for (other, expected) in [("a", None), ("z", Some("1.0.0"))] {
+        let facts = facts(vec![catalogue("m", web()), by_reference(other)]);
+        assert!(facts.catalogues.iter().any(|it| it.refers_to("web")));
+        let found = resolved(named(), "kubectl-addons", &facts);
+        assert_eq!(found, Ok(expected.map(str::to_owned)), "{other}");
+    }
+}
+
+/// In a cluster that pushes its catalogues to itself, each entry is there twice.
+#[test]
+fn a_copy_of_what_a_source_has_is_no_second_candidate() {
+    let mut copy = catalogue("copy", json!([addon("web", &["1.0.0", "2.0.0"])]));
+    copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), "x".to_owned())].into());
+    let source = catalogue("source", json!([addon("web", &["1.0.0"])]));
+    let facts = facts(vec![copy, source]);
+    for (version, expected) in [("1.0.0", Some("1.0.0")), ("2.0.0", Some("2.0.0"))] {
+        let pinned = json!({"name": "web", "version": version});
+        let found = resolved(pinned, "team", &facts);
+        assert_eq!(found, Ok(expected.map(str::to_owned)));
+    }
+}
+
+/// A later version must not move an installation that kubectl creates.
+#[test]
+fn the_target_namespace_is_known_where_all_entries_agree() {
+    let version = |version: &str, namespace: &str| json!({"version": version, "defaultNamespace": namespace, "source": source()});
+    for (second, expected) in [("shop", Some("shop")), ("store", None)] {
+        let versions = json!([version("1.0.0", "shop"), version("2.0.0", second)]);
+        let facts = facts(vec![catalogue(
+            "a",
+            json!([{"name": "web", "versions": versions}]),
+        )]);
+        let reference: AddonRef = serde_json::from_value(json!({"name": "web"})).unwrap();
+        assert_eq!(target_namespace(&reference, &facts), expected);
+        let installation =
+            json!({"metadata": {"name": "web"}, "spec": {"addonRef": {"name": "web"}}});
+        let patch = defaults(&installation, Some("team"), &facts).patch;
+        let target = patch
+            .0
+            .iter()
+            .any(|one| one.path().to_string() == "/spec/targetNamespace");
+        assert_eq!(target, expected.is_some());
     }
 }
 
