@@ -7,7 +7,9 @@ use addons_engine::catalogues;
 use addons_operation::{Context, OperationError};
 use common::admission::rules::catalogue::lost_to_others;
 use common::admission::{Facts, Settings};
+use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::bounded;
+use common::catalogue::Unread;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -30,8 +32,9 @@ pub async fn keep(mut contexts: watch::Receiver<Arc<Context>>) {
     }
 }
 
-/// Marks each source catalogue of which others hold entries, and takes the mark from those of which they no longer do. Where the
-/// caller may not read catalogues or write their status, none is marked: no record depends on it.
+/// Marks each source catalogue of which others hold entries, and takes the mark from those of which they no longer do; where a file that
+/// decides it cannot be read, a mark stays. Where the caller may not read catalogues or write their status, none is marked: no record
+/// depends on it.
 ///
 /// # Errors
 /// The server cannot be reached, or refuses for another reason.
@@ -39,8 +42,11 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
     let Some(all) = ctx.readable_catalogues().await? else {
         return Ok(());
     };
+    // Those by reference with the content of their files: the objects list names alone.
+    let contents = ctx.contents().await?;
     let facts = Facts {
-        catalogues: all
+        catalogues: contents
+            .objects
             .iter()
             .map(|catalogue| Arc::new(catalogue.clone().into()))
             .collect(),
@@ -51,8 +57,11 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
         ..Facts::default()
     };
     let cluster = ctx.home().await?;
-    for catalogue in all {
-        let lost = lost_to_others(catalogue, &facts);
+    for (catalogue, content) in all.iter().zip(contents.objects) {
+        let lost = lost_to_others(content, &facts);
+        if lost.is_empty() && is_open(content, contents.unread) {
+            continue;
+        }
         let more = match lost.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!("; and {more} more"),
@@ -67,4 +76,15 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
         };
     }
     Ok(())
+}
+
+/// Whether it is not known what a catalogue lost: its file, or that of one that keeps what both list, cannot be read now.
+fn is_open(catalogue: &AddonCatalogue, unread: &[Unread]) -> bool {
+    let name = catalogue.metadata.name.as_deref().unwrap_or_default();
+    unread.iter().any(|unread| {
+        let mut addons = catalogue.spec.addons.iter();
+        let is_shared = addons.any(|addon| unread.addons.contains(&addon.name));
+        let takes = unread.losers.iter().any(|loser| loser == name);
+        unread.catalogue == name || (takes && is_shared)
+    })
 }
