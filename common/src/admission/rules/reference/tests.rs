@@ -266,7 +266,7 @@ fn the_target_namespace_is_known_where_all_entries_agree() {
         let target = patch
             .0
             .iter()
-            .any(|one| one.path().to_string() == "/spec/targetNamespace");
+            .any(|one| *one.path() == "/spec/targetNamespace");
         assert_eq!(target, expected.is_some());
     }
 }
