@@ -49,6 +49,9 @@ async fn run() -> Result<()> {
     let mut before = Tool::new("kubectl addons, baseline");
     let mut kubectl = Tool::new("kubectl apply --server-side");
     let mut helm_tool = Tool::new("helm");
+    for program in [Some(&plugin), baseline.as_ref(), helm.as_ref().ok()] {
+        program.map_or(Ok(()), |program| bench::warm(program))?;
+    }
     for run in 1..=RUNS {
         say(&format!("run {run} of {RUNS} …\n"));
         ours::measure(&plugin, &set, &mut ours).await?;

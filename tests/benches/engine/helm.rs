@@ -5,11 +5,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::bench::{Bench, Step, Tool, warm};
+use super::bench::{Bench, Step, Tool};
 use super::set::Set;
 
 pub(crate) async fn measure(helm: &Path, set: &Set, tool: &mut Tool) -> Result<()> {
-    warm(helm)?;
     let bench = Bench::start(set).await?;
     let plugin = &bench.plugin;
     let chart = plugin.home().join("chart");

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::bench::{Bench, Step, Tool, warm};
+use super::bench::{Bench, Step, Tool};
 use super::set::{self, Set};
 
 /// Measures one build of the plugin.
 pub(crate) async fn measure(program: &Path, set: &Set, tool: &mut Tool) -> Result<()> {
-    warm(program)?;
     let bench = Bench::start(set).await?;
     let plugin = &bench.plugin;
     let index = plugin.home().join("index.yaml");

@@ -36,8 +36,9 @@ pub(crate) fn table(set: &Set, runs: usize, ours: &Tool, peers: &[Tool]) -> Stri
         "\nOne add-on of {} objects, {:.1} MB, from the kops index many-addons without webhook configurations, APIService and\n\
          custom resources; no waiting for readiness. Each tool has a fresh kube-apiserver with etcd on this machine ({} cores),\n\
          {runs} runs; printed is the run with the median wall time, and the median of the peaks of memory. Wall, CPU (user and\n\
-         system) and memory are those of the process by wait4, each program was read before, requests those of its user in the audit log; behind a peer's figure stands its ratio to ours. The\n\
-         plugin's CRDs were installed before, and kubectl had asked for a server-side dry run of the set, so that no tool pays\n\
+         system) and memory are those of the process by wait4; our programs and helm were evicted from the page cache and run\n\
+         before. Requests are those of its user in the audit log; behind a peer's figure stands its ratio to ours. The plugin's\n\
+         CRDs were installed before, and kubectl had asked for a server-side dry run of the set, so that no tool pays\n\
          for the start of the API server; each step begins when the controllers have ended what the one before left to them.\n\
          Peers: {}.\n",
         set.objects(),
