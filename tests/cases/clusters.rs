@@ -8,7 +8,6 @@ mod rights;
 mod sites;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::objects;
@@ -327,16 +326,18 @@ async fn a_command_outlives_its_credentials() -> Result<()> {
         status: 401,
         retry_after: None,
     };
-    // Its first answer takes long enough to replace them meanwhile, and is the last one that they get.
-    let first = Fault::at(1, Action::Delay(Duration::from_secs(3)));
-    proxy.fault(first.client("old"));
+    // Its first answer comes once they are replaced, and is the last one that they get.
+    proxy.stall("/");
     proxy.fault(Fault::at(2, refused).times(usize::MAX).client("old"));
     let replace = async {
         until("a request", async || {
-            Ok((proxy.hits() > 0).then_some(()).ok_or_else(String::new))
+            let is_there = !proxy.requests().is_empty();
+            Ok(is_there.then_some(()).ok_or_else(String::new))
         })
         .await?;
-        stand("new").await
+        stand("new").await?;
+        proxy.flow();
+        Ok::<_, anyhow::Error>(())
     };
     let (installed, replaced) = tokio::join!(pair.run("install web -y"), replace);
     replaced?;

@@ -162,10 +162,15 @@ impl Proxy {
         self.state.stalled.send_modify(add);
     }
 
+    /// Lets go what is held up.
+    pub fn flow(&self) {
+        self.state.stalled.send_replace(Vec::new());
+    }
+
     /// Forgets all faults, lets stopped clients back in and lets go what is held up; what was seen stays.
     pub fn heal(&self) {
         self.state.lock().faults.clear();
-        self.state.stalled.send_replace(Vec::new());
+        self.flow();
         self.state.stopped.send_replace(Vec::new());
     }
 
