@@ -188,6 +188,8 @@ impl Layout<'_> {
                 "--use-service-account-credentials",
                 "--leader-elect=false",
                 "--secure-port=0",
+                // A machine that stands still for a while makes no node unready.
+                "--node-monitor-grace-period=10m",
             ]);
         self.start("kube-controller-manager", command)
     }
