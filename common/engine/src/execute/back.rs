@@ -71,7 +71,11 @@ impl Operation<'_> {
         Ok(way)
     }
 
-    async fn record_beginning(&self, way: &WayBack, lock: &mut Lock) -> Result<(), EngineError> {
+    pub(super) async fn record_beginning(
+        &self,
+        way: &WayBack,
+        lock: &mut Lock,
+    ) -> Result<(), EngineError> {
         status::check_size(&way.plan)?;
         loop {
             if lock.record.metadata.generation != lock.generation {
@@ -87,7 +91,14 @@ impl Operation<'_> {
                     break;
                 }
                 // Reads it again, and fails where the lock is lost.
-                Err(error) if error.is_conflict() => lock.write(self.cluster, |_| ()).await?,
+                Err(error) if error.is_conflict() => {
+                    lock.write(self.cluster, |_| ()).await?;
+                    if !differs(&way.wanted, &lock.record) {
+                        // Our own write succeeded, and only its answer was lost.
+                        lock.replaced(lock.record.clone());
+                        break;
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -7,9 +7,11 @@ use super::super::super::fake::{self, Reply};
 use super::super::super::journal::Journal;
 use super::super::super::lock;
 use super::super::super::report::{Cause, Fate};
+use super::super::super::task::WayBack;
 use super::*;
 use common::api::installation::{AddonInstallationStatus, FormerObject, FormerRecord, FormerTool};
 use common::api::names::InstallationName;
+use common::plan::graph::Graph;
 use common::plan::kops::KopsRecord;
 use common::plan::{Deletion, InstallationPlan};
 
@@ -215,4 +217,50 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         assert_eq!(report.is_done(), skipped.is_none());
         assert!(asked.lines().is_empty(), "{:?}", asked.lines());
     }
+}
+
+/// The server took the spec of the way back, and its answer was lost: the next try meets our own write.
+#[tokio::test]
+async fn a_lost_answer_does_not_end_the_way_back() {
+    let (failed, former) = (record(2, "failed.example"), record(1, "former.example"));
+    let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let mut found = record(3, "former.example");
+    found.status = Some(AddonInstallationStatus {
+        operation: Some(ours.clone()),
+        ..AddonInstallationStatus::default()
+    });
+    let conflict =
+        || json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "changed"});
+    let (cluster, asked) = fake::cluster(vec![
+        written(),
+        answer(409, conflict()),
+        answer(409, conflict()),
+        answer(200, serde_json::to_value(&found).unwrap()),
+        written(),
+    ]);
+    let begun = AddonInstallationStatus::default();
+    let lock = Lock::acquire(&cluster, failed.clone(), begun, ours).await;
+    let mut lock = lock.unwrap();
+    let way = WayBack {
+        wanted: former,
+        plan: plan(Verb::Rollback),
+        graph: Graph::default(),
+        entry: None,
+        outside: None,
+    };
+    let plan = plan(Verb::Upgrade);
+    let journal = Journal::of(&plan);
+    let task = Task {
+        wanted: &failed,
+        plan: &plan,
+        journal: &journal,
+        fallback: None,
+        entry: None,
+        outside: None,
+    };
+    let (options, turn, beginnings) = (options(), Mutex::new(()), Beginnings::new(&[]));
+    let operation = operation(&cluster, task, &options, &turn, &beginnings);
+    operation.record_beginning(&way, &mut lock).await.unwrap();
+    assert_eq!(lock.generation, Some(3), "{:?}", asked.lines());
+    assert_eq!(lock.record.spec, way.wanted.spec);
 }
