@@ -94,10 +94,10 @@ fn is_only_created(record: &AddonInstallation) -> bool {
     let (Some(writer), None) = (writers.next(), writers.next()) else {
         return false;
     };
-    // The server takes the two times one after the other, in whole seconds.
+    // The server takes that of the field manager first, in whole seconds; admission, which has 30 s at most, comes in between.
     let since = writer.time.as_ref();
-    let since = since.map(|time| time.0.duration_since(created.0));
-    let is_of_creation = since.is_some_and(|since| (0..=1).contains(&since.as_secs()));
+    let since = since.map(|time| created.0.duration_since(time.0));
+    let is_of_creation = since.is_some_and(|since| (0..=30).contains(&since.as_secs()));
     writer.manager.as_deref() == Some(CLIENT) && is_of_creation && !record.spec.core_addon
 }
 

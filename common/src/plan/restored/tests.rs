@@ -102,6 +102,12 @@ fn an_installation_that_only_created_its_record_is_continued() {
             false,
             Memory::Open,
         ),
+        (
+            "behind an admission that took its time",
+            vec![entry(CLIENT, "2026-01-02T11:59:50Z", spec())],
+            false,
+            Memory::Open,
+        ),
         ("a core record", vec![created()], true, Memory::Blank),
         (
             "by a tool",
