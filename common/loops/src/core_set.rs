@@ -19,6 +19,7 @@ use addons_engine::{EngineError, record};
 use addons_operation::core_set::Texts;
 use addons_operation::core_set::look::{Look, World};
 use addons_operation::{Context, OperationError, name_of};
+use common::api::installation::AddonInstallation;
 use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
 };
@@ -156,15 +157,14 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
     let account = how.account.as_deref();
     let looking = contexts
         .iter()
-        .map(async |ctx| (ctx, world.look(ctx, account).await));
+        .map(async |ctx| (ctx, looked(&world, ctx, account).await));
     let mut looking = stream::iter(looking).buffered(WORKERS);
     let (mut looks, mut lost) = (Vec::new(), Vec::new());
     while let Some((ctx, looked)) = looking.next().await {
         match looked {
             Ok(look) => looks.push((ctx, look)),
-            Err(error) => {
-                // They are here, also where their cluster does not answer.
-                lost.push(world.records(ctx).await.ok());
+            Err((error, records)) => {
+                lost.push(records);
                 followed.fail(ctx, error);
             }
         }
@@ -220,6 +220,19 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
         followed.steps.push((name_of(record), step));
     }
     Ok(followed)
+}
+
+/// A look at a cluster; of one that is lost, why, and its records: they are here, also where it does not answer. Whoever looks may hold
+/// a permit to ask, so all of it is asked where it is polled.
+async fn looked(
+    world: &World,
+    ctx: &Context,
+    account: Option<&str>,
+) -> Result<Look, (OperationError, Option<Vec<AddonInstallation>>)> {
+    match world.look(ctx, account).await {
+        Ok(look) => Ok(look),
+        Err(error) => Err((error, world.records(ctx).await.ok())),
+    }
 }
 
 /// A cluster that was looked at, and what is due there.
