@@ -161,6 +161,14 @@ pub struct Unread {
     pub why: String,
 }
 
+impl Unread {
+    /// Whether a catalogue loses to it what both list.
+    #[must_use]
+    pub fn takes_from(&self, catalogue: &str) -> bool {
+        self.losers.iter().any(|loser| loser == catalogue)
+    }
+}
+
 /// Whether a catalogue offers its entries: not while it is being deleted (semantics 1).
 #[must_use]
 pub fn offers(catalogue: &ObjectMeta) -> bool {
@@ -296,9 +304,8 @@ impl Catalogue {
     pub fn unread(&self, addon: &str, catalogue: Option<&str>) -> Option<&Unread> {
         let mut unread = self.unread.iter();
         unread.find(|unread| {
-            let losers = || unread.losers.iter();
-            let is_meant = catalogue
-                .is_none_or(|name| name == unread.catalogue || losers().any(|loser| loser == name));
+            let is_meant =
+                catalogue.is_none_or(|name| name == unread.catalogue || unread.takes_from(name));
             is_meant && unread.addons.iter().any(|name| name == addon)
         })
     }
@@ -343,6 +350,13 @@ pub fn losers(catalogue: &AddonCatalogue, objects: &[AddonCatalogue]) -> Vec<Str
 fn offering(objects: &[AddonCatalogue]) -> (Vec<&AddonCatalogue>, Vec<&AddonCatalogue>) {
     let offering = objects.iter().filter(|object| offers(&object.metadata));
     offering.partition(|object| is_copy(&object.metadata))
+}
+
+/// Why an entry is not offered by a catalogue that lists it (semantics 2), as the plugin, the loop and the webhook say it:
+/// `catalogue platform holds web 1.0.0, which catalogue custom lists as well`
+#[must_use]
+pub fn held_elsewhere(holder: &str, addon: &str, version: &str, catalogue: &str) -> String {
+    format!("catalogue {holder} holds {addon} {version}, which catalogue {catalogue} lists as well")
 }
 
 /// The version, or the id of what has none.

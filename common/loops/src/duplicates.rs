@@ -84,7 +84,6 @@ fn is_open(catalogue: &AddonCatalogue, unread: &[Unread]) -> bool {
     unread.iter().any(|unread| {
         let mut addons = catalogue.spec.addons.iter();
         let is_shared = addons.any(|addon| unread.addons.contains(&addon.name));
-        let takes = unread.losers.iter().any(|loser| loser == name);
-        unread.catalogue == name || (takes && is_shared)
+        unread.catalogue == name || (unread.takes_from(name) && is_shared)
     })
 }

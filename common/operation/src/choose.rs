@@ -1,7 +1,7 @@
 //! Chooses the entry that fits, or explains why none does.
 
 use common::catalogue::select::{self, ClusterFacts, Reason, Request, Rules, Selection};
-use common::catalogue::{Catalogue, Entry, Lost, Origin, label};
+use common::catalogue::{Catalogue, Entry, Lost, Origin, held_elsewhere, label};
 use common::nearest::nearest;
 
 use addons_versions::tolerant;
@@ -33,7 +33,7 @@ pub enum ChooseError {
         why: String,
     },
     /// The catalogue that was asked for lost it to another one.
-    #[error("catalogue {holder} holds {name} {version}, which catalogue {catalogue} lists as well")]
+    #[error("{}", held_elsewhere(holder, name, version, catalogue))]
     Held {
         /// Name of the add-on.
         name: String,

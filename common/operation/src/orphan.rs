@@ -2,7 +2,7 @@
 
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
-use common::catalogue::{Catalogue, installed};
+use common::catalogue::{Catalogue, held_elsewhere, installed};
 
 /// What an installation was installed from and is not there any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,9 +26,7 @@ pub enum Lost {
 /// An installed version that its catalogue does not offer any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", match (catalogue, holder) {
-    (Some(name), Some(holder)) => {
-        format!("catalogue {holder} holds {addon} {version}, which catalogue {name} lists as well")
-    }
+    (Some(name), Some(holder)) => held_elsewhere(holder, addon, version, name),
     (Some(name), None) => format!("catalogue {name} no longer has {addon} {version}"),
     (None, _) => format!("no catalogue has {addon} {version}"),
 })]
@@ -71,8 +69,8 @@ pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option
     })
 }
 
-/// The installed version, where it was removed from its catalogue, or another one holds it (semantics 2, 18). `catalogue`: the entries of all catalogues. The index
-/// of an installation does not count: it lists only what is newest.
+/// The installed version, where it was removed from its catalogue, or another one holds it (semantics 2, 18). `catalogue`: the entries of
+/// all catalogues. The index of an installation does not count: it lists only what is newest.
 #[must_use]
 pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unlisted> {
     let reference = &record.spec.addon_ref;

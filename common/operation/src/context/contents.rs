@@ -81,23 +81,23 @@ impl Context {
             Offer::Catalogue(name) => Some(name),
         };
         let contents = self.contents().await?;
-        let Some(name) = name else {
-            return Ok(Arc::new(Catalogue {
-                unread: contents.unread.to_vec(),
-                ..Catalogue::of_objects(contents.objects)
-            }));
+        let read = match name {
+            None => Catalogue::of_objects(contents.objects),
+            Some(name) => {
+                let mut all = contents.objects.iter();
+                if !all.any(|object| object.metadata.name.as_ref() == Some(name)) {
+                    return Err(OperationError::UnknownCatalogue { name: name.clone() });
+                }
+                let mut unread = contents.unread.iter();
+                if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
+                    return Err(DistributionError::from(unread).into());
+                }
+                Catalogue::of_named(contents.objects, name)
+            }
         };
-        let mut all = contents.objects.iter();
-        if !all.any(|object| object.metadata.name.as_ref() == Some(name)) {
-            return Err(OperationError::UnknownCatalogue { name: name.clone() });
-        }
-        let mut unread = contents.unread.iter();
-        if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
-            return Err(DistributionError::from(unread).into());
-        }
         Ok(Arc::new(Catalogue {
             unread: contents.unread.to_vec(),
-            ..Catalogue::of_named(contents.objects, name)
+            ..read
         }))
     }
 

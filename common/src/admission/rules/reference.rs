@@ -10,7 +10,7 @@ use crate::api::catalogue::{AddonVersion, CatalogueClass};
 use crate::api::installation::{AddonInstallation, AddonRef, Installed};
 use crate::catalogue::held::{self, Source, precedence};
 use crate::catalogue::select::{Choice, ClusterFacts, Request, Rules, choose};
-use crate::catalogue::{Entry, is_copy, offers};
+use crate::catalogue::{Entry, held_elsewhere, is_copy, offers};
 use crate::nearest::nearest;
 use addons_versions::tolerant;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -81,7 +81,7 @@ pub fn resolve<'a>(
     };
     match lost.iter().find(|(entry, _)| std::ptr::eq(*entry, chosen)) {
         None => Ok(Some(choice)),
-        Some((_, holder)) => Err(held_elsewhere(reference, chosen, holder)),
+        Some((_, holder)) => Err(held_by(holder, reference, chosen)),
     }
 }
 
@@ -129,14 +129,13 @@ fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>
         let among = named.map_or(all, |named| vec![named]);
         return Err(unknown_addon(reference, &among, facts));
     }
-    let all = listed.entries.clone();
-    let is_asked_for = |entry: &&Entry| is_asked_for(reference, &entry.version);
-    listed.entries.retain(is_asked_for);
-    listed.lost.retain(|(entry, _)| is_asked_for(entry));
-    match listed.entries.is_empty() {
-        true => Err(unknown_version(reference, &all)),
-        false => Ok(Some(listed)),
+    let is_asked_for = |entry: &Entry| is_asked_for(reference, &entry.version);
+    if !listed.entries.iter().any(|entry| is_asked_for(entry)) {
+        return Err(unknown_version(reference, &listed.entries));
     }
+    listed.entries.retain(|entry| is_asked_for(entry));
+    listed.lost.retain(|(entry, _)| is_asked_for(entry));
+    Ok(Some(listed))
 }
 
 fn place(catalogue: &CatalogueFacts) -> (&ObjectMeta, CatalogueClass) {
@@ -257,18 +256,13 @@ fn named<'a>(
     ))
 }
 
-/// `catalogue platform holds prometheus 1.0.0, which catalogue custom lists as well: refer to catalogue platform`
-fn held_elsewhere(reference: &AddonRef, entry: &Entry, holder: &str) -> Problem {
+/// [`held_elsewhere`], with what to do.
+fn held_by(holder: &str, reference: &AddonRef, entry: &Entry) -> Problem {
     let catalogue = reference.catalogue.as_deref().unwrap_or_default();
-    let (addon, version) = (&entry.addon, spelling(&entry.version));
-    Problem::invalid(
-        "unknown-version",
-        "spec.addonRef.catalogue",
-        format!(
-            "catalogue {holder} holds {addon} {version}, which catalogue {catalogue} lists as well: \
-             refer to catalogue {holder}"
-        ),
-    )
+    let version = spelling(&entry.version);
+    let held = held_elsewhere(holder, &entry.addon, &version, catalogue);
+    let message = format!("{held}: refer to catalogue {holder}");
+    Problem::invalid("unknown-version", "spec.addonRef.catalogue", message)
 }
 
 /// `no add-on named prometeus in catalogue custom; did you mean prometheus?`
