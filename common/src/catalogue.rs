@@ -12,6 +12,7 @@ pub mod reference;
 pub mod replaces;
 pub mod select;
 pub mod size;
+pub mod unread;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -21,6 +22,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use self::replaces::Recorded;
+use self::unread::Unread;
 use crate::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, SignaturePolicy, Support,
 };
@@ -144,29 +146,6 @@ pub struct Lost {
     pub entry: Entry,
     /// The catalogue that holds it.
     pub holder: String,
-}
-
-/// A catalogue by reference whose file cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
-    /// Its name.
-    pub catalogue: String,
-    /// Its class.
-    pub class: CatalogueClass,
-    /// The names of its add-ons.
-    pub addons: Vec<String>,
-    /// The catalogues that lose to it what both list: what they offer is not known either.
-    pub losers: Vec<String>,
-    /// Why.
-    pub why: String,
-}
-
-impl Unread {
-    /// Whether a catalogue loses to it what both list.
-    #[must_use]
-    pub fn takes_from(&self, catalogue: &str) -> bool {
-        self.losers.iter().any(|loser| loser == catalogue)
-    }
 }
 
 /// Whether a catalogue offers its entries: not while it is being deleted (semantics 1).
@@ -327,23 +306,6 @@ impl Catalogue {
         names.dedup();
         names
     }
-}
-
-/// The names of the sources that lose to `catalogue` what both list; a copy takes nothing from them.
-#[must_use]
-pub fn losers(catalogue: &AddonCatalogue, objects: &[AddonCatalogue]) -> Vec<String> {
-    if is_copy(&catalogue.metadata) {
-        return Vec::new();
-    }
-    let (_, sources) = offering(objects);
-    let is_later = |other: &&AddonCatalogue| {
-        let (first, second) = (&catalogue.metadata, &other.metadata);
-        held::precedence((first, catalogue.spec.class), (second, other.spec.class)).is_lt()
-    };
-    let later = sources.into_iter().filter(is_later);
-    later
-        .filter_map(|other| other.metadata.name.clone())
-        .collect()
 }
 
 /// The copies and the sources that offer their entries.

@@ -9,7 +9,7 @@ use common::admission::rules::catalogue::lost_to_others;
 use common::admission::{Facts, Settings};
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::bounded;
-use common::catalogue::Unread;
+use common::catalogue::unread::Unread;
 use tokio::sync::watch;
 use tokio::time::sleep;
 

@@ -8,12 +8,12 @@ pub mod sync;
 pub mod targets;
 
 use addons_sources::pinned::FileError;
-use common::catalogue::Unread;
 use common::catalogue::beside::BesideError;
 use common::catalogue::channel::LocationError;
 use common::catalogue::compatible::TooMany;
 use common::catalogue::reference::OtherNames;
 use common::catalogue::size::TooLarge;
+use common::catalogue::unread::Unread;
 
 /// Why a catalogue is not what it is to be.
 #[derive(Debug, thiserror::Error)]

@@ -197,7 +197,8 @@ mod tests {
     use crate::api::fixtures::{addon, catalogue, core_catalogue};
     use crate::api::names::LABEL_DERIVED_FROM;
     use crate::catalogue::select::{ClusterFacts, Request, Rules, select};
-    use crate::catalogue::{Catalogue, Lost, Origin, Unread, losers};
+    use crate::catalogue::unread::{Unread, losers};
+    use crate::catalogue::{Catalogue, Lost, Origin};
 
     fn made(class: CatalogueClass, name: &str, second: u8, addons: Value) -> AddonCatalogue {
         let mut object = match class {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use addons_engine::{EngineError, catalogues};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
-use common::catalogue::{Catalogue, Unread, losers};
+use common::catalogue::Catalogue;
+use common::catalogue::unread::{Unread, losers};
 use futures::future::join_all;
 use tokio::sync::{Mutex, OnceCell};
 
