@@ -54,6 +54,16 @@ pub enum Status {
     Failed,
     /// It is being deleted.
     Terminating,
+    /// It cannot be seen: nothing is known of it.
+    Unknown,
+}
+
+impl Status {
+    /// Whether waiting longer is of no use: it has failed, or it cannot be seen.
+    #[must_use]
+    pub fn is_hopeless(self) -> bool {
+        matches!(self, Self::Failed | Self::Unknown)
+    }
 }
 
 impl Readiness {

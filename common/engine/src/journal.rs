@@ -69,7 +69,8 @@ impl Journal {
         match status {
             Status::Current => item.object.digest.clone_from(&exact.object.digest),
             Status::Failed => item.object.digest.clear(),
-            Status::InProgress | Status::Terminating => {}
+            // What cannot be seen may have run.
+            Status::InProgress | Status::Terminating | Status::Unknown => {}
         }
     }
 
@@ -180,6 +181,15 @@ mod tests {
                 (digest, "u"),
                 "{pending:?}"
             );
+        }
+        // What counts as run is not forgotten because it cannot be seen now.
+        for (status, digest) in [(Status::Unknown, "d"), (Status::Failed, "")] {
+            let journal = Journal::of(&plan);
+            journal.applied(&plan, &key, &answer, &[]);
+            journal.judged(&plan, &key, Status::Current);
+            journal.waited(&plan, std::slice::from_ref(&target), &late(status));
+            let object = journal.inventory().objects[&key].object.clone();
+            assert_eq!(object.digest, digest, "{status:?}");
         }
     }
 }

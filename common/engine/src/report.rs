@@ -7,7 +7,7 @@ use serde::Serialize;
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
-use common::readiness::{Readiness, Status};
+use common::readiness::Readiness;
 use common::values::mask::Mask;
 
 use super::error::EngineError;
@@ -238,9 +238,10 @@ impl Report {
     /// Takes over what a wait returned: objects that have failed are failures, the others were not ready in time.
     pub(super) fn take_pending(&mut self, pending: Vec<(ObjectKey, Readiness)>) {
         for (key, readiness) in pending {
-            match readiness.status {
-                Status::Failed => self.failed.push(Failure::of_readiness(key, readiness)),
-                _ => self.not_ready.push((key, readiness)),
+            if readiness.status.is_hopeless() {
+                self.failed.push(Failure::of_readiness(key, readiness));
+            } else {
+                self.not_ready.push((key, readiness));
             }
         }
     }

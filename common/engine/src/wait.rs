@@ -211,7 +211,7 @@ async fn pending(
     unseen: Option<&EngineError>,
 ) -> Vec<(ObjectKey, Readiness)> {
     let unseen = match (unseen, board.lost) {
-        (Some(error), _) => Some((Status::Failed, error.to_string())),
+        (Some(error), _) => Some((Status::Unknown, error.to_string())),
         (None, lost) => lost.map(|why| (Status::InProgress, why)),
     };
     let pending = board.entries.into_iter();

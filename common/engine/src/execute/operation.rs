@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
 use common::manifest::key::ObjectKey;
 use common::plan::{Target, Verb};
-use common::readiness::{Readiness, Status};
+use common::readiness::Readiness;
 
 use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
@@ -383,7 +383,7 @@ pub(super) fn report_failures(
     events: &(dyn Fn(Event) + Send + Sync),
 ) {
     for (key, readiness) in pending {
-        if readiness.status == Status::Failed {
+        if readiness.status.is_hopeless() {
             events(Event::Failed {
                 key: key.clone(),
                 message: readiness.message.clone(),

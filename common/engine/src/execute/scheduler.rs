@@ -264,11 +264,10 @@ impl<'a> Scheduler<'a> {
                     let journal = part.task.journal;
                     journal.judged(part.task.plan, &key, readiness.status);
                 }
-                match readiness.status {
-                    Status::Failed => {
-                        self.fail(node, Failure::of_readiness(key, readiness), None);
-                    }
-                    _ => self.not_ready(node, readiness),
+                if readiness.status.is_hopeless() {
+                    self.fail(node, Failure::of_readiness(key, readiness), None);
+                } else {
+                    self.not_ready(node, readiness);
                 }
             }
         }

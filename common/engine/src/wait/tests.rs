@@ -290,6 +290,6 @@ async fn a_wait_ends_whatever_the_server_does() {
         "deployments.apps is forbidden: User \"bob\" cannot list resource \"deployments\"";
     let forbidden = json!({"kind": "Status", "status": "Failure", "message": message, "code": 403});
     let (pending, _, asked) = run(vec![Some((403, &[], forbidden))], 30).await;
-    assert_eq!(pending[0].1.status, Status::Failed);
+    assert_eq!(pending[0].1.status, Status::Unknown);
     assert_eq!(asked, ["list"]);
 }

@@ -28,6 +28,7 @@ pub(super) fn page(all: &[(Option<&str>, &Looked)], now: Timestamp) -> String {
                 Some(Status::InProgress) => (Tone::New, "not ready"),
                 Some(Status::Failed) => (Tone::Bad, "failed"),
                 Some(Status::Terminating) => (Tone::Bad, "being deleted"),
+                Some(Status::Unknown) => (Tone::Bad, "unknown"),
                 None => (Tone::Bad, "gone"),
             };
             let why = object.blocker.as_ref().map(|it| it.message.clone());
