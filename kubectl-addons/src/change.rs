@@ -15,7 +15,7 @@ use common::plan::Verb;
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::events;
 use crate::exit::Exit;
-use crate::interrupt::{Writing, stop_asked};
+use crate::interrupt::{Asked, Writing};
 use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::dry_run as told;
@@ -143,8 +143,8 @@ pub async fn carry_out_until(
 /// Runs work that writes, and that Ctrl-C ends in good order.
 pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
     let interruption = Interruption::default();
-    let writing = Writing::begin();
-    let listening = of_cluster::spawn(listen(interruption.clone()));
+    let (writing, asked) = Writing::begin();
+    let listening = of_cluster::spawn(listen(asked, interruption.clone()));
     let done = work(&interruption).await;
     listening.abort();
     drop(writing);
@@ -152,11 +152,11 @@ pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
 }
 
 /// The first Ctrl-C or SIGTERM ends the operation: helm may end its work, and the locks are given back. The second ends it at once.
-async fn listen(interruption: Interruption) {
-    stop_asked().await;
+async fn listen(mut asked: Asked, interruption: Interruption) {
+    asked.next().await;
     output::note("interrupted; ending the operation (press Ctrl-C again to stop at once)");
     interruption.interrupt();
-    stop_asked().await;
+    asked.next().await;
     interruption.force();
 }
 

@@ -75,21 +75,17 @@ pub fn on_end(words: String) {
     let _ = LAST_WORDS.set(words);
 }
 
-/// Waits until a signal asks an operation that is [`Writing`] to end.
-pub async fn stop_asked() {
-    // The sender is never dropped.
-    let _ = ASKED.subscribe().changed().await;
-}
-
 /// An operation writes until this is dropped.
 #[derive(Debug)]
 pub struct Writing(());
 
 impl Writing {
-    /// From now on signals are the operation's.
-    pub fn begin() -> Self {
+    /// From now on signals are the operation's, which hears each of them.
+    pub fn begin() -> (Self, Asked) {
+        let asked = ASKED.subscribe();
+        let heard = *asked.borrow();
         WRITING.fetch_add(1, Ordering::SeqCst);
-        Self(())
+        (Self(()), Asked { asked, heard })
     }
 }
 
@@ -99,8 +95,43 @@ impl Drop for Writing {
     }
 }
 
+/// The signals that ask an operation to end.
+#[derive(Debug)]
+pub struct Asked {
+    asked: watch::Receiver<usize>,
+    heard: usize,
+}
+
+impl Asked {
+    /// Waits for the next one, which may have come already.
+    pub async fn next(&mut self) {
+        self.heard += 1;
+        let heard = self.heard;
+        // The sender is never dropped.
+        let _ = self.asked.wait_for(|asked| *asked >= heard).await;
+    }
+}
+
 /// Ends the program at once, without temporary folders.
 pub fn exit(exit: Exit) -> ! {
     scratch::remove_all();
     process::exit(exit as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn signals_that_come_before_anyone_listens_are_heard() {
+        let (_writing, mut asked) = Writing::begin();
+        for _ in 0..2 {
+            ASKED.send_modify(|asked| *asked += 1);
+        }
+        assert_eq!(asked.next().now_or_never(), Some(()));
+        assert_eq!(asked.next().now_or_never(), Some(()));
+        assert_eq!(asked.next().now_or_never(), None);
+    }
 }

@@ -23,7 +23,7 @@ use super::{Looked, document, exit, look, show, tree};
 use crate::cli::reading::Status;
 use crate::cli::{Format, Listing};
 use crate::exit::Exit;
-use crate::interrupt::{Writing, stop_asked};
+use crate::interrupt::Writing;
 use crate::output;
 use crate::session::Session;
 
@@ -41,10 +41,10 @@ pub(super) async fn run(session: &Session, args: &Status, listing: Listing) -> R
         return follow(session, args, listing, &last).await;
     }
     // Ctrl-C is ours.
-    let _writing = Writing::begin();
+    let (_writing, mut asked) = Writing::begin();
     tokio::select! {
         ended = follow(session, args, listing, &last) => ended,
-        () = stop_asked() => Ok(last.get()),
+        () = asked.next() => Ok(last.get()),
     }
 }
 
