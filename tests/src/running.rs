@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::guard::Guarded;
 use crate::plugin::Plugin;
@@ -58,6 +58,17 @@ impl Running {
     pub fn of(plugin: Plugin, args: &[&str]) -> Result<Self> {
         let process = plugin.start(args)?;
         Ok(Self { process, plugin })
+    }
+
+    /// Ends it by SIGTERM: with this exit code.
+    ///
+    /// # Errors
+    /// As [`Guarded::terminate`] and [`Guarded::wait`]; where it is another one.
+    pub fn ends(&mut self, code: i32) -> Result<()> {
+        self.process.terminate()?;
+        let ended = self.process.wait()?;
+        ensure!(ended.code() == Some(code), "{ended:?} {}", self.said());
+        Ok(())
     }
 
     /// What it has said on stderr.

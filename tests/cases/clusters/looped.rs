@@ -68,8 +68,7 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     fleet.kubectl("slow", &DELETE).await?;
     fleet.gone("slow").await?;
     ensure!(fleet.there("slow").await?.is_none(), "it was left there");
-    process.process.terminate()?;
-    process.process.wait()?;
+    process.ends(0)?;
     ended(&fleet).await
 }
 
@@ -91,9 +90,7 @@ async fn ended(fleet: &Fleet) -> Result<()> {
     })
     .await?;
     let asked = Instant::now();
-    process.process.terminate()?;
-    let ended = process.process.wait()?;
-    ensure!(ended.code() == Some(0), "{ended:?} {}", process.said());
+    process.ends(0)?;
     let took = asked.elapsed();
     ensure!(took < Duration::from_secs(10), "{took:?}");
     Ok(())

@@ -129,9 +129,7 @@ async fn a_killed_leader_is_replaced() -> Result<()> {
     ensure!(took < Duration::from_secs(25), "{took:?}");
 
     let third = node(&stage, "1")?;
-    second.process.terminate()?;
-    let ended = second.process.wait()?;
-    ensure!(ended.code() == Some(130), "{ended:?} {}", second.said());
+    second.ends(130)?;
     let begun = Instant::now();
     leads(&third).await?;
     let took = begun.elapsed();

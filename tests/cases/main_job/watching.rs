@@ -94,9 +94,7 @@ async fn each_change_is_a_line_or_a_document() -> Result<()> {
     let install = format!("install other --channel {other} --yes");
     stage.run(&install).await?.done()?;
     for (process, code) in [(&mut lines, 130), (&mut judge, 1)] {
-        process.process.terminate()?;
-        let ended = process.process.wait()?;
-        ensure!(ended.code() == Some(code), "{ended:?} {}", process.said());
+        process.ends(code)?;
         ensure!(
             !printed(process)?.contains("other"),
             "{}",

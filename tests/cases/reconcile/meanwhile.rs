@@ -98,9 +98,7 @@ async fn the_end_waits_for_no_plan() -> Result<()> {
     let patching = stage.patch("addoninstallation", "quick", &ensures);
     tokio::try_join!(unanswered(&proxy), patching)?;
     let asked = Instant::now();
-    process.process.terminate()?;
-    let ended = process.process.wait()?;
-    ensure!(ended.code() == Some(0), "{ended:?} {}", process.said());
+    process.ends(0)?;
     let took = asked.elapsed();
     ensure!(took < Duration::from_secs(10), "{took:?}");
     Ok(())

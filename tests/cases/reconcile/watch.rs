@@ -213,9 +213,7 @@ async fn a_killed_leader_is_replaced() -> Result<()> {
     );
 
     let mut second = second;
-    second.process.terminate()?;
-    let ended = second.process.wait()?;
-    ensure!(ended.code() == Some(0), "{ended:?} {}", second.said());
+    second.ends(0)?;
     let lease = stage.must("lease", "addons-reconciler").await?;
     let holder = lease["spec"]["holderIdentity"]
         .as_str()

@@ -9,7 +9,9 @@ use super::super::super::lock;
 use super::super::super::report::{Cause, Fate};
 use super::super::super::task::WayBack;
 use super::*;
-use common::api::installation::{AddonInstallationStatus, FormerObject, FormerRecord, FormerTool};
+use common::api::installation::{
+    AddonInstallationStatus, FormerObject, FormerRecord, FormerTool, Operation as Recorded,
+};
 use common::api::names::InstallationName;
 use common::plan::graph::Graph;
 use common::plan::kops::KopsRecord;
@@ -31,6 +33,38 @@ fn answer(code: u16, body: Value) -> Reply {
 
 fn written() -> Reply {
     answer(200, json!({"metadata": {"resourceVersion": "2"}}))
+}
+
+/// Someone else wrote first.
+fn conflict() -> Reply {
+    let body = json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "changed"});
+    answer(409, body)
+}
+
+/// A record that another write left while our operation is in it.
+fn found(generation: i64, registry: &str, ours: &Recorded) -> AddonInstallation {
+    let mut found = record(generation, registry);
+    found.status = Some(AddonInstallationStatus {
+        operation: Some(ours.clone()),
+        ..AddonInstallationStatus::default()
+    });
+    found
+}
+
+/// Of a plan that no entry and no other program is needed for.
+fn task<'a>(
+    wanted: &'a AddonInstallation,
+    plan: &'a InstallationPlan,
+    journal: &'a Journal,
+) -> Task<'a> {
+    Task {
+        wanted,
+        plan,
+        journal,
+        fallback: None,
+        entry: None,
+        outside: None,
+    }
 }
 
 /// A plan that changes nothing.
@@ -81,18 +115,11 @@ fn operation<'a>(
 async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
     let (before, wanted) = (record(1, "before.example"), record(2, "wanted.example"));
     let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
-    let mut theirs = record(3, "theirs.example");
-    theirs.status = Some(AddonInstallationStatus {
-        operation: Some(ours.clone()),
-        ..AddonInstallationStatus::default()
-    });
-    let conflict =
-        json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "changed"});
-    let found = serde_json::to_value(&theirs).unwrap();
+    let theirs = found(3, "theirs.example", &ours);
     let (cluster, asked) = fake::cluster(vec![
         written(),
-        answer(409, conflict),
-        answer(200, found),
+        conflict(),
+        answer(200, serde_json::to_value(&theirs).unwrap()),
         written(),
         written(),
     ]);
@@ -107,12 +134,8 @@ async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
     let plan = plan(Verb::Upgrade);
     let journal = Journal::of(&plan);
     let task = Task {
-        wanted: &wanted,
-        plan: &plan,
-        journal: &journal,
         fallback: Some(&before),
-        entry: None,
-        outside: None,
+        ..task(&wanted, &plan, &journal)
     };
     let mut refused = Report {
         failed: vec![Failure {
@@ -195,14 +218,7 @@ async fn what_the_deadline_leaves_undone_is_reported() {
     ] {
         let (cluster, asked) = fake::cluster(Vec::new());
         let journal = Journal::of(&plan);
-        let task = Task {
-            wanted: &wanted,
-            plan: &plan,
-            journal: &journal,
-            fallback: None,
-            entry: None,
-            outside: None,
-        };
+        let task = task(&wanted, &plan, &journal);
         let operation = Operation {
             deadline: Instant::now(),
             ..operation(&cluster, task, &options, &turn, &beginnings)
@@ -224,17 +240,11 @@ async fn what_the_deadline_leaves_undone_is_reported() {
 async fn a_lost_answer_does_not_end_the_way_back() {
     let (failed, former) = (record(2, "failed.example"), record(1, "former.example"));
     let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
-    let mut found = record(3, "former.example");
-    found.status = Some(AddonInstallationStatus {
-        operation: Some(ours.clone()),
-        ..AddonInstallationStatus::default()
-    });
-    let conflict =
-        || json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "changed"});
+    let found = found(3, "former.example", &ours);
     let (cluster, asked) = fake::cluster(vec![
         written(),
-        answer(409, conflict()),
-        answer(409, conflict()),
+        conflict(),
+        conflict(),
         answer(200, serde_json::to_value(&found).unwrap()),
         written(),
     ]);
@@ -250,14 +260,7 @@ async fn a_lost_answer_does_not_end_the_way_back() {
     };
     let plan = plan(Verb::Upgrade);
     let journal = Journal::of(&plan);
-    let task = Task {
-        wanted: &failed,
-        plan: &plan,
-        journal: &journal,
-        fallback: None,
-        entry: None,
-        outside: None,
-    };
+    let task = task(&failed, &plan, &journal);
     let (options, turn, beginnings) = (options(), Mutex::new(()), Beginnings::new(&[]));
     let operation = operation(&cluster, task, &options, &turn, &beginnings);
     operation.record_beginning(&way, &mut lock).await.unwrap();
