@@ -3,19 +3,19 @@
 use futures::future::{Either, join, select};
 use tokio::sync::{mpsc, oneshot};
 
-use common::api::installation::{AddonInstallation, Operation as Recorded};
+use common::api::installation::Operation as Recorded;
 
-use super::super::begin::{differs, with_spec};
+use super::super::begin::differs;
 use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
 use super::super::lock::{self, Lock};
 use super::super::report::{Back, Report};
 use super::super::task::{PlanBack, Task, WayBack};
-use super::super::{record, revisions, status};
-use super::deadline;
+use super::super::{revisions, status};
 use super::operation::{Afterwards, Operation, Worked};
 use super::part::News;
 use super::scheduler::Scheduler;
+use super::{deadline, restore};
 
 impl Operation<'_> {
     /// Records the failure, then plans the way back and goes it. The lock is held from the beginning of what failed to the end of this:
@@ -85,20 +85,9 @@ impl Operation<'_> {
             if !differs(&way.wanted, &lock.record) {
                 break;
             }
-            match replaced(self, &way.wanted, lock).await {
-                Ok(written) => {
-                    lock.replaced(written);
-                    break;
-                }
-                // Reads it again, and fails where the lock is lost.
-                Err(error) if error.is_conflict() => {
-                    lock.write(self.cluster, |_| ()).await?;
-                    if !differs(&way.wanted, &lock.record) {
-                        // Our own write succeeded, and only its answer was lost.
-                        lock.replaced(lock.record.clone());
-                        break;
-                    }
-                }
+            match restore::put(self.cluster, &way.wanted, lock).await {
+                Ok(()) => break,
+                Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -170,13 +159,4 @@ impl Operation<'_> {
         report.elapsed = begun.elapsed();
         Ok(report)
     }
-}
-
-/// The record with the spec that is restored, written.
-async fn replaced(
-    operation: &Operation<'_>,
-    wanted: &AddonInstallation,
-    lock: &Lock,
-) -> Result<AddonInstallation, EngineError> {
-    record::replace(operation.cluster, &with_spec(wanted, &lock.record)).await
 }

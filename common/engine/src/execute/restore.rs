@@ -1,7 +1,10 @@
-//! What the record keeps of an operation of which nothing was applied.
+//! A former spec comes back into the record: after an operation of which nothing was applied, and on the way back of one that failed.
 
-use super::super::begin::with_spec;
+use common::api::installation::AddonInstallation;
+
+use super::super::begin::{differs, with_spec};
 use super::super::cluster::Cluster;
+use super::super::error::EngineError;
 use super::super::lock::Lock;
 use super::super::record;
 use super::super::report::Report;
@@ -18,8 +21,30 @@ pub(super) async fn spec(cluster: &Cluster, task: &Task<'_>, lock: &mut Lock, re
     if former.spec == lock.record.spec || lock.record.metadata.generation != lock.generation {
         return;
     }
-    if let Ok(stored) = record::replace(cluster, &former).await {
-        lock.replaced(stored);
-        report.spec_restored = true;
+    report.spec_restored = put(cluster, fallback, lock).await.is_ok();
+}
+
+/// Writes the spec of a record whose lock is held.
+///
+/// # Errors
+/// Those of the requests: a conflict where another client wrote the record meanwhile; it is read again then.
+pub(super) async fn put(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+    lock: &mut Lock,
+) -> Result<(), EngineError> {
+    match record::replace(cluster, &with_spec(wanted, &lock.record)).await {
+        Ok(written) => lock.replaced(written),
+        Err(error) if error.is_conflict() => {
+            // Fails where the lock is lost.
+            lock.write(cluster, |_| ()).await?;
+            if differs(wanted, &lock.record) {
+                return Err(error);
+            }
+            // Our own write succeeded, and only its answer was lost.
+            lock.replaced(lock.record.clone());
+        }
+        Err(error) => return Err(error),
     }
+    Ok(())
 }

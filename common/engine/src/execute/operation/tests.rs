@@ -67,6 +67,20 @@ fn task<'a>(
     }
 }
 
+/// Nothing was applied.
+fn refused() -> Report {
+    Report {
+        failed: vec![Failure {
+            key: ObjectKey::default(),
+            message: String::new(),
+            recorded: String::new(),
+            cause: Cause::Denied,
+            fate: Fate::Refused,
+        }],
+        ..Report::default()
+    }
+}
+
 /// A plan that changes nothing.
 fn plan(verb: Verb) -> InstallationPlan {
     let installation = InstallationName {
@@ -137,16 +151,7 @@ async fn a_spec_that_is_changed_meanwhile_is_left_to_the_next_operation() {
         fallback: Some(&before),
         ..task(&wanted, &plan, &journal)
     };
-    let mut refused = Report {
-        failed: vec![Failure {
-            key: ObjectKey::default(),
-            message: String::new(),
-            recorded: String::new(),
-            cause: Cause::Denied,
-            fate: Fate::Refused,
-        }],
-        ..Report::default()
-    };
+    let mut refused = refused();
     restore::spec(&cluster, &task, &mut lock, &mut refused).await;
     assert!(!refused.spec_restored);
     assert_eq!(asked.lines().len(), 4, "{:?}", asked.lines());
@@ -266,4 +271,32 @@ async fn a_lost_answer_does_not_end_the_way_back() {
     operation.record_beginning(&way, &mut lock).await.unwrap();
     assert_eq!(lock.generation, Some(3), "{:?}", asked.lines());
     assert_eq!(lock.record.spec, way.wanted.spec);
+}
+
+/// The same where nothing of the operation was applied.
+#[tokio::test]
+async fn a_lost_answer_is_no_failure_to_restore_the_spec() {
+    let (before, wanted) = (record(1, "before.example"), record(2, "wanted.example"));
+    let ours = lock::operation("upgrade", "me", None, jiff::Timestamp::UNIX_EPOCH);
+    let restored = found(3, "before.example", &ours);
+    let (cluster, _) = fake::cluster(vec![
+        written(),
+        conflict(),
+        conflict(),
+        answer(200, serde_json::to_value(&restored).unwrap()),
+        written(),
+    ]);
+    let begun = AddonInstallationStatus::default();
+    let lock = Lock::acquire(&cluster, wanted.clone(), begun, ours).await;
+    let mut lock = lock.unwrap();
+    let plan = plan(Verb::Upgrade);
+    let journal = Journal::of(&plan);
+    let task = Task {
+        fallback: Some(&before),
+        ..task(&wanted, &plan, &journal)
+    };
+    let mut refused = refused();
+    restore::spec(&cluster, &task, &mut lock, &mut refused).await;
+    assert!(refused.spec_restored);
+    assert_eq!(lock.generation, Some(3));
 }
