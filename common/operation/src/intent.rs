@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use common::api::catalogue::FormField;
+use common::api::installation::ValuesFrom;
 use common::values;
 use common::values::set::{Assignment, Removal};
 use serde_json::{Value, json};
@@ -74,6 +75,8 @@ pub struct NewInstallation {
 pub struct Edits {
     /// The changes; later ones win.
     pub values: Vec<Edit>,
+    /// Other Secrets that values are read from; an empty list = none.
+    pub values_from: Option<Vec<ValuesFrom>>,
     /// Another private registry; empty text = none.
     pub registry: Option<String>,
 }
@@ -121,6 +124,7 @@ impl Edits {
         };
         Self {
             values: self.values.iter().filter_map(edit).collect(),
+            values_from: self.values_from.clone(),
             registry: self.registry.clone(),
         }
     }

@@ -128,6 +128,9 @@ impl Resolved {
             // No values and an empty map are two specs: nothing was taken away from none.
             spec.values = Some(values).filter(|values| !had_none || *values != json!({}));
         }
+        if let Some(secrets) = &edits.values_from {
+            spec.values_from.clone_from(secrets);
+        }
         if let Some(registry) = &edits.registry {
             spec.registry = (!registry.is_empty()).then(|| registry.clone());
         }

@@ -65,8 +65,10 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
         }
         edits.push(edit);
     }
+    let secrets = typed.values_from.iter().flatten().cloned();
     Ok(Edits {
         values: edits,
+        values_from: (!typed.values_from.is_empty()).then(|| secrets.collect()),
         registry: typed.registry.clone(),
     })
 }

@@ -4,6 +4,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use common::api::installation::{SecretKeyRef, ValuesFrom};
+use common::api::names::is_object_name;
+
+/// The key that holds values where none is named, as with Flux.
+const DEFAULT_KEY: &str = "values.yaml";
 
 /// Values of the installation, and where its images come from: kept in the installation.
 #[derive(Args, Debug, Default)]
@@ -29,6 +34,10 @@ pub struct Values {
     /// Use the text of a file as a value; overrides all other flags for values
     #[arg(long, value_name = "PATH=FILE")]
     pub set_file: Vec<String>,
+    /// Read values from a Secret in the namespace of the installation; default of KEY: values.yaml; replaces the Secrets that the
+    /// installation refers to ("" for none); all other flags override it
+    #[arg(long, value_name = "SECRET[:KEY]", value_parser = secret)]
+    pub values_from: Vec<Option<ValuesFrom>>,
     /// Private registry to which all images, and sources in registries, are rewritten
     #[arg(long, value_name = "HOST[/PATH]")]
     pub registry: Option<String>,
@@ -51,4 +60,61 @@ pub struct Changes {
     /// Remove all values of the installation before the other flags apply
     #[arg(long, requires = "addons", conflicts_with = "unset")]
     pub reset_values: bool,
+}
+
+/// `[secret/]NAME[:KEY]`; none where it is empty.
+fn secret(typed: &str) -> Result<Option<ValuesFrom>, String> {
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    let named = match typed.split_once('/') {
+        Some((kind, name)) if kind.eq_ignore_ascii_case("secret") => name,
+        Some(_) => return Err("values can only be read from a Secret: NAME or NAME:KEY".to_owned()),
+        None => typed,
+    };
+    let (name, key) = named.split_once(':').unwrap_or((named, DEFAULT_KEY));
+    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !is_object_name(name) {
+        return Err(format!("{name:?} is not the name of a Secret"));
+    }
+    if key.is_empty() || !key.chars().all(is_key) {
+        return Err(format!("{key:?} is not a key of a Secret"));
+    }
+    let secret_key_ref = SecretKeyRef {
+        name: name.to_owned(),
+        key: key.to_owned(),
+        optional: false,
+    };
+    Ok(Some(ValuesFrom { secret_key_ref }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_named_with_or_without_its_kind_and_key() {
+        for (typed, expected) in [
+            ("web", Ok(Some(("web", "values.yaml")))),
+            ("web:pass_word.txt", Ok(Some(("web", "pass_word.txt")))),
+            ("Secret/web.shop", Ok(Some(("web.shop", "values.yaml")))),
+            ("secret/web:a", Ok(Some(("web", "a")))),
+            ("", Ok(None)),
+            (
+                "configmap/web",
+                Err("values can only be read from a Secret: NAME or NAME:KEY"),
+            ),
+            ("Web", Err("\"Web\" is not the name of a Secret")),
+            ("web:", Err("\"\" is not a key of a Secret")),
+            ("web:a b", Err("\"a b\" is not a key of a Secret")),
+        ] {
+            let read = secret(typed).map(|found| found.map(|found| found.secret_key_ref));
+            let named = |found: &SecretKeyRef| (found.name.clone(), found.key.clone());
+            let read = read.map(|found| found.as_ref().map(named));
+            let expected = expected
+                .map(|found| found.map(|(name, key)| (name.to_owned(), key.to_owned())))
+                .map_err(str::to_owned);
+            assert_eq!(read, expected, "{typed}");
+        }
+    }
 }

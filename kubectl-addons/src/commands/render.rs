@@ -21,6 +21,7 @@ use crate::cli::render::{Method, Render, RenderFormat};
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
+use crate::usage::Usage;
 use addons_operation::Resolved;
 use addons_operation::fetch::{self, Verified};
 use addons_operation::inputs::{Data, Inputs};
@@ -52,7 +53,14 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     spec.target_namespace = args.target_namespace.clone();
     spec.registry = args.values.registry.clone();
     let form = &resolved.entry.version.template.form_spec;
-    spec.values = Some(choices::edits(&args.values, &[])?.over(None, form)?);
+    let edits = choices::edits(&args.values, &[])?;
+    spec.values = Some(edits.over(None, form)?);
+    spec.values_from = edits.values_from.unwrap_or_default();
+    let is_offline = args.data.is_some() || args.dir.is_some() || args.fit.k8s.is_some();
+    if is_offline && !spec.values_from.is_empty() {
+        let usage = "with --data, --dir or --k8s no Secret is read from a cluster: pass its values with -f instead of --values-from";
+        return Err(Usage(usage.to_owned()).into());
+    }
     let inputs = match &args.data {
         Some(file) => Inputs::given(&resolved, Data::Given(data(file)?)),
         None if args.dir.is_some() || args.fit.k8s.is_some() => {

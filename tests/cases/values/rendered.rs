@@ -36,8 +36,6 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
     stage.run("init").await?.done()?;
     let shop = Shop::new(stage, method)?;
     let name = shop.stage.namespace.clone();
-    let secret = format!("{name}-values");
-    let literal = |text: &str| format!("spec: {{key: {text}}}");
     let file = shop.stage.write("values.yaml", "spec: {key: file}\n")?;
     let file = file.to_string_lossy().into_owned();
     let upgrade = ["upgrade", &name, "--yes"];
@@ -64,31 +62,7 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
     shop.shows("form", "form", said).await?;
     tally.ran();
 
-    for (round, text) in SECRETS.into_iter().enumerate() {
-        if round == 0 {
-            let values = format!("--from-literal=values={}", literal(text));
-            let create = ["create", "secret", "generic", &secret, "-n", &name, &values];
-            shop.stage.plugin.kubectl(&create).await?.done()?;
-            let from = json!({"spec": {"valuesFrom": [{"secretKeyRef": {"name": secret, "key": "values"}}]}});
-            shop.patch("addoninstallation", &name, &from).await?;
-        } else {
-            shop.patch(
-                "secret",
-                &secret,
-                &json!({"stringData": {"values": literal(text)}}),
-            )
-            .await?;
-        }
-        // What a Secret holds is told neither before nor after; its change alone is due.
-        let said = shop.run(&["diff", &name]).await?;
-        ensure!(said.code == 1, "{}{}", said.stdout, said.stderr);
-        shop.keeps_the_secret(&said)?;
-        let said = shop.run(&upgrade).await?;
-        shop.shows(text, "valuesFrom", said).await?;
-        let again = shop.run(&upgrade).await?.done()?;
-        ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
-        tally.ran();
-    }
+    secrets(&shop, &mut tally).await?;
 
     let said = shop.run(&["upgrade", &name, "--yes", "-f", &file]).await?;
     shop.shows("file", "spec", said).await?;
@@ -107,8 +81,48 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
     shop.shows("flag", "spec", said).await?;
     tally.ran();
 
+    let none = [&upgrade[..], &["--values-from", ""]].concat();
+    shop.run(&none).await?.done()?;
+    let record = shop.stage.must("addoninstallation", &name).await?;
+    ensure!(record["spec"]["valuesFrom"] == json!([]), "{record:#}");
+    tally.ran();
+
     asked(&shop).await?;
     tally.ran();
+    Ok(())
+}
+
+/// What a Secret holds is told neither before nor after; its change alone is due.
+async fn secrets(shop: &Shop, tally: &mut Tally) -> Result<()> {
+    let name = &shop.stage.namespace;
+    let upgrade = ["upgrade", name, "--yes"];
+    let secret = format!("{name}-values");
+    let literal = |text: &str| format!("spec: {{key: {text}}}");
+    let reference = format!("secret/{secret}:values");
+    for (round, text) in SECRETS.into_iter().enumerate() {
+        let mut flags = Vec::new();
+        if round == 0 {
+            let values = format!("--from-literal=values={}", literal(text));
+            let create = ["create", "secret", "generic", &secret, "-n", name, &values];
+            shop.stage.plugin.kubectl(&create).await?.done()?;
+            flags.extend(["--values-from", &reference]);
+        } else {
+            shop.patch(
+                "secret",
+                &secret,
+                &json!({"stringData": {"values": literal(text)}}),
+            )
+            .await?;
+        }
+        let said = shop.run(&[&["diff", name], &flags[..]].concat()).await?;
+        ensure!(said.code == 1, "{}{}", said.stdout, said.stderr);
+        shop.keeps_the_secret(&said)?;
+        let said = shop.run(&[&upgrade, &flags[..]].concat()).await?;
+        shop.shows(text, "valuesFrom", said).await?;
+        let again = shop.run(&upgrade).await?.done()?;
+        ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+        tally.ran();
+    }
     Ok(())
 }
 

@@ -100,6 +100,7 @@ impl Resolver<'_> {
         let edits = &said.edits;
         let is_said = said.addon.version.is_some()
             || !edits.values.is_empty()
+            || edits.values_from.is_some()
             || edits.registry.is_some()
             || !matches!(self.offer, Offer::Catalogues);
         if is_said {

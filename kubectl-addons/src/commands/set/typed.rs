@@ -140,7 +140,9 @@ pub fn typed(
         &values.set_json,
         &values.set_file,
     ];
-    let more = texts.iter().any(|texts| !texts.is_empty()) || values.registry.is_some();
+    let more = texts.iter().any(|texts| !texts.is_empty())
+        || !values.values_from.is_empty()
+        || values.registry.is_some();
     if more || source.channel.is_some() || source.catalogue.is_some() {
         let usage = "a set says where its add-ons come from and which values they have: write these into the file";
         return Err(Usage(usage.to_owned()).into());
