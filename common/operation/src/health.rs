@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use crate::records::name_of;
 
+pub use failed::Failed;
 pub use state::{Offered, State, Word, state};
 
 /// One object of an installation, and its readiness.
@@ -35,6 +36,9 @@ pub struct ObjectHealth {
     pub key: ObjectKey,
     /// Its readiness; `None` where it does not exist.
     pub readiness: Option<Readiness>,
+    /// Whether it was planned and, as far as is known, never created.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
     /// What keeps it from getting ready, where something was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocker: Option<Blocker>,
@@ -197,6 +201,7 @@ impl ObjectHealth {
                 status: Status::Current,
                 message: message.to_owned(),
             }),
+            planned: false,
             blocker: None,
             edited: false,
             yielded: Vec::new(),
@@ -212,9 +217,11 @@ impl ObjectHealth {
 
     /// Its readiness, for people.
     pub fn message(&self) -> &str {
-        self.readiness
-            .as_ref()
-            .map_or("is gone", |readiness| readiness.message.as_str())
+        match &self.readiness {
+            Some(readiness) => &readiness.message,
+            None if self.planned => "does not exist yet",
+            None => "is gone",
+        }
     }
 }
 
@@ -286,9 +293,11 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
             message: format!("cannot be read: {why}"),
         });
         let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
+        let planned = item.is_some_and(|item| item.state == ObjectState::Planned);
         return ObjectHealth {
             key: key.clone(),
-            readiness: unread.or_else(|| is_job.then(gone)),
+            readiness: unread.or_else(|| (is_job && !planned).then(gone)),
+            planned,
             blocker: None,
             edited: false,
             yielded: Vec::new(),
@@ -309,6 +318,7 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
     ObjectHealth {
         key: key.clone(),
         readiness: seen.facts.judge(live, seen.now),
+        planned: false,
         blocker: None,
         edited,
         yielded: item.map(|item| item.yielded.clone()).unwrap_or_default(),

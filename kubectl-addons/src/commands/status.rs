@@ -24,7 +24,7 @@ use crate::usage::Usage;
 use crate::words::plan::label;
 use addons_helm;
 use addons_helm::release as helm_release;
-use addons_operation::health::{self, ObjectHealth, Offered, State, Word};
+use addons_operation::health::{self, Failed, ObjectHealth, Offered, State, Word};
 use addons_operation::release;
 use addons_operation::{Context, Records, name_of};
 
@@ -355,7 +355,11 @@ fn tree(looked: &Looked) -> String {
             "take back: kubectl addons upgrade {name} --conflicts take"
         );
     }
-    let gone = objects.iter().any(|object| object.readiness.is_none());
+    if let Some(failed) = Failed::of(record) {
+        let _ = writeln!(text, "to continue: {}", failed.way_on);
+    }
+    let is_gone = |object: &ObjectHealth| object.readiness.is_none() && !object.planned;
+    let gone = objects.iter().any(is_gone);
     if !edited.is_empty() || gone {
         // Without the version, the newest one would be installed.
         let version = record

@@ -9,7 +9,7 @@ use common::api::installation::{AddonInstallation, Phase};
 use common::catalogue::Catalogue;
 use jiff::Timestamp;
 
-use super::{Health, ObjectHealth, failed, interrupted};
+use super::{Failed, Health, ObjectHealth, failed, interrupted};
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::orphan;
@@ -108,7 +108,12 @@ pub fn state(
     let phase = status.and_then(|status| status.phase);
     let mut troubles = health.objects.iter().filter(|object| !object.is_current());
     if let Some(trouble) = troubles.next() {
-        let trouble = in_short(trouble, troubles.count());
+        // That an object does not exist yet is no reason.
+        let is_partial = health.objects.iter().any(|object| object.planned);
+        let trouble = match Failed::of(record).filter(|_| is_partial) {
+            Some(failed) => failed.why,
+            None => in_short(trouble, troubles.count()),
+        };
         return match failed::operation(status) {
             Some(operation) => Word::Failed.because(format!("{operation}: {trouble}")),
             None if phase == Some(Phase::Failed) => Word::Failed.because(trouble),
@@ -241,6 +246,7 @@ mod tests {
         ObjectHealth {
             key: serde_json::from_value(key).unwrap(),
             readiness: None,
+            planned: false,
             blocker: None,
             edited: false,
             yielded: Vec::new(),
@@ -254,6 +260,17 @@ mod tests {
         let failed = json!({"phase": "Failed", "history": ended});
         let broken = Health {
             objects: vec![gone(), gone()],
+            older: None,
+        };
+        let mut refused = failed.clone();
+        refused["conditions"] = raised(STALLED);
+        refused["conditions"][0]["message"] = json!("it is invalid");
+        let uncreated = ObjectHealth {
+            planned: true,
+            ..gone()
+        };
+        let uncreated = Health {
+            objects: vec![uncreated],
             older: None,
         };
         let all_is_there = Health::default();
@@ -272,6 +289,21 @@ mod tests {
                 json!({"phase": "Failed"}),
                 &broken,
                 "Failed: Deployment web is gone and 1 more",
+            ),
+            (
+                refused.clone(),
+                &broken,
+                "Failed: upgrade to 1.2.0: Deployment web is gone and 1 more",
+            ),
+            (
+                refused,
+                &uncreated,
+                "Failed: upgrade to 1.2.0: it is invalid",
+            ),
+            (
+                failed.clone(),
+                &uncreated,
+                "Failed: upgrade to 1.2.0: Deployment web does not exist yet",
             ),
             (failed, &all_is_there, "Failed: upgrade to 1.2.0"),
             (json!({"phase": "Ready"}), &all_is_there, "Ready"),

@@ -29,6 +29,7 @@ pub(super) fn page(all: &[(Option<&str>, &Looked)], now: Timestamp) -> String {
                 Some(Status::Failed) => (Tone::Bad, "failed"),
                 Some(Status::Terminating) => (Tone::Bad, "being deleted"),
                 Some(Status::Unknown) => (Tone::Bad, "unknown"),
+                None if object.planned => (Tone::New, "not created"),
                 None => (Tone::Bad, "gone"),
             };
             let why = object.blocker.as_ref().map(|it| it.message.clone());
