@@ -26,6 +26,7 @@
 //! | [`airgap`] | what an archive for a site without internet holds, and the names of that at the site |
 //! | [`hex`] | bytes as hex digits |
 //! | [`nearest`] | the name that a misspelt one probably means |
+//! | [`shorten`] | texts that have no room for all of their characters |
 //!
 //! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
 //! what it serves are arguments. Clippy's `disallowed_methods` and a test enforce it.
@@ -49,5 +50,6 @@ pub mod preflight;
 pub mod readiness;
 pub mod render;
 pub mod set;
+pub mod shorten;
 pub mod target;
 pub mod values;

@@ -5,6 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::shorten::shortened;
+
 /// Everything runs as wanted.
 pub const READY: &str = "Ready";
 /// An operation is under way.
@@ -64,13 +66,8 @@ pub struct Condition {
 
 /// Words as long as a message may be: a record has to hold it several times beside its inventory.
 #[must_use]
-pub fn bounded(mut message: String) -> String {
-    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
-        message.truncate(end);
-        message.pop();
-        message.push('…');
-    }
-    message
+pub fn bounded(message: String) -> String {
+    shortened(message, LONGEST_MESSAGE)
 }
 
 /// Sets a condition and keeps its transition time where the status did not change.

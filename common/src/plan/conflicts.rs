@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::adoption::Adoption;
-use super::summary::brief;
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
+use crate::shorten::shortened;
 use crate::values::mask::Mask;
 
 /// The field that an autoscaler sets.
@@ -180,7 +180,7 @@ impl Conflict {
         let Some(value) = value else {
             return "nothing".to_owned();
         };
-        brief(value.to_string(), LONGEST_VALUE)
+        shortened(value.to_string(), LONGEST_VALUE)
     }
 }
 
@@ -300,6 +300,6 @@ mod tests {
         assert_eq!(Conflict::value(None), "nothing");
         assert_eq!(Conflict::value(Some(&json!("é"))), "\"é\"");
         let long = json!("é".repeat(100));
-        assert_eq!(Conflict::value(Some(&long)).chars().count(), 61);
+        assert_eq!(Conflict::value(Some(&long)).chars().count(), LONGEST_VALUE);
     }
 }

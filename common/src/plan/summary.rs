@@ -73,14 +73,6 @@ pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The beginning of a text, with a bounded length.
-pub(super) fn brief(text: String, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
-}
-
 /// The steps of one installation in the levels of the command's graph, as people read them:
 /// `1 identity and rules → 2 Service, Deployment → 3 APIService`. A level waits for some object of an earlier one; objects of
 /// one level are independent of each other. `None` where nothing waits.

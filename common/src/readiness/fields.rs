@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::shorten::shortened;
+
 /// Longest server message in a message of ours, in characters.
 const MAX_TEXT: usize = 200;
 
@@ -86,9 +88,5 @@ pub(super) fn why(reason: &str, message: &str) -> String {
         (reason, message) => format!("{reason}, {message}"),
     };
     joined.retain(|c| !c.is_control());
-    if let Some((end, _)) = joined.char_indices().nth(MAX_TEXT) {
-        joined.truncate(end);
-        joined.push('…');
-    }
-    joined
+    shortened(joined, MAX_TEXT)
 }

@@ -107,6 +107,6 @@ fn every_kind() {
 fn what_servers_say_is_shortened_and_cleaned() {
     let long =
         json!({"status": {"conditions": [c("Ready", "False", "\u{1b}[31mRed", &"é".repeat(500))]}});
-    let message = format!("waiting: [31mRed, {}…", "é".repeat(191));
+    let message = format!("waiting: [31mRed, {}…", "é".repeat(190));
     check("x.y/Widget", long, InProgress, &message);
 }

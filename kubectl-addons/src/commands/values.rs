@@ -6,6 +6,7 @@ use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
 use common::catalogue::select::Rules;
 use common::render::text;
+use common::shorten::shortened;
 use common::values::layers::{Explained, Layers, Values};
 use common::values::path::Path;
 use serde::Serialize;
@@ -176,7 +177,7 @@ fn table(explained: &[Leaf<'_>], format: Format) -> Table {
     let mut table = Table::new(&titles);
     for Leaf { value: leaf, form } in explained {
         let value = match &leaf.value {
-            Some(value) => shortened(&value.to_string()),
+            Some(value) => shortened(value.to_string(), MAX_WIDTH),
             None if leaf.deleted => "(deleted)".to_owned(),
             None => leaf.by.note(),
         };
@@ -194,12 +195,4 @@ fn table(explained: &[Leaf<'_>], format: Format) -> Table {
         table.row(cells);
     }
     table
-}
-
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= MAX_WIDTH {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(MAX_WIDTH - 1).collect();
-    format!("{start}…")
 }

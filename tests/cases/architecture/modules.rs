@@ -7,10 +7,11 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("nearest", &[]),
+    ("shorten", &[]),
     ("hex", &[]),
-    ("api", &["hex"]),
+    ("api", &["hex", "shorten"]),
     ("manifest", &["api", "hex"]),
     ("catalogue", &["api", "manifest"]),
     ("directory", &["api", "manifest"]),
@@ -19,11 +20,18 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("airgap", &["api", "catalogue", "render"]),
     (
         "plan",
-        &["api", "catalogue", "manifest", "nearest", "values"],
+        &[
+            "api",
+            "catalogue",
+            "manifest",
+            "nearest",
+            "shorten",
+            "values",
+        ],
     ),
     ("preflight", &["api", "catalogue", "manifest", "plan"]),
     ("history", &["api", "catalogue", "manifest", "plan"]),
-    ("readiness", &["manifest"]),
+    ("readiness", &["manifest", "shorten"]),
     ("fleet", &[]),
     ("core_set", &["api", "fleet", "manifest"]),
     (

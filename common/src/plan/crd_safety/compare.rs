@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::What;
 use super::object::{Path, Segment};
 use super::rule::{self, Rule};
-use crate::plan::summary::brief;
+use crate::shorten::shortened;
 
 /// The API server's own limit for nested schemas is far below.
 const DEEPEST: usize = 100;
@@ -78,7 +78,7 @@ impl Found {
         }
         let old: Vec<&str> = live.into_iter().flat_map(validations).collect();
         for rule in validations(wanted).filter(|rule| !old.contains(rule)) {
-            let text = brief(rule.to_owned(), LONGEST_RULE);
+            let text = shortened(rule.to_owned(), LONGEST_RULE);
             let words = format!("gets a rule that cannot be judged from here: {text}");
             self.unjudged.push((path.clone(), words));
         }

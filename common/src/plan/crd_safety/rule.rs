@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::compare::LONGEST_RULE;
 use crate::plan::schema::check;
-use crate::plan::summary::brief;
+use crate::shorten::shortened;
 
 /// One demand on a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -285,7 +285,11 @@ impl fmt::Display for Rule {
                 write!(f, "may have {} at most", Demand::words(*size, *count))
             }
             Demand::Pattern(pattern) => {
-                write!(f, "has to match {}", brief(pattern.clone(), LONGEST_RULE))
+                write!(
+                    f,
+                    "has to match {}",
+                    shortened(pattern.clone(), LONGEST_RULE)
+                )
             }
             Demand::Format(format) => write!(f, "has to be of format {format}"),
             Demand::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),

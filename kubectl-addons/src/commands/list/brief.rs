@@ -1,16 +1,13 @@
 //! A status in a table.
 
+use common::shorten::shortened;
+
 /// How many characters of a status a table shows.
 const SHOWN: usize = 60;
 
 /// A status in one line of a table; `status` shows it whole.
 pub fn brief(status: &str) -> String {
-    let line = one_line(status);
-    if line.chars().count() <= SHOWN {
-        return line;
-    }
-    let kept: String = line.chars().take(SHOWN - 1).collect();
-    format!("{}…", kept.trim_end())
+    shortened(one_line(status), SHOWN)
 }
 
 /// A status without line breaks, which no table carries.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use common::shorten::shortened;
+
 use super::escaped;
 
 /// More boxes are not drawn: a table says the same.
@@ -37,7 +39,7 @@ impl Drawing {
                 let (x, y) = (column * RIGHT + 4, row * DOWN + 4);
                 places.insert(*id, (x, y + HEIGHT / 2));
                 let whole = escaped(text);
-                let shown = escaped(&short(text));
+                let shown = escaped(&shortened(text.clone(), SHOWN));
                 shapes.push_str(&format!(
                     "<g><title>{whole}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"4\"/>\
                      <text x=\"{}\" y=\"{}\">{shown}</text></g>\n",
@@ -62,14 +64,6 @@ impl Drawing {
             "<figure><svg width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"order of the objects\">\n{shapes}</svg></figure>\n"
         )
     }
-}
-
-fn short(text: &str) -> String {
-    if text.chars().count() <= SHOWN {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(SHOWN - 1).collect();
-    format!("{head}…")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::{Check, Finding};
-use crate::plan::summary::brief;
+use crate::shorten::shortened;
 use crate::values::form::is_one_of;
 
 /// Bytes that a compiled pattern may take.
@@ -113,12 +113,12 @@ impl<'a> Check<'a> {
             Some(compiled) if compiled.is_match(text) => {}
             Some(_) => {
                 let text = shown(&Value::from(text));
-                let pattern = brief(pattern.to_owned(), PATTERN_SHOWN);
+                let pattern = shortened(pattern.to_owned(), PATTERN_SHOWN);
                 self.problem(format!("must match the pattern {pattern}, unlike {text}"));
             }
             None => {
                 let path = &self.path;
-                let pattern = brief(pattern.to_owned(), PATTERN_SHOWN);
+                let pattern = shortened(pattern.to_owned(), PATTERN_SHOWN);
                 let note = format!("{path}: the pattern {pattern} is left to the API server");
                 self.findings.push(Finding::Note(note));
             }
@@ -163,5 +163,5 @@ pub(in crate::plan) fn compile(pattern: &str) -> Option<Regex> {
 }
 
 fn shown(value: &Value) -> String {
-    brief(value.to_string(), SHOWN)
+    shortened(value.to_string(), SHOWN)
 }
