@@ -260,3 +260,34 @@ async fn list_and_status_say_what_keeps_a_workload() -> Result<()> {
     );
     Ok(())
 }
+
+#[tokio::test]
+async fn list_and_status_say_what_the_server_refused() -> Result<()> {
+    let stage = Stage::new("refused").await?;
+    let job =
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate}\nspec: {parallelism: -1}\n";
+    let both = format!("{}---\n{job}", config_map("first", "1"));
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &both)])?;
+    let install = format!("install web --channel {index} --yes");
+    stage.run(&install).await?.ended(1)?;
+    let namespace = &stage.namespace;
+    let list = stage.run(&format!("list -n {namespace}")).await?.done()?;
+    let status = stage
+        .run(&format!("status web -n {namespace}"))
+        .await?
+        .done()?;
+    let told = "Failed: install: ";
+    ensure!(list.stdout.contains(told), "{}", list.stdout);
+    let expected = [
+        told,
+        "parallelism: Invalid value: -1",
+        "ConfigMap first   ready",
+        // A Job that is gone counts as one that has run; this one never existed.
+        "Job migrate       does not exist yet",
+        &format!("to continue: kubectl addons upgrade web -n {namespace}"),
+    ];
+    let missing = expected.iter().find(|it| !status.stdout.contains(**it));
+    ensure!(missing.is_none(), "{missing:?}: {}", status.stdout);
+    ensure!(!status.stdout.contains("restore:"), "{}", status.stdout);
+    Ok(())
+}
