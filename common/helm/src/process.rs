@@ -10,7 +10,7 @@ use addons_sources::child::{self, signal};
 use common::values::mask::Mask;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::HelmError;
@@ -34,8 +34,8 @@ pub(super) struct Call<'a> {
     input: Vec<u8>,
     /// Hides what comes from Secrets; none where helm reads nothing of them.
     mask: Option<&'a Mask>,
-    /// It writes to a cluster: asked to stop before it is killed, and on Ctrl-C.
-    writes: bool,
+    /// It writes to a cluster, until this is true: it is asked to stop before it is killed.
+    writes: Option<watch::Receiver<bool>>,
     /// A program that the kubeconfig names has to run as it does for kubectl.
     ambient: bool,
 }
@@ -58,7 +58,7 @@ impl<'a> Call<'a> {
             output,
             input: Vec::new(),
             mask: None,
-            writes: false,
+            writes: None,
             ambient: false,
         }
     }
@@ -85,8 +85,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(super) fn writes(mut self) -> Self {
-        self.writes = true;
+    pub(super) fn writes(mut self, stop: watch::Receiver<bool>) -> Self {
+        self.writes = Some(stop);
         self
     }
 
@@ -116,6 +116,10 @@ pub(super) async fn run(
         program: program.display().to_string(),
         source,
     };
+    // It does not begin any more: the questions before it may have taken their time.
+    if call.writes.as_ref().is_some_and(|stop| *stop.borrow()) {
+        return Err(HelmError::Interrupted { verb: call.verb });
+    }
     let mut command = command(program, workspace, &call);
     let mut child = command.spawn().map_err(wrong)?;
     let stdin = child.stdin.take();
@@ -149,12 +153,12 @@ pub(super) async fn run(
             verb: call.verb,
             bound: call.bound,
         })),
-        () = interrupted(call.writes) => Err(HelmError::Interrupted { verb: call.verb }),
+        () = interrupted(call.writes.clone()) => Err(HelmError::Interrupted { verb: call.verb }),
     };
     match ended {
         Ok((status, (stdout, words))) => finished(&call, status, stdout, &words),
         Err(error) => {
-            stop(&mut child, call.writes).await;
+            stop(&mut child, call.writes.is_some()).await;
             Err(error)
         }
     }
@@ -209,20 +213,15 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
     command
 }
 
-/// Ctrl-C or SIGTERM, where they are waited for: from then on they do not end this program by themselves. Helm hears neither, for it
-/// is in a process group of its own.
-async fn interrupted(wanted: bool) {
-    let heard = async |kind| {
-        if wanted && let Ok(mut signal) = unix::signal(kind) {
-            signal.recv().await;
-        } else {
-            std::future::pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        () = heard(SignalKind::interrupt()) => {}
-        () = heard(SignalKind::terminate()) => {}
+/// Ends once helm has to stop. It is a state, not a signal: one that comes just before helm is started counts too. Helm hears no signal
+/// itself, for it is in a process group of its own.
+async fn interrupted(stop: Option<watch::Receiver<bool>>) {
+    if let Some(mut stop) = stop
+        && stop.wait_for(|stops| *stops).await.is_ok()
+    {
+        return;
     }
+    std::future::pending().await
 }
 
 /// Ends the process group: one that writes to a cluster is asked first, and then marks its release as failed.
@@ -274,7 +273,40 @@ pub(super) fn flag(name: &str, value: impl AsRef<OsStr>) -> OsString {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+
+    /// Runs a program of ten minutes until it is stopped, and how long that took.
+    async fn stopped(stop: watch::Receiver<bool>) -> (Result<Said, HelmError>, Duration) {
+        let (begun, minutes) = (Instant::now(), Duration::from_secs(600));
+        let call = Call::new("upgrade", minutes, SHOWN).args(["600"]);
+        let workspace = Workspace::new().unwrap();
+        let said = run(Path::new("/bin/sleep"), &workspace, call.writes(stop)).await;
+        (said, begun.elapsed())
+    }
+
+    #[tokio::test]
+    async fn what_writes_is_stopped_before_and_after_it_begins() {
+        let (asked, stop) = watch::channel(false);
+        let ask = async {
+            sleep(Duration::from_millis(100)).await;
+            asked.send_replace(true);
+        };
+        let ((said, took), ()) = tokio::join!(stopped(stop.clone()), ask);
+        assert!(
+            matches!(said, Err(HelmError::Interrupted { .. })),
+            "{said:?}"
+        );
+        assert!(took < GRACE, "{took:?}");
+        // It was asked before: nothing is started.
+        let (said, took) = stopped(stop).await;
+        assert!(
+            matches!(said, Err(HelmError::Interrupted { .. })),
+            "{said:?}"
+        );
+        assert!(took < GRACE, "{took:?}");
+    }
 
     #[test]
     fn words_of_helm() {

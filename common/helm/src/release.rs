@@ -17,6 +17,7 @@ use common::render::package::Package;
 use common::values::mask::Mask;
 use kube::Config;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::kubeconfig::kubeconfig;
 use super::process::{Call, flag, run};
@@ -43,6 +44,8 @@ pub struct Release<'a> {
     kubeconfig: OsString,
     /// The kubeconfig names a program that provides the credentials.
     ambient: bool,
+    /// Helms that write are stopped once this is true.
+    stop: watch::Receiver<bool>,
 }
 
 /// What is wanted of a release.
@@ -91,7 +94,15 @@ impl<'a> Release<'a> {
             workspace,
             kubeconfig,
             ambient: user.exec.is_some() || user.auth_provider.is_some(),
+            stop: watch::channel(false).1,
         })
+    }
+
+    /// Once this is true, a helm that writes is asked to stop, and none begins.
+    #[must_use]
+    pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// How it is; `None` where there is none.
@@ -210,7 +221,7 @@ impl<'a> Release<'a> {
             .args(self.args(verb))
             .args([flag("timeout", seconds)])
             .ambient(self.ambient)
-            .writes()
+            .writes(self.stop.clone())
     }
 
     fn args(&self, verb: &'static str) -> [OsString; 4] {

@@ -26,7 +26,7 @@ pub struct Interruption {
 }
 
 impl Interruption {
-    /// Interrupts the work as soon as no helm runs; no other helm begins. Helm gets the Ctrl-C too, and has a bounded time to end.
+    /// Interrupts the work as soon as no helm runs; no other helm begins. A running one is told, and has a bounded time to end.
     pub fn interrupt(&self) {
         self.asked.send_replace(true);
     }
@@ -46,6 +46,11 @@ impl Interruption {
     pub fn force(&self) {
         self.forced.send_replace(true);
         self.asked.send_replace(true);
+    }
+
+    /// True once it is interrupted.
+    pub(crate) fn state(&self) -> watch::Receiver<bool> {
+        self.asked.subscribe()
     }
 
     /// Does what may be left at any point, unless it is interrupted: the end waits for no source and no server then.

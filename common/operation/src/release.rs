@@ -95,7 +95,8 @@ impl ReleaseWork {
     async fn done(&self) -> Result<(), HelmError> {
         let HelmRelease { name, namespace } = &self.release;
         let timeout = self.run.timeout;
-        let release = Release::new(&self.helm, &self.config, name, namespace)?;
+        let release = Release::new(&self.helm, &self.config, name, namespace)?
+            .until(self.interruption.state());
         let Some(chart) = &self.chart else {
             release.uninstall(self.run.wait, timeout).await?;
             return Ok(());
