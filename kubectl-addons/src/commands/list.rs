@@ -51,6 +51,9 @@ struct Row {
     phase: String,
     /// Why; empty where there is nothing to say.
     message: String,
+    /// The command that continues an operation that failed or was interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    way_on: Option<String>,
     /// The newest version that fits and is not installed; absent = none, or the origin was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     newer: Option<String>,
@@ -275,6 +278,7 @@ async fn rows(
             phase: state.word.to_string(),
             status: state.to_string(),
             message: state.message,
+            way_on: state.way_on,
             addon: reference.name.clone(),
             target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),
             version: installed.version.clone(),

@@ -24,7 +24,7 @@ use crate::usage::Usage;
 use crate::words::plan::label;
 use addons_helm;
 use addons_helm::release as helm_release;
-use addons_operation::health::{self, Failed, ObjectHealth, Offered, State, Word};
+use addons_operation::health::{self, ObjectHealth, Offered, State, Word};
 use addons_operation::release;
 use addons_operation::{Context, Records, name_of};
 
@@ -38,7 +38,15 @@ struct View<'a> {
     name: &'a str,
     namespace: &'a str,
     target_namespace: &'a str,
+    /// Phase and message in one text.
     status: String,
+    /// The word of its state.
+    phase: String,
+    /// Why; empty where there is nothing to say.
+    message: &'a str,
+    /// The command that continues an operation that failed or was interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    way_on: Option<&'a str>,
     installed: Option<&'a common::api::installation::Installed>,
     objects: &'a [ObjectHealth],
     /// How helm says that its release is.
@@ -264,6 +272,9 @@ impl<'a> View<'a> {
             namespace: metadata.namespace.as_deref().unwrap_or_default(),
             target_namespace: spec.target_namespace.as_deref().unwrap_or_default(),
             status: looked.state.to_string(),
+            phase: looked.state.word.to_string(),
+            message: &looked.state.message,
+            way_on: looked.state.way_on.as_deref(),
             installed: looked.record.installed(),
             objects: &looked.objects,
             helm: looked.helm.as_deref(),
@@ -355,8 +366,10 @@ fn tree(looked: &Looked) -> String {
             "take back: kubectl addons upgrade {name} --conflicts take"
         );
     }
-    if let Some(failed) = Failed::of(record) {
-        let _ = writeln!(text, "to continue: {}", failed.way_on);
+    if let Some(way_on) = &state.way_on
+        && state.word != Word::Interrupted
+    {
+        let _ = writeln!(text, "to continue: {way_on}");
     }
     let is_gone = |object: &ObjectHealth| object.readiness.is_none() && !object.planned;
     let gone = objects.iter().any(is_gone);

@@ -52,6 +52,14 @@ async fn an_interrupted_operation_does_not_progress() -> Result<()> {
         let said = shop.stage.run(line).await?.stdout;
         ensure!(said.contains(told), "{line}: {said}");
     }
+    for line in ["list -n NAMESPACE -o json", "status web -o json"] {
+        let line = line.replace("NAMESPACE", &shop.stage.namespace);
+        let said: Value = serde_json::from_str(&shop.stage.run(&line).await?.done()?.stdout)?;
+        let one = said["items"].get(0).unwrap_or(&said);
+        ensure!(one["phase"] == "Interrupted", "{line}: {said}");
+        ensure!(one["message"] == "upgrade", "{line}: {said}");
+        ensure!(one["wayOn"] == way_on.as_str(), "{line}: {said}");
+    }
     shop.run(&format!("upgrade web -n {} --yes", shop.stage.namespace))
         .await?;
     let said = shop.stage.run("list").await?.stdout;

@@ -289,5 +289,10 @@ async fn list_and_status_say_what_the_server_refused() -> Result<()> {
     let missing = expected.iter().find(|it| !status.stdout.contains(**it));
     ensure!(missing.is_none(), "{missing:?}: {}", status.stdout);
     ensure!(!status.stdout.contains("restore:"), "{}", status.stdout);
+    let line = format!("status web -n {namespace} -o json");
+    let said: Value = serde_json::from_str(&stage.run(&line).await?.done()?.stdout)?;
+    let way_on = format!("kubectl addons upgrade web -n {namespace}");
+    ensure!(said["phase"] == "Failed", "{said}");
+    ensure!(said["wayOn"] == way_on.as_str(), "{said}");
     Ok(())
 }

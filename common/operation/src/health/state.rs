@@ -21,6 +21,8 @@ pub struct State {
     pub word: Word,
     /// Why; empty where there is nothing to say.
     pub message: String,
+    /// The command that continues an operation that failed or was interrupted, as far as that is recorded.
+    pub way_on: Option<String>,
 }
 
 /// The states of an installation.
@@ -98,20 +100,36 @@ pub fn state(
     if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
         let verb = &operation.verb;
         return match interrupted::continued_by(record, operation, now) {
-            Some(way_on) => Word::Interrupted.because(format!("{verb}; to continue: {way_on}")),
+            Some(way_on) => Word::Interrupted.because(verb).until(way_on),
             None => Word::Progressing.because(format!("{verb} by {}", operation.holder)),
         };
     }
     if let Some(older) = &health.older {
         return Word::RecordOlderThanCluster.because(older);
     }
+    let failed = Failed::of(record);
+    let state = judged(record, health, failed.as_ref(), offered);
+    match failed {
+        Some(failed) => state.until(failed.way_on),
+        None => state,
+    }
+}
+
+/// As [`state`], where no operation is under way and the record is that of the cluster. `failed`: the last operation, where it did.
+fn judged(
+    record: &AddonInstallation,
+    health: &Health,
+    failed: Option<&Failed>,
+    offered: Option<&Offered<'_>>,
+) -> State {
+    let status = record.status.as_ref();
     let phase = status.and_then(|status| status.phase);
     let mut troubles = health.objects.iter().filter(|object| !object.is_current());
     if let Some(trouble) = troubles.next() {
         // That an object does not exist yet is no reason.
         let is_partial = health.objects.iter().any(|object| object.planned);
-        let trouble = match Failed::of(record).filter(|_| is_partial) {
-            Some(failed) => failed.why,
+        let trouble = match failed.filter(|_| is_partial) {
+            Some(failed) => failed.why.clone(),
             None => in_short(trouble, troubles.count()),
         };
         return match failed::operation(status) {
@@ -181,6 +199,14 @@ impl State {
     pub fn is_good(&self) -> bool {
         matches!(self.word, Word::Ready | Word::Suspended)
     }
+
+    /// The state, with the command that continues.
+    fn until(self, way_on: String) -> Self {
+        Self {
+            way_on: Some(way_on),
+            ..self
+        }
+    }
 }
 
 impl Word {
@@ -189,6 +215,7 @@ impl Word {
         State {
             word: self,
             message: why.to_string(),
+            way_on: None,
         }
     }
 }
@@ -208,8 +235,12 @@ impl fmt::Display for Word {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.as_str() {
-            "" => write!(f, "{}", self.word),
-            why => write!(f, "{}: {why}", self.word),
+            "" => write!(f, "{}", self.word)?,
+            why => write!(f, "{}: {why}", self.word)?,
+        }
+        match &self.way_on {
+            Some(way_on) if self.word == Word::Interrupted => write!(f, "; to continue: {way_on}"),
+            _ => Ok(()),
         }
     }
 }
