@@ -26,6 +26,7 @@ use self::unread::Unread;
 use crate::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, SignaturePolicy, Support,
 };
+use crate::api::installation::AddonInstallationSpec;
 use crate::api::names::LABEL_DERIVED_FROM;
 use crate::manifest::digest::{self, HashError};
 
@@ -108,6 +109,12 @@ impl Entry {
     pub fn verifiable_hash(&self) -> Option<&str> {
         let hash = self.version.manifest_hash.as_deref();
         hash.filter(|hash| digest::check(hash).is_ok())
+    }
+
+    /// The private registry that the images of an installation come from: its own, else that of the catalogue.
+    #[must_use]
+    pub fn registry_for<'a>(&'a self, spec: &'a AddonInstallationSpec) -> Option<&'a str> {
+        spec.registry.as_deref().or(self.registry.as_deref())
     }
 
     /// What tells it from other entries: the add-on, the version and the id.

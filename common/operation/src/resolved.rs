@@ -1,15 +1,16 @@
 //! One wanted installation: the chosen entry and its record.
 
+mod due;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addons_versions::tolerant;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
-    ObjectState, Phase, Reconcile,
+    ObjectState,
 };
 use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
-use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::key::ObjectKey;
@@ -22,10 +23,8 @@ use common::render::registry::{Registry, RegistryError};
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use crate::declared::set_of;
 use crate::directory::Found;
 use crate::error::OperationError;
-use crate::inputs::Inputs;
 use crate::intent::Edits;
 use crate::kops::Kops;
 
@@ -188,8 +187,7 @@ impl Resolved {
     /// # Errors
     /// Text that is not a registry.
     pub(crate) fn registry(&self) -> Result<Option<Registry>, RegistryError> {
-        let own = self.wanted.spec.registry.as_deref();
-        let registry = own.or(self.entry.registry.as_deref());
+        let registry = self.entry.registry_for(&self.wanted.spec);
         registry.map(str::parse).transpose()
     }
 
@@ -237,70 +235,6 @@ impl Resolved {
         (!is_interrupted).then(|| existing.clone())
     }
 
-    /// What will be recorded as installed; the manifest's hash is known after it was fetched.
-    #[must_use]
-    pub fn target(&self, inputs: &Inputs) -> Installed {
-        let version = &self.entry.version;
-        Installed {
-            version: version.version.clone(),
-            id: version.id.clone(),
-            manifest_hash: self.entry.verifiable_hash().unwrap_or_default().to_owned(),
-            values_hash: inputs.values_hash.clone(),
-            template_data_hash: inputs.template_data_hash.clone(),
-            secrets_hash: inputs.secrets_hash.clone(),
-            rules: Some(self.rules.recorded()),
-            requires: version.requires.clone(),
-            ..Installed::default()
-        }
-    }
-
-    /// Whether the installation is due. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
-    /// without it, an entry without a hash that can be verified is judged by version and id alone.
-    pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
-        let yes = |reason| Due::Yes { reason };
-        let (status, installed) = (self.status(), self.installed());
-        if status.is_some_and(|status| status.operation.is_some()) {
-            return yes(DueReason::Interrupted);
-        }
-        if let Some(verdict) = self
-            .kops
-            .as_ref()
-            .and_then(|kops| kops.due(self, installed))
-        {
-            return verdict;
-        }
-        let (Some(existing), Some(status), Some(installed)) = (&self.existing, status, installed)
-        else {
-            return yes(DueReason::NotInstalled);
-        };
-        let verdict = due(
-            installed,
-            &self.entry,
-            self.rules,
-            manifest_hash,
-            &inputs.values_hash,
-        );
-        if verdict != Due::No {
-            return verdict;
-        }
-        if installed.adopted {
-            return yes(DueReason::Adopted);
-        }
-        if status.phase == Some(Phase::Failed) {
-            return yes(DueReason::Failed);
-        }
-        if installed.template_data_hash != inputs.template_data_hash {
-            return yes(DueReason::TemplateDataChanged);
-        }
-        let is_kept = self.keeps_spec
-            || (existing.spec == self.wanted.spec && set_of(existing) == set_of(&self.wanted));
-        // Others may have changed the spec, with kubectl or from Git.
-        if is_kept && existing.is_observed().unwrap_or(!self.keeps_spec) {
-            return Due::No;
-        }
-        yes(DueReason::InstallationChanged)
-    }
-
     /// The recorded objects that stay although they are not wanted, and why: those of an add-on that was found in a directory.
     pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
         let found = self.found.as_ref();
@@ -311,11 +245,6 @@ impl Resolved {
     pub(crate) fn has_former_records(&self) -> bool {
         let status = self.status();
         status.is_some_and(|status| status.former.iter().any(|record| !record.is_set_aside))
-    }
-
-    /// Whether edits are repaired although nothing is due.
-    pub(crate) fn is_ensured(&self) -> bool {
-        self.wanted.spec.reconcile == Reconcile::Ensure
     }
 
     /// Whether the record retains an object of these kinds, which are to be deleted now.

@@ -261,6 +261,9 @@ pub struct Installed {
     /// Digest of which state of Secrets its values and the data of templates were read from; empty where none gave any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub secrets_hash: String,
+    /// The private registry that its images come from (semantics 12).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
     /// The Helm release that it is, where helm itself installs (`template.helm.mode: release`): it has no inventory then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm_release: Option<HelmRelease>,

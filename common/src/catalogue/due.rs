@@ -59,6 +59,8 @@ pub enum DueReason {
     Failed,
     /// Other data of templates.
     TemplateDataChanged,
+    /// Its images come from another private registry, or from none any more.
+    RegistryChanged,
     /// The spec of the installation was changed.
     InstallationChanged,
     /// kops' record of the add-on is missing, though it is installed.
@@ -85,6 +87,7 @@ impl fmt::Display for DueReason {
             Self::ValuesChanged => "values changed",
             Self::Failed => "the last operation failed",
             Self::TemplateDataChanged => "the data of its templates changed",
+            Self::RegistryChanged => "the private registry changed",
             Self::InstallationChanged => "the installation was changed",
             Self::NotRecorded => "kops' record of it is missing",
             Self::NoAuthority => "its certificate authority is missing",

@@ -273,13 +273,14 @@ impl<'a> Compared<'a> {
 
     /// Whether nothing but what other clients edited or deleted differs, which an upgrade without a new version leaves.
     fn is_edited_only(&self) -> bool {
-        let hashes = |installed: &Installed| {
+        let inputs = |installed: &Installed| {
             let (values, data) = (&installed.values_hash, &installed.template_data_hash);
-            [&installed.manifest_hash, values, data].map(String::clone)
+            let hashes = [&installed.manifest_hash, values, data].map(String::clone);
+            (hashes, installed.registry.clone())
         };
         // What was adopted is applied by the next upgrade.
         let is_applied = self.from.is_some_and(|from| !from.adopted);
-        let is_same = is_applied && self.from.map(hashes) == self.to.map(hashes);
+        let is_same = is_applied && self.from.map(inputs) == self.to.map(inputs);
         let others = self.summary.pruned + self.summary.released;
         let is_due = self.version().is_some() || !self.record.is_empty() || others > 0;
         self.summary.changed + self.summary.added > 0 && is_same && !is_due

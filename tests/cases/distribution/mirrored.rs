@@ -44,3 +44,43 @@ async fn a_run_needs_the_mirror_alone() -> Result<()> {
     );
     Ok(())
 }
+
+/// A mirror that moves is rolled out by the next upgrade, and nobody is told that others edited the objects.
+#[tokio::test]
+async fn another_mirror_is_rolled_out() -> Result<()> {
+    let stage = Stage::new("another-mirror").await?;
+    stage.run("init").await?.done()?;
+    let manifest = deployment("web", 1, None);
+    let inline = json!({"inline": {"manifest": manifest}});
+    let version = json!({"version": "1.0.0", "source": inline});
+    let file = stage.catalogue("web", &version)?;
+    let add = format!("catalogue add {}", file.display());
+    stage.run(&add).await?.done()?;
+    stage.run("install web -y").await?.done()?;
+    for (registry, expected) in [
+        (json!("one.test/site"), "one.test/site/web:1"),
+        (json!("two.test"), "two.test/web:1"),
+        (json!(null), "example.test/web:1"),
+    ] {
+        let setting = json!({"spec": {"registry": registry}});
+        stage.patch("addoncatalogue", "web", &setting).await?;
+        let outdated = stage.run("list --outdated").await?.done()?.stdout;
+        ensure!(
+            outdated.contains("1.0.0 (changed)"),
+            "{expected}: {outdated}"
+        );
+        let diff = stage.run("diff web").await?.ended(1)?;
+        let said = format!("{}{}", diff.stdout, diff.stderr);
+        ensure!(said.contains("image"), "{expected}: {said}");
+        ensure!(!said.contains("other clients"), "{expected}: {said}");
+        stage.run("upgrade web -y").await?.done()?;
+        let web = stage.must("deployment", "web").await?;
+        let image = &web["spec"]["template"]["spec"]["containers"][0]["image"];
+        ensure!(*image == expected, "{expected}: {web}");
+        let recorded = &stage.record("web").await?["status"]["installed"]["registry"];
+        ensure!(*recorded == registry, "{recorded}");
+        let again = stage.run("upgrade web -y").await?.done()?;
+        ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    }
+    Ok(())
+}

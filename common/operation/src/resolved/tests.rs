@@ -1,8 +1,10 @@
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
 use common::api::installation::AddonInstallationStatus;
 use common::catalogue::Catalogue;
+use common::catalogue::due::{Due, DueReason};
 
 use super::*;
+use crate::inputs::Inputs;
 
 /// The only entry of an index: add-on `web` in version 1.1.0, of this id.
 fn entry(id: &str) -> Entry {
@@ -147,5 +149,40 @@ fn a_record_is_due_when_its_spec_was_changed() {
         let is_due = resolved.due(&Inputs::default(), None) != Due::No;
         assert_eq!(is_due, due, "{keeps_spec} {observed:?}");
         assert_eq!(resolved.record().spec.target_namespace, None);
+    }
+}
+
+/// Semantics 12: another private registry is due, that of the installation before that of its catalogue.
+#[test]
+fn a_record_is_due_when_its_registry_was_changed() {
+    for (own, of_catalogue, recorded, is_due) in [
+        (None, None, None, false),
+        (None, Some("a"), Some("a"), false),
+        (None, Some("b"), Some("a"), true),
+        (None, None, Some("a"), true),
+        (None, Some("a"), None, true),
+        (Some("c"), Some("b"), Some("c"), false),
+        (Some("c"), Some("c"), Some("b"), true),
+    ] {
+        let mut existing = record(None, None);
+        existing.spec.addon_ref.index = Some("index.yaml".to_owned());
+        existing.spec.registry = own.map(str::to_owned);
+        existing.status = Some(AddonInstallationStatus {
+            installed: Some(Installed {
+                version: "1.1.0".to_owned(),
+                registry: recorded.map(str::to_owned),
+                ..Installed::default()
+            }),
+            ..AddonInstallationStatus::default()
+        });
+        let mut entry = entry("");
+        entry.registry = of_catalogue.map(str::to_owned);
+        let resolved = Resolved::new(name(), Some(existing), entry, Rules::Documented);
+        let due = resolved.due(&Inputs::default(), None);
+        let reason = DueReason::RegistryChanged;
+        let expected = if is_due { Due::Yes { reason } } else { Due::No };
+        assert_eq!(due, expected, "{own:?} {of_catalogue:?} {recorded:?}");
+        let target = resolved.target(&Inputs::default()).registry;
+        assert_eq!(target.as_deref(), own.or(of_catalogue));
     }
 }

@@ -122,6 +122,10 @@ fn resolved(installed: &Installed) -> String {
     installed.resolved.clone().unwrap_or_default()
 }
 
+fn registry(installed: &Installed) -> String {
+    installed.registry.clone().unwrap_or_default()
+}
+
 fn rules(installed: &Installed) -> String {
     let rules = installed.rules.map(|rules| rules.to_string());
     rules.unwrap_or_default()
@@ -197,6 +201,7 @@ impl Found {
                 &then.template_data_hash,
                 &now.template_data_hash,
             ),
+            ("private registry", &registry(then), &registry(now)),
             ("source", &resolved(then), &resolved(now)),
             ("rules", &rules(then), &rules(now)),
         ] {

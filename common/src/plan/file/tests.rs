@@ -76,6 +76,8 @@ fn everything_that_moved_is_listed() {
         (vec![("/entry/digest", json!("e2")), ("/to/manifestHash", json!("0123456789abcdef0123456789abcdef"))], vec![
             "web in index file:///index.yaml, spec.addons[0].versions[0]: the entry changed".to_owned(),
             "installation kube-system/web: manifestHash bb → 0123456789ab…".to_owned()]),
+        (vec![("/to/registry", json!("mirror.example.test"))],
+            is("installation kube-system/web: private registry none → mirror.example.test")),
         (vec![("/wanted/spec/values", json!({"a": 1}))],
             is("kube-system/web: defaults changed: another spec would be recorded")),
         (vec![("/facts/kinds/1/served", json!("v1/things"))], is("kind Thing of example.test: the cluster serves it now")),

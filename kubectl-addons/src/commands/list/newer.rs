@@ -80,8 +80,10 @@ fn newest(
     let label = label(&entry.version.version, &entry.version.id);
     match due(&installed, entry, rules, hash.as_deref(), values) {
         // A lower version is installed only where the user asks for it.
-        Due::No | Due::Downgrade { .. } => None,
-        Due::Yes {
+        Due::No if installed.registry.as_deref() == entry.registry_for(&record.spec) => None,
+        Due::Downgrade { .. } => None,
+        Due::No
+        | Due::Yes {
             reason: DueReason::ManifestChanged,
         } => Some(format!("{label} (changed)")),
         _ => Some(label),

@@ -1,0 +1,86 @@
+//! Whether an installation is due, and what is recorded of it then (semantics 11, 12).
+
+use common::api::installation::{Installed, Phase, Reconcile};
+use common::catalogue::due::{Due, DueReason, due};
+
+use super::Resolved;
+use crate::declared::set_of;
+use crate::inputs::Inputs;
+
+impl Resolved {
+    /// What will be recorded as installed; the manifest's hash is known after it was fetched.
+    #[must_use]
+    pub fn target(&self, inputs: &Inputs) -> Installed {
+        let version = &self.entry.version;
+        Installed {
+            version: version.version.clone(),
+            id: version.id.clone(),
+            manifest_hash: self.entry.verifiable_hash().unwrap_or_default().to_owned(),
+            values_hash: inputs.values_hash.clone(),
+            template_data_hash: inputs.template_data_hash.clone(),
+            secrets_hash: inputs.secrets_hash.clone(),
+            registry: self
+                .entry
+                .registry_for(&self.wanted.spec)
+                .map(str::to_owned),
+            rules: Some(self.rules.recorded()),
+            requires: version.requires.clone(),
+            ..Installed::default()
+        }
+    }
+
+    /// Whether the installation is due. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
+    /// without it, an entry without a hash that can be verified is judged by version and id alone.
+    pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
+        let yes = |reason| Due::Yes { reason };
+        let (status, installed) = (self.status(), self.installed());
+        if status.is_some_and(|status| status.operation.is_some()) {
+            return yes(DueReason::Interrupted);
+        }
+        if let Some(verdict) = self
+            .kops
+            .as_ref()
+            .and_then(|kops| kops.due(self, installed))
+        {
+            return verdict;
+        }
+        let (Some(existing), Some(status), Some(installed)) = (&self.existing, status, installed)
+        else {
+            return yes(DueReason::NotInstalled);
+        };
+        let verdict = due(
+            installed,
+            &self.entry,
+            self.rules,
+            manifest_hash,
+            &inputs.values_hash,
+        );
+        if verdict != Due::No {
+            return verdict;
+        }
+        if installed.adopted {
+            return yes(DueReason::Adopted);
+        }
+        if status.phase == Some(Phase::Failed) {
+            return yes(DueReason::Failed);
+        }
+        if installed.template_data_hash != inputs.template_data_hash {
+            return yes(DueReason::TemplateDataChanged);
+        }
+        if installed.registry.as_deref() != self.entry.registry_for(&self.wanted.spec) {
+            return yes(DueReason::RegistryChanged);
+        }
+        let is_kept = self.keeps_spec
+            || (existing.spec == self.wanted.spec && set_of(existing) == set_of(&self.wanted));
+        // Others may have changed the spec, with kubectl or from Git.
+        if is_kept && existing.is_observed().unwrap_or(!self.keeps_spec) {
+            return Due::No;
+        }
+        yes(DueReason::InstallationChanged)
+    }
+
+    /// Whether edits are repaired although nothing is due.
+    pub(crate) fn is_ensured(&self) -> bool {
+        self.wanted.spec.reconcile == Reconcile::Ensure
+    }
+}
