@@ -187,10 +187,16 @@ impl StoredRevision {
         let (old, new) = (&before.operation.installed, &self.operation.installed);
         let version = (&old.version, &old.id) != (&new.version, &new.id);
         let edits = gitops::edits_by_value(&unpinned(&before.spec), &unpinned(&self.spec));
+        let mut fields: Vec<String> = edits.iter().map(|path| path.join(".")).collect();
+        // That of the catalogue is in no spec.
+        let registry = "registry".to_owned();
+        if old.registry != new.registry && !fields.contains(&registry) {
+            fields.push(registry);
+        }
         Changes {
             version,
             manifest: !version && old.manifest_hash != new.manifest_hash,
-            fields: edits.iter().map(|path| path.join(".")).collect(),
+            fields,
         }
     }
 
@@ -201,6 +207,8 @@ impl StoredRevision {
             rules: None,
             signature: None,
             adopted: false,
+            // That of the catalogue is the one of today.
+            registry: None,
             ..one.operation.installed.clone()
         };
         state(self).is_same_target(&state(other)) && unpinned(&self.spec) == unpinned(&other.spec)

@@ -108,6 +108,14 @@ fn the_last_earlier_revision_that_succeeded_with_another_state_is_the_target() {
         Err(NoRevision::NoEarlier),
         "taken over in the same version"
     );
+    let mut mirrored = again.clone();
+    mirrored.operation.installed.registry = Some("mirror".to_owned());
+    assert_eq!(
+        number(&[&mirrored, &three, &two], None),
+        Ok(2),
+        "the catalogue decides where its images are"
+    );
+    assert_eq!(mirrored.changes_since(&again).fields, ["registry"]);
     assert_eq!(number(&[&three], None), Err(NoRevision::NoEarlier));
     assert_eq!(number(&[], Some(1)), Err(NoRevision::Nothing));
     let begun = |all: &[&StoredRevision]| {
