@@ -245,7 +245,8 @@ fn newer<'c>(
     };
     let choice = choose(entries, &request, facts, rules);
     let entry = choice.chosen?;
-    let due = due(installed, entry, choice.rules, None, &installed.values_hash);
+    let (spec, values) = (&record.spec, &installed.values_hash);
+    let due = due(installed, entry, spec, choice.rules, None, values);
     let reason = match due {
         Due::Yes { reason } => reason,
         Due::No | Due::Downgrade { .. } => return None,

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::Entry;
 use super::replaces::{self, Recorded};
 use super::select::Rules;
-use crate::api::installation::Installed;
+use crate::api::installation::{AddonInstallationSpec, Installed};
 use addons_versions::tolerant;
 
 /// The verdict.
@@ -105,11 +105,12 @@ impl Serialize for DueReason {
 
 /// Judges `entry` against what is installed. `rules` is that of [`super::select::Selection`] (never `Auto`);
 /// `manifest_hash` is computed from the bytes of an entry without a hash that can be verified, where they were fetched
-/// (without either, the hash is not compared); `values_hash` is the digest of the merged values.
+/// (without either, the hash is not compared); `values_hash` is the digest of the merged values; `spec` is the wanted one.
 #[must_use]
 pub fn due(
     installed: &Installed,
     entry: &Entry,
+    spec: &AddonInstallationSpec,
     rules: Rules,
     manifest_hash: Option<&str>,
     values_hash: &str,
@@ -119,12 +120,17 @@ pub fn due(
     let verifiable = entry.verifiable_hash();
     new.manifest_hash = verifiable.or(manifest_hash).or(old.manifest_hash);
     let verdict = compare(old, new, rules);
-    if verdict == Due::No && installed.values_hash != values_hash {
-        return Due::Yes {
-            reason: DueReason::ValuesChanged,
-        };
+    if verdict != Due::No {
+        return verdict;
     }
-    verdict
+    let reason = if installed.values_hash != values_hash {
+        DueReason::ValuesChanged
+    } else if installed.registry.as_deref() != entry.registry_for(spec) {
+        DueReason::RegistryChanged
+    } else {
+        return Due::No;
+    };
+    Due::Yes { reason }
 }
 
 /// Judges by version, id and hash alone. `rules` is never `Auto`.
@@ -230,7 +236,14 @@ mod tests {
         let installed = installed(old.0, old.1, &hash(old.2));
         let entry = entry(new.0, new.1, &hash(new.2));
         let computed = computed.map(hash);
-        let verdict = match due(&installed, &entry, rules, computed.as_deref(), "values") {
+        let verdict = match due(
+            &installed,
+            &entry,
+            &AddonInstallationSpec::default(),
+            rules,
+            computed.as_deref(),
+            "values",
+        ) {
             Due::No => "no".to_owned(),
             Due::Yes { reason } => reason.to_string(),
             Due::Downgrade { from, to } => format!("downgrade {from} → {to}"),
@@ -307,6 +320,7 @@ mod tests {
         let verdict = due(
             &installed("1.0.0", "", "h"),
             &entry("1.0.0", "", ""),
+            &AddonInstallationSpec::default(),
             Rules::Documented,
             None,
             "other",

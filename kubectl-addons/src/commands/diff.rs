@@ -273,11 +273,6 @@ impl<'a> Compared<'a> {
 
     /// Whether nothing but what other clients edited or deleted differs, which an upgrade without a new version leaves.
     fn is_edited_only(&self) -> bool {
-        let inputs = |installed: &Installed| {
-            let (values, data) = (&installed.values_hash, &installed.template_data_hash);
-            let hashes = [&installed.manifest_hash, values, data].map(String::clone);
-            (hashes, installed.registry.clone())
-        };
         // What was adopted is applied by the next upgrade.
         let is_applied = self.from.is_some_and(|from| !from.adopted);
         let is_same = is_applied && self.from.map(inputs) == self.to.map(inputs);
@@ -314,4 +309,15 @@ impl<'a> Compared<'a> {
             warnings: &plan.warnings,
         }
     }
+}
+
+/// What an upgrade to the same version compares.
+fn inputs(of: &Installed) -> (&str, &str, &str, Option<&str>) {
+    let registry = of.registry.as_deref();
+    (
+        &of.manifest_hash,
+        &of.values_hash,
+        &of.template_data_hash,
+        registry,
+    )
 }

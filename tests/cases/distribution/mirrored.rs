@@ -45,7 +45,7 @@ async fn a_run_needs_the_mirror_alone() -> Result<()> {
     Ok(())
 }
 
-/// A mirror that moves is rolled out by the next upgrade, and nobody is told that others edited the objects.
+/// A mirror that moves is rolled out by the next upgrade, and `diff` does not take the difference for edits.
 #[tokio::test]
 async fn another_mirror_is_rolled_out() -> Result<()> {
     let stage = Stage::new("another-mirror").await?;

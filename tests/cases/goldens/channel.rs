@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use addons_versions::kubernetes;
-use common::api::installation::Installed;
+use common::api::installation::{AddonInstallationSpec, Installed};
 use common::catalogue::channel::{self, Channel, resolve_manifest};
 use common::catalogue::due::{Due, due};
 use common::catalogue::select::{ClusterFacts, Request, Rules, Selection, select};
@@ -197,6 +197,7 @@ fn due_between(old: &Channel, new: &Channel) -> (Vec<String>, usize) {
         match due(
             &installed,
             &selection.chosen.unwrap(),
+            &AddonInstallationSpec::default(),
             selection.rules,
             None,
             "",

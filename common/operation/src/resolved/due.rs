@@ -51,6 +51,7 @@ impl Resolved {
         let verdict = due(
             installed,
             &self.entry,
+            &self.wanted.spec,
             self.rules,
             manifest_hash,
             &inputs.values_hash,
@@ -66,9 +67,6 @@ impl Resolved {
         }
         if installed.template_data_hash != inputs.template_data_hash {
             return yes(DueReason::TemplateDataChanged);
-        }
-        if installed.registry.as_deref() != self.entry.registry_for(&self.wanted.spec) {
-            return yes(DueReason::RegistryChanged);
         }
         let is_kept = self.keeps_spec
             || (existing.spec == self.wanted.spec && set_of(existing) == set_of(&self.wanted));

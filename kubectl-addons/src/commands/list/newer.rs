@@ -78,13 +78,19 @@ fn newest(
     let inline = entry.version.source.inline.as_ref();
     let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
     let label = label(&entry.version.version, &entry.version.id);
-    match due(&installed, entry, rules, hash.as_deref(), values) {
+    let due = due(
+        &installed,
+        entry,
+        &record.spec,
+        rules,
+        hash.as_deref(),
+        values,
+    );
+    match due {
         // A lower version is installed only where the user asks for it.
-        Due::No if installed.registry.as_deref() == entry.registry_for(&record.spec) => None,
-        Due::Downgrade { .. } => None,
-        Due::No
-        | Due::Yes {
-            reason: DueReason::ManifestChanged,
+        Due::No | Due::Downgrade { .. } => None,
+        Due::Yes {
+            reason: DueReason::ManifestChanged | DueReason::RegistryChanged,
         } => Some(format!("{label} (changed)")),
         _ => Some(label),
     }
