@@ -117,18 +117,20 @@ fn content(plan: &InstallationPlan) -> Value {
     value
 }
 
-/// The commit or digest that a source stood for.
-fn resolved(installed: &Installed) -> String {
-    installed.resolved.clone().unwrap_or_default()
-}
-
-fn registry(installed: &Installed) -> String {
-    installed.registry.clone().unwrap_or_default()
-}
-
-fn rules(installed: &Installed) -> String {
-    let rules = installed.rules.map(|rules| rules.to_string());
-    rules.unwrap_or_default()
+/// What tells one target from another, and in which words.
+fn described(target: &Installed) -> [(&'static str, String); 8] {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let rules = target.rules.map(|rules| rules.to_string());
+    [
+        ("version", target.version.clone()),
+        ("id", target.id.clone()),
+        ("manifestHash", target.manifest_hash.clone()),
+        ("values", target.values_hash.clone()),
+        ("data of templates", target.template_data_hash.clone()),
+        ("private registry", text(&target.registry)),
+        ("source", text(&target.resolved)),
+        ("rules", text(&rules)),
+    ]
 }
 
 #[derive(Default)]
@@ -191,22 +193,12 @@ impl Found {
 
     fn target(&mut self, name: impl fmt::Display, then: &Installed, now: &Installed) {
         let subject = format!("installation {name}");
-        for (word, then, now) in [
-            ("version", &then.version, &now.version),
-            ("id", &then.id, &now.id),
-            ("manifestHash", &then.manifest_hash, &now.manifest_hash),
-            ("values", &then.values_hash, &now.values_hash),
-            (
-                "data of templates",
-                &then.template_data_hash,
-                &now.template_data_hash,
-            ),
-            ("private registry", &registry(then), &registry(now)),
-            ("source", &resolved(then), &resolved(now)),
-            ("rules", &rules(then), &rules(now)),
-        ] {
+        for ((word, then), (_, now)) in described(then).into_iter().zip(described(now)) {
             if then != now {
-                self.add(&subject, format!("{word} {} → {}", short(then), short(now)));
+                self.add(
+                    &subject,
+                    format!("{word} {} → {}", short(&then), short(&now)),
+                );
             }
         }
     }
