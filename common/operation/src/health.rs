@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::records::name_of;
 
-pub use failed::Failed;
+use failed::Failed;
 pub use state::{Offered, State, Word, state};
 
 /// One object of an installation, and its readiness.

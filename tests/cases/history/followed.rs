@@ -52,9 +52,9 @@ async fn an_interrupted_operation_does_not_progress() -> Result<()> {
         let said = shop.stage.run(line).await?.stdout;
         ensure!(said.contains(told), "{line}: {said}");
     }
-    for line in ["list -n NAMESPACE -o json", "status web -o json"] {
-        let line = line.replace("NAMESPACE", &shop.stage.namespace);
-        let said: Value = serde_json::from_str(&shop.stage.run(&line).await?.done()?.stdout)?;
+    let list = format!("list -n {} -o json", shop.stage.namespace);
+    for line in [&*list, "status web -o json"] {
+        let said: Value = serde_json::from_str(&shop.stage.run(line).await?.done()?.stdout)?;
         let one = said["items"].get(0).unwrap_or(&said);
         ensure!(one["phase"] == "Interrupted", "{line}: {said}");
         ensure!(one["message"] == "upgrade", "{line}: {said}");

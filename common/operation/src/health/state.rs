@@ -100,7 +100,7 @@ pub fn state(
     if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
         let verb = &operation.verb;
         return match interrupted::continued_by(record, operation, now) {
-            Some(way_on) => Word::Interrupted.because(verb).until(way_on),
+            Some(way_on) => Word::Interrupted.because(verb).continued_by(way_on),
             None => Word::Progressing.because(format!("{verb} by {}", operation.holder)),
         };
     }
@@ -110,7 +110,7 @@ pub fn state(
     let failed = Failed::of(record);
     let state = judged(record, health, failed.as_ref(), offered);
     match failed {
-        Some(failed) => state.until(failed.way_on),
+        Some(failed) => state.continued_by(failed.way_on),
         None => state,
     }
 }
@@ -201,7 +201,7 @@ impl State {
     }
 
     /// The state, with the command that continues.
-    fn until(self, way_on: String) -> Self {
+    fn continued_by(self, way_on: String) -> Self {
         Self {
             way_on: Some(way_on),
             ..self
