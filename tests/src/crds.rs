@@ -35,7 +35,7 @@ pub fn files() -> Result<Vec<(String, String)>> {
         without_citations(&mut object);
         let yaml = serde_saphyr::to_string(&object)?;
         let header =
-            "# Generated from the Rust types: cargo run -p addons-tests --bin generate-crds\n";
+            "# Generated from the Rust types: cargo run -p addons-tests --bin generate crds\n";
         Ok((file, format!("{header}{yaml}")))
     })
     .collect()

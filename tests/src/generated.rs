@@ -1,59 +1,96 @@
-//! Files that a program writes from sources, and that CI compares with them.
+//! Files of the project that are written from other sources. An offline test compares them with what would be written.
 
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
-/// A generator: writes its files, or with `--check` says which of them is not what it would write.
-pub struct Generator {
-    /// The name of the program.
-    pub program: &'static str,
-    /// The folder of its files, from the root of the repository.
+use crate::{crds, lifecycle, reference, schemas, starter};
+
+/// Files in one folder that follow from one kind of source.
+pub struct Generated {
+    /// The name by which `generate` writes these files alone.
+    pub name: &'static str,
+    /// The folder, from the root of the repository.
     pub folder: &'static str,
-    /// What the files follow from, in a sentence: `the Rust types say`.
+    /// What the files follow from, as the end of a sentence: `the Rust types say`.
     pub sources: &'static str,
+    /// Names and texts of the files.
+    pub files: fn() -> Result<Vec<(String, String)>>,
 }
 
-impl Generator {
-    /// The `main` of the program. `files`: names and texts.
-    pub fn main(&self, files: impl FnOnce() -> Result<Vec<(String, String)>>) -> ExitCode {
-        match self.run(files) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                // A closed stderr is no reason for another exit code.
-                let _ = writeln!(std::io::stderr(), "error: {error:#}");
-                ExitCode::FAILURE
-            }
+/// Files that follow from this repository.
+pub const FROM_THIS_REPOSITORY: [Generated; 4] = [
+    Generated {
+        name: "crds",
+        folder: "deploy/crds",
+        sources: "the Rust types say",
+        files: crds::files,
+    },
+    Generated {
+        name: "schemas",
+        folder: "deploy/schemas",
+        sources: "the Rust types say",
+        files: schemas::files,
+    },
+    Generated {
+        name: "catalogue",
+        folder: "deploy/catalogue",
+        sources: "its recipe says",
+        files: starter::files,
+    },
+    Generated {
+        name: "reference",
+        folder: "kubectl-addons/docs",
+        sources: "the command line and the definitions say",
+        files: reference::files,
+    },
+];
+
+/// The table of APIs, which Go downloads sources of Kubernetes for.
+pub const LIFECYCLE: Generated = Generated {
+    name: "lifecycle",
+    folder: "common/src/preflight",
+    sources: "the sources of Kubernetes say",
+    files: lifecycle::files,
+};
+
+impl Generated {
+    /// Writes the files.
+    ///
+    /// # Errors
+    /// A source that cannot be read; a file that cannot be written.
+    pub fn write(&self) -> Result<()> {
+        for (name, text) in (self.files)()? {
+            let path = self.path(&name);
+            fs::write(&path, text).with_context(|| path.display().to_string())?;
         }
+        Ok(())
     }
 
-    fn run(&self, files: impl FnOnce() -> Result<Vec<(String, String)>>) -> Result<()> {
-        let Self {
-            program,
-            folder,
-            sources,
-        } = self;
-        let check = match std::env::args().skip(1).collect::<Vec<_>>().as_slice() {
-            [] => false,
-            [flag] if flag == "--check" => true,
-            _ => bail!("usage: {program} [--check]"),
-        };
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-        for (name, text) in files()? {
-            let path = root.join(folder).join(&name);
-            if !check {
-                fs::create_dir_all(root.join(folder))?;
-                fs::write(&path, text).with_context(|| path.display().to_string())?;
-                continue;
-            }
+    /// Compares the files with what [`Generated::write`] would write.
+    ///
+    /// # Errors
+    /// A source or file that cannot be read; the first file that differs.
+    pub fn check(&self) -> Result<()> {
+        let files = (self.files)()?;
+        ensure!(!files.is_empty(), "{}: no files", self.name);
+        for (name, text) in files {
+            let path = self.path(&name);
+            let written = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             ensure!(
-                fs::read_to_string(&path).unwrap_or_default() == text,
-                "{folder}/{name} is not what {sources}; run: cargo run -p addons-tests --bin {program}"
+                written == text,
+                "{}/{name} is not what {}; fix: cargo run -p addons-tests --bin generate {}",
+                self.folder,
+                self.sources,
+                self.name
             );
         }
         Ok(())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        root.join(self.folder).join(name)
     }
 }

@@ -71,7 +71,7 @@ pub fn recipe() -> Result<Recipe> {
 /// A recipe that cannot be read.
 pub fn files() -> Result<Vec<(String, String)>> {
     let mut text =
-        "# Generated from recipe.yaml: cargo run -p addons-tests --bin generate-catalogue\n\
+        "# Generated from recipe.yaml: cargo run -p addons-tests --bin generate catalogue\n\
                     apiVersion: kubectl-addons.dev/v1alpha1\n\
                     kind: AddonCatalogue\n\
                     metadata:\n  name: starter\nspec:\n  addons:\n"

@@ -1,5 +1,5 @@
 //! Which release of Kubernetes serves which of its APIs, from Kubernetes' own sources (`lifecycle.tsv`, which
-//! `cargo run -p addons-tests --bin generate-lifecycle` writes).
+//! `cargo run -p addons-tests --bin generate lifecycle` writes).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

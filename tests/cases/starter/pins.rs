@@ -90,7 +90,7 @@ fn it_is_a_catalogue_of_whole_commits() -> Result<()> {
     let text = fs::read_to_string(CATALOGUE)?;
     let generated = files()?;
     let (_, expected) = generated.first().context("no catalogue")?;
-    ensure!(&text == expected, "generate-catalogue writes another one");
+    ensure!(&text == expected, "generate catalogue writes another one");
     for project in recipe()?.projects {
         for version in project.versions {
             let is_hex = |text: &str, length| {

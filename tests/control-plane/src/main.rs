@@ -12,18 +12,8 @@ use addons_control_plane::flags::{Flags, USAGE};
 use addons_control_plane::{guard, programs};
 use anyhow::{Context as _, Result, bail};
 
-/// Little of the workspace: no tests, and none of the servers that they need.
-const BUILD: [&str; 9] = [
-    "build",
-    "--package=kubectl-addons",
-    "--package=webhook",
-    "--package=addons-tests",
-    "--no-default-features",
-    "--bin=kubectl-addons",
-    "--bin=addons-webhook",
-    "--bin=measured",
-    "--bin=walkthrough",
-];
+/// The same features as for the tests, so that nothing is compiled twice by those who run both.
+const BUILD: [&str; 6] = ["build", "--workspace", "--bin=walkthrough", "--bin=measured", "--bin=tested-plugin", "--bin=tested-webhook"];
 /// About how long cargo takes for them on 2 cores where nothing is compiled, in minutes.
 const MINUTES: u32 = 4;
 
@@ -104,7 +94,6 @@ fn cargo() -> Result<()> {
 /// Becomes the demo itself; returns only where that is impossible.
 fn walkthrough(folder: &Path, flags: &Flags) -> std::io::Error {
     let mut command = Command::new(folder.join("walkthrough"));
-    command.env("ADDONS_TESTS_BINARIES", folder);
     command.arg("--clusters").arg(flags.clusters.to_string());
     if flags.keep {
         command.arg("--keep");

@@ -7,7 +7,7 @@ use super::{cell, wrapped};
 const HEAD: &str = "\
 # Command reference
 
-<!-- Generated: cargo run -p addons-tests --bin generate-reference -->
+<!-- Generated: cargo run -p addons-tests --bin generate reference -->
 
 Every command and every option, as `--help` describes them. [Commands](commands.md) groups them by
 task, and lists the [exit codes](commands.md#exit-codes) and the

@@ -12,7 +12,7 @@ use crate::crds;
 const HEAD: &str = "\
 # Field reference
 
-<!-- Generated: cargo run -p addons-tests --bin generate-reference -->
+<!-- Generated: cargo run -p addons-tests --bin generate reference -->
 
 Every field of our objects, as `kubectl explain` describes it; they are explained in
 [Catalogue fields](catalogue-fields.md), [Installation fields](installation-fields.md) and

@@ -1,4 +1,4 @@
-//! Writes the table of Kubernetes' APIs from Kubernetes' own sources: `cargo run -p addons-tests --bin generate-lifecycle [-- --check]`.
+//! The table of Kubernetes' APIs, read from Kubernetes' own sources.
 //!
 //! Which release introduced, deprecated and removed an API stands in the generated methods of its Go types. A removed one leaves these
 //! sources some releases later, so several releases are read, and the newest that has an API is right. Needs Go, which fetches them.
@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use addons_tests::generated::Generator;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
@@ -35,16 +34,14 @@ struct Row {
     replacement: String,
 }
 
-fn main() -> ExitCode {
-    let generator = Generator {
-        program: "generate-lifecycle",
-        folder: "common/src/preflight",
-        sources: "Kubernetes' sources say",
-    };
-    generator.main(|| Ok(vec![("lifecycle.tsv".to_owned(), read_all()?)]))
+/// `lifecycle.tsv`: the table of all releases.
+///
+/// # Errors
+/// Go that is missing or cannot download the modules; sources of another shape.
+pub fn files() -> Result<Vec<(String, String)>> {
+    Ok(vec![("lifecycle.tsv".to_owned(), read_all()?)])
 }
 
-/// The table of all releases.
 fn read_all() -> Result<String> {
     let mut rows = BTreeMap::new();
     for release in RELEASES {
