@@ -38,6 +38,7 @@ async fn pages(stage: &Stage) -> Result<[(&'static str, String); 2]> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: needs Chromium")]
 async fn pages_of_plans_and_of_the_status() -> Result<()> {
     let mut tally = Tally::new("browser::pages");
     let stage = Stage::new("browser").await?;

@@ -29,8 +29,9 @@ const THREADS: u64 = 64;
 const REVIEWS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(full), ignore = "FULL=1: attacks for minutes")]
 async fn the_api_server_is_answered_during_each_attack() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     // Few, for each connection costs this test a handshake; half-open ones do not count among them.
     let limits = ["--max-connections=128", "--max-concurrent=32"];

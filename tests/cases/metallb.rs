@@ -30,6 +30,7 @@ const SEPARATOR: &str = "\n\n---\n\n";
 const OBJECTS: usize = 26;
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: a real add-on on a cluster of its own")]
 async fn metallb_installs_in_one_run() -> Result<()> {
     let mut tally = Tally::new("metallb");
     let (Some(folder), Some(data)) = (
@@ -42,6 +43,7 @@ async fn metallb_installs_in_one_run() -> Result<()> {
     let backend = Backend::start(&[&format!("webhook-service.{NAMESPACE}.svc")])?;
     let options = Options {
         apiserver_flags: vec![backend.flag()],
+        ..Options::default()
     };
     let cluster = ControlPlane::start(options).await?;
     let proxy = Proxy::start(&cluster)?;

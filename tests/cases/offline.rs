@@ -2,6 +2,7 @@
 
 mod architecture;
 mod cli;
+mod generated;
 mod goldens;
 mod pages;
 mod properties;

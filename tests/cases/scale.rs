@@ -162,6 +162,7 @@ impl Ran {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: thousands of objects")]
 async fn memory_and_requests() -> Result<()> {
     let mut tally = Tally::new("scale::memory_and_requests");
     let few = Set::new(FEW).await?.life().await?;

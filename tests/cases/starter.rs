@@ -41,6 +41,7 @@ fn manifests(corpus: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: installs from the starter catalogue")]
 async fn it_is_added_by_its_url_and_installed() -> Result<()> {
     let mut tally = Tally::new("starter::it_is_added_by_its_url_and_installed");
     let Some(corpus) = shared::path("corpus") else {

@@ -31,41 +31,49 @@ async fn start() -> Result<ControlPlane> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn metrics_server() -> Result<()> {
     play::play("metrics-server", cluster).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn ingress_nginx() -> Result<()> {
     play::play("ingress-nginx", cluster).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn flannel() -> Result<()> {
     play::play("flannel", cluster).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn kube_state_metrics() -> Result<()> {
     play::play("kube-state-metrics", cluster).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn calico() -> Result<()> {
     play::play("calico", cluster).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn metallb() -> Result<()> {
     play::play("metallb", cluster).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn prometheus_operator() -> Result<()> {
     play::play("prometheus-operator", cluster).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn addon_manager() -> Result<()> {
     play::play("addon-manager", cluster_of_the_tree).await
 }

@@ -29,5 +29,6 @@ pub mod small;
 pub mod stage;
 pub mod starter;
 pub mod tally;
+pub mod tier;
 pub mod until;
 pub mod webhook;

@@ -78,6 +78,7 @@ async fn walk(stage: &Stage, page: &str, tool: &str) -> Result<Vec<bool>> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: helm and kapp, whole pages")]
 async fn the_way_from_helm_and_back_is_as_its_page_says() -> Result<()> {
     let stage = Stage::new("coming-helm").await?;
     release(&stage, &manifest(true)).await?;
@@ -99,6 +100,7 @@ async fn the_way_from_helm_and_back_is_as_its_page_says() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: helm and kapp, whole pages")]
 async fn the_way_from_kapp_and_back_is_as_its_page_says() -> Result<()> {
     let stage = Stage::new("coming-kapp").await?;
     deploy(&stage, &manifest(true)).await?;

@@ -11,6 +11,7 @@ const LINES: usize = 10_000;
 
 /// The artifact of the catalogue holds it twice: as the catalogue of the site, and as it was.
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: a large archive")]
 async fn a_catalogue_with_much_inline_content_is_imported() -> Result<()> {
     let stage = stage("airgap-large").await?;
     let mut addons = Vec::new();

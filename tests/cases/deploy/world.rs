@@ -35,6 +35,7 @@ impl World {
         let network = Network::new()?;
         let options = Options {
             apiserver_flags: vec![network.flag()],
+            ..Options::default()
         };
         let cluster = ControlPlane::start(options).await?;
         let kubelet = Kubelet::start(&cluster, network).await?;

@@ -250,6 +250,7 @@ fn assert_same(found: &BTreeSet<String>, expected: &BTreeSet<String>, when: &str
 
 /// Semantics 21: after each release exactly its labelled objects are there, and what is never pruned of the releases before.
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real trees of the addon-manager")]
 async fn the_trees_of_the_addon_manager() -> Result<()> {
     let mut tally = Tally::new("directories::corpus");
     let Some(corpus) = shared::path("corpus/addon-manager") else {

@@ -96,6 +96,7 @@ fn holds(text: &str, expected: &[&str]) -> Result<()> {
 
 /// Ten thousand versions do not fit into an object. By reference they are installed from, and the file is fetched once.
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: ten thousand versions")]
 async fn ten_thousand_versions_are_installed_from_by_reference() -> Result<()> {
     let stage = Stage::new("large").await?;
     stage.run("init").await?.done()?;

@@ -82,6 +82,7 @@ async fn owned(stage: &Stage, addons: &[String]) -> Result<Vec<String>> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons of kops")]
 async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     let mut tally = Tally::new("main_job::many_addons");
     let Some((old, new)) = corpus(&mut tally) else {

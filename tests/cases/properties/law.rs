@@ -1,14 +1,14 @@
 //! How laws run: on random inputs, counted; long matrices run whole with `FULL=1`.
 
 use addons_tests::tally::Tally;
+use addons_tests::tier::full;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// `few` cases, or `many` with `FULL=1`; what failed is told and not kept in a file.
 pub fn cases(few: u32, many: u32) -> Config {
-    let is_full = std::env::var_os("FULL").is_some();
     Config {
-        cases: if is_full { many } else { few },
+        cases: if full() { many } else { few },
         failure_persistence: None,
         ..Config::default()
     }

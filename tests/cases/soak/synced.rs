@@ -145,6 +145,7 @@ fn file(directory: &Path, addon: &Addon) -> PathBuf {
 
 /// Semantics 13, 21.
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: random faults for minutes")]
 async fn a_synced_directory_converges_after_whatever_happens() -> Result<()> {
     super::run("soak::synced", Synced::start().await?).await
 }

@@ -89,6 +89,7 @@ async fn accepted(stage: &Stage, line: &str, flag: &str, words: &[&str]) -> Resu
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons through many versions")]
 async fn a_selector_moves_and_a_stored_version_leaves() -> Result<()> {
     let stage = Stage::new("kyverno-like").await?;
     let [first, second, third, fourth] = &CHAIN;

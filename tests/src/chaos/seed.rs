@@ -1,18 +1,15 @@
-//! Which of many cases run: all with `FULL=1`, else a few that `SEED` chooses.
+//! Which of many cases run: all with `FULL=1`, otherwise a few that `SEED` chooses.
 
 use std::env;
 
-/// Whether everything runs.
-pub fn is_full() -> bool {
-    env::var_os("FULL").is_some()
-}
+use crate::tier::full;
 
-/// All of them, or so many.
-pub fn choose<T>(all: Vec<T>, few: usize, salt: u64) -> Vec<T> {
-    if is_full() {
+/// All cases with `FULL=1`, otherwise `few` of them. Matrices with different names choose differently.
+pub fn choose<T>(all: Vec<T>, few: usize, name: &str) -> Vec<T> {
+    if full() {
         return all;
     }
-    let chosen = numbers(all.len(), few, salt);
+    let chosen = numbers(all.len(), few, name);
     let chosen = all
         .into_iter()
         .enumerate()
@@ -20,14 +17,17 @@ pub fn choose<T>(all: Vec<T>, few: usize, salt: u64) -> Vec<T> {
     chosen.map(|(_, one)| one).collect()
 }
 
-/// So many of the numbers below `of`.
-pub fn numbers(of: usize, few: usize, salt: u64) -> Vec<usize> {
+/// `few` of the numbers below `below`.
+pub fn numbers(below: usize, few: usize, name: &str) -> Vec<usize> {
     let seed = env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    let salt = name.bytes().fold(0, |sum: u64, byte| {
+        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+    });
     let mut state = seed.unwrap_or(1_u64).wrapping_add(salt << 32);
     // One out of each of `few` equal stretches: the beginning, the middle and the end are always there.
-    (0..few.min(of))
+    (0..few.min(below))
         .map(|i| {
-            let (from, to) = (i * of / few.min(of), (i + 1) * of / few.min(of));
+            let (from, to) = (i * below / few.min(below), (i + 1) * below / few.min(below));
             from + usize::try_from(next(&mut state)).unwrap_or(0) % (to - from)
         })
         .collect()
