@@ -30,5 +30,6 @@ pub mod stage;
 pub mod starter;
 pub mod tally;
 pub mod tier;
+pub mod times;
 pub mod until;
 pub mod webhook;
