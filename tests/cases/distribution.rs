@@ -17,6 +17,6 @@ use anyhow::Result;
 async fn other() -> Result<Arc<ControlPlane>> {
     static OTHER: Own = Own::new();
     OTHER
-        .get(async || ControlPlane::start(Options::default()).await)
+        .get(async || ControlPlane::start(Options::api_only()).await)
         .await
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 #[tokio::test]
 async fn the_facts_of_a_real_cluster() -> Result<()> {
     let mut tally = Tally::new("facts");
-    let control_plane = ControlPlane::start(Options::default()).await?;
+    let control_plane = ControlPlane::start(Options::api_only()).await?;
     let client = control_plane.client().await?;
     let cluster = Cluster::from_client(
         client.clone(),

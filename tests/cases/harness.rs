@@ -132,6 +132,7 @@ async fn certificates_carry_user_and_groups() -> Result<()> {
 async fn a_component_that_ends_is_an_error_with_its_log() -> Result<()> {
     let options = Options {
         apiserver_flags: vec!["--no-such-flag".to_owned()],
+        api_only: true,
     };
     let Err(error) = ControlPlane::start(options).await else {
         panic!("kube-apiserver took a flag that does not exist")
@@ -146,6 +147,7 @@ async fn a_component_that_ends_is_an_error_with_its_log() -> Result<()> {
 async fn a_dropped_cluster_leaves_no_folder_and_no_server() -> Result<()> {
     let options = Options {
         apiserver_flags: vec!["--emulated-version=1.34".to_owned()],
+        api_only: true,
     };
     let cluster = ControlPlane::start(options).await?;
     let client = cluster.client().await?;

@@ -124,6 +124,7 @@ impl Row {
 async fn installed() -> Result<Stage> {
     let options = Options {
         apiserver_flags: vec![SERVED.to_owned()],
+        api_only: true,
     };
     let cluster = ControlPlane::start(options).await?;
     definitions::install(&cluster).await?;

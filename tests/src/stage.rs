@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::control_plane::audit::{Mark, Requests};
-use crate::control_plane::{ControlPlane, definitions};
+use crate::control_plane::{ControlPlane, Options, definitions};
 use crate::objects;
 use crate::own::Own;
 use crate::plugin::{Output, Plugin};
@@ -50,7 +50,8 @@ impl Stage {
 
     /// A new user of a cluster with our definitions that only the tests of one module use.
     pub async fn of_module(cluster: &'static Own, what: &str) -> Result<Self> {
-        Self::on(cluster.get(definitions::cluster).await?, what).await
+        let start = async || definitions::cluster(Options::default()).await;
+        Self::on(cluster.get(start).await?, what).await
     }
 
     /// Waits until a condition of a record is true, and returns it.

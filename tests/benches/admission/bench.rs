@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use addons_tests::control_plane::{ControlPlane, definitions};
+use addons_tests::control_plane::{ControlPlane, Options, definitions};
 use addons_tests::webhook::Webhook;
 use anyhow::{Context as _, Result};
 use common::api::catalogue::AddonCatalogue;
@@ -53,7 +53,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn start() -> Result<Self> {
         say("starting a control plane and the webhook …");
-        let cluster = definitions::cluster().await?;
+        let cluster = definitions::cluster(Options::api_only()).await?;
         let (client, params) = (cluster.client().await?, PostParams::default());
         let namespace: Namespace =
             serde_json::from_value(json!({"metadata": {"name": SYSTEM_NAMESPACE}}))?;

@@ -66,7 +66,7 @@ async fn apply(stage: &Stage, objects: &Value) -> Result<()> {
 pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
     stage: &Stage,
 ) -> Result<()> {
-    let other = ControlPlane::start(Options::default()).await?;
+    let other = ControlPlane::start(Options::api_only()).await?;
     let team = format!("{}-team", stage.namespace);
     let kubeconfig = STANDARD.encode(std::fs::read(other.kubeconfig())?);
     let data = "Cluster: {CNIPlugin: {Type: cilium}}";

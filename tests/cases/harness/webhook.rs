@@ -11,7 +11,7 @@ use serde_json::json;
 // Not the shared cluster: a registered webhook judges what all other tests do there.
 #[tokio::test]
 async fn the_webhook_denies_while_it_is_registered() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     let version =
         |version: &str| json!({"version": version, "source": {"inline": {"manifest": ""}}});

@@ -1,6 +1,6 @@
 //! `apply -f`: a file has the installations of a cluster, and records get what it says.
 
-use addons_tests::control_plane::definitions;
+use addons_tests::control_plane::{Options, definitions};
 use addons_tests::objects;
 use addons_tests::plugin::Plugin;
 use addons_tests::stage::{Stage, config_map};
@@ -132,7 +132,7 @@ async fn listed(plugin: &Plugin, name: &str, version: &Value) -> Result<Value> {
 /// A new cluster: its nodes become ready through what comes first, and what comes after waits for one.
 #[tokio::test]
 async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
-    let cluster = definitions::cluster().await?;
+    let cluster = definitions::cluster(Options::default()).await?;
     let plugin = Plugin::admin(&cluster)?;
     let nodes = without_nodes(&plugin).await?;
     let home = plugin.home();
@@ -174,7 +174,7 @@ async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
 /// What is only known of a cluster with nodes is in what comes after them.
 #[tokio::test]
 async fn what_follows_the_nodes_is_rendered_with_their_facts() -> Result<()> {
-    let cluster = definitions::cluster().await?;
+    let cluster = definitions::cluster(Options::default()).await?;
     let plugin = Plugin::admin(&cluster)?;
     let mut nodes = without_nodes(&plugin).await?;
     let provided = nodes["items"].as_array_mut().context("no nodes")?;

@@ -46,7 +46,7 @@ async fn duplicate(admin: &Plugin, name: &str) -> Result<Option<(String, String)
 /// One cluster: each step needs what the one before left.
 #[tokio::test]
 async fn of_two_catalogues_created_at_once_one_gives_way() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

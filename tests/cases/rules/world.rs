@@ -25,7 +25,7 @@ pub struct World {
 impl World {
     /// Started once: the rows share it.
     pub async fn new() -> Result<Self> {
-        let cluster = ControlPlane::start(Options::default()).await?;
+        let cluster = ControlPlane::start(Options::api_only()).await?;
         definitions::install(&cluster).await?;
         let admin = Plugin::admin(&cluster)?;
         admin.kubectl(&["create", "-f", OBJECTS]).await?.done()?;

@@ -148,7 +148,7 @@ async fn stays_until_the_user_agrees(admin: &Plugin) -> Result<()> {
 /// trust 1: kube-system is where older versions kept records of indexes.
 #[tokio::test]
 async fn t01_a_record_of_an_older_version_moves_and_nothing_is_applied_again() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     let admin = Plugin::admin(&cluster)?;
     run(&admin, "init", 0).await?;
     let manifest = format!(

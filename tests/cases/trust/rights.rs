@@ -18,7 +18,7 @@ struct Tenants {
 
 impl Tenants {
     async fn new() -> Result<Self> {
-        let cluster = ControlPlane::start(Options::default()).await?;
+        let cluster = ControlPlane::start(Options::api_only()).await?;
         let admin = Plugin::admin(&cluster)?;
         admin.run(&["init"]).await?.done()?;
         admin

@@ -38,6 +38,7 @@ async fn only_an_api_server_with_a_certificate_is_answered() -> Result<()> {
     );
     let options = Options {
         apiserver_flags: vec![flag],
+        api_only: true,
     };
     let cluster = ControlPlane::start(options).await?;
     definitions::install(&cluster).await?;

@@ -89,7 +89,7 @@ fn replace(field: &str, value: Value) -> Value {
 /// One cluster: each step puts right what it broke.
 #[tokio::test]
 async fn the_api_server_keeps_what_it_promises_of_webhooks() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn what_was_created_just_now_is_looked_for_once() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

@@ -14,7 +14,7 @@ const STALLED: &str = "the webhook has heard nothing of addoninstallations";
 
 #[tokio::test]
 async fn a_silent_watch_stops_verdicts_until_it_brings_what_was_missed() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

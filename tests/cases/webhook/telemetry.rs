@@ -15,7 +15,7 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 #[tokio::test]
 async fn rules_uids_and_traces_are_told_and_no_content() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

@@ -20,8 +20,8 @@ const FILES: [&str; 3] = [
 ///
 /// # Errors
 /// Of [`ControlPlane::start`] and [`install`].
-pub async fn cluster() -> Result<ControlPlane> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+pub async fn cluster(options: Options) -> Result<ControlPlane> {
+    let cluster = ControlPlane::start(options).await?;
     install(&cluster).await?;
     Ok(cluster)
 }
