@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::binaries;
 use crate::control_plane::ControlPlane;
 use crate::guard::{self, Folder, Guarded};
+use crate::times;
 
 /// A user's environment: home, caches and PATH are private, nothing of the caller's environment comes in.
 pub struct Plugin {
@@ -257,12 +258,14 @@ impl Plugin {
             );
         };
         let report: Report = serde_json::from_str(&report)?;
+        let cpu = Duration::from_micros(report.user_us + report.system_us);
+        times::program_ended(program, cpu);
         Ok(Output {
             stdout: text("stdout")?,
             stderr: text("stderr")?,
             code: status.code().unwrap_or(-1),
             elapsed: Duration::from_micros(report.wall_us),
-            cpu: Duration::from_micros(report.user_us + report.system_us),
+            cpu,
             max_rss: report.peak_bytes,
         })
     }

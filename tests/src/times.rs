@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Measures the running test from now until its thread ends. Later calls in the same test do nothing.
@@ -28,7 +28,13 @@ pub fn measure_this_test() {
 
 /// Records that a control plane was ready after this time.
 pub fn cluster_started(took: Duration) {
-    write("cluster", took, "");
+    write("cluster", took, std::thread::current().name().unwrap_or_default());
+}
+
+/// Records the CPU time of a program that a test ran.
+pub fn program_ended(program: &Path, cpu: Duration) {
+    let name = program.file_name().unwrap_or_default();
+    write("program", cpu, &name.to_string_lossy());
 }
 
 struct Running {
@@ -45,7 +51,7 @@ impl Drop for Running {
 /// Appends one line. Times are only shown, so a file that cannot be written fails no test.
 fn write(what: &str, took: Duration, name: &str) {
     let Some(path) = path() else { return };
-    let line = format!("{what}\t{:.1}\t{name}\n", took.as_secs_f64());
+    let line = format!("{what}\t{:.3}\t{name}\n", took.as_secs_f64());
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
         let _ = file.write_all(line.as_bytes());
     }

@@ -43,7 +43,7 @@ pub struct World {
 impl World {
     /// Started once: the rows share it.
     pub async fn new() -> Result<Self> {
-        let cluster = ControlPlane::start(Options::api_only()).await?;
+        let cluster = ControlPlane::start(Options::default()).await?;
         definitions::install(&cluster).await?;
         let admin = Plugin::admin(&cluster)?;
         let rows = rows(&index(&admin)?)?;

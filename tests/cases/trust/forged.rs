@@ -21,7 +21,7 @@ struct Team {
 impl Team {
     /// `web 1.0.0` is installed there.
     async fn new(what: &str) -> Result<Self> {
-        let stage = Stage::on(definitions::cluster(Options::api_only()).await?, what).await?;
+        let stage = Stage::on(definitions::cluster(Options::default()).await?, what).await?;
         let server = Server::start(None, |seen: &Seen| {
             match seen.headers.get("authorization") {
                 Some(_) => Answer::ok(config_map("web", &seen.uri)),

@@ -23,7 +23,7 @@ const REVIEWS: usize = 5;
 #[tokio::test]
 async fn from_a_new_certificate_to_the_end_of_the_process() -> Result<()> {
     let mut tally = Tally::new("webhook::lifecycle");
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::start(Options::default()).await?;
     let user = Plugin::admin(&cluster)?;
     definitions::install(&cluster).await?;
     let create = ["create", "namespace", SYSTEM_NAMESPACE];
