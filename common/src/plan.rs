@@ -18,7 +18,6 @@
 //! | [`gitops`] | what Argo CD and Flux apply again and again, and which fields of an installation are theirs |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
-//! | [`transfer`] | which records of older versions may move to the system namespace, and which objects with them |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
 //! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
 //! | [`lasting`] | what going back does not undo |
@@ -57,7 +56,6 @@ pub mod schema;
 pub mod snapshot;
 pub mod summary;
 pub mod teardown;
-pub mod transfer;
 mod verb;
 
 use std::collections::BTreeSet;

@@ -98,7 +98,7 @@ pub fn command() -> clap::Command {
 /// One verb.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Install or update the CustomResourceDefinitions of kubectl addons, and move installations of older versions
+    /// Install or update the CustomResourceDefinitions of kubectl addons, and the webhook and policies that you ask for
     Init(Late<reading::Init>),
     /// Manage catalogues: create, add, list, show, remove, sync, push, view and validate them
     #[command(subcommand, alias = "catalog")]

@@ -15,7 +15,6 @@ pub mod plan;
 pub mod preflight;
 pub mod reconcile;
 mod settled;
-pub mod transfer;
 
 use addons_engine::crds::Installed;
 use addons_operation::Work;

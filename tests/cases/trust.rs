@@ -17,7 +17,6 @@ mod labels;
 mod least;
 mod lookup;
 mod many;
-mod moved;
 mod orphans;
 mod records;
 mod releases;

@@ -7,7 +7,6 @@
 mod adopt;
 mod explain;
 pub(super) mod giving;
-pub(super) mod handover;
 mod holder;
 mod managed;
 pub(super) mod precise;

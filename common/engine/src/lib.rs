@@ -8,7 +8,6 @@
 //! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`revisions`] | what each operation left an installation with, for a rollback |
-//! | [`transfer`] | records of older versions, moved with their objects to the system namespace |
 //! | [`core_set`] | the records of core installations, and the ConfigMaps and namespaces that they follow |
 //! | [`mod@config_map`] | a ConfigMap that a loop derives from catalogues |
 //! | [`standing`], [`compatible`] | what a reconciler says of an installation that it did not change, and whether what is installed is listed and fits the cluster |
@@ -86,7 +85,6 @@ pub mod standing;
 mod status;
 mod task;
 pub mod template_facts;
-pub mod transfer;
 mod wait;
 mod watch;
 pub mod webhooks;

@@ -12,10 +12,10 @@ use addons_sources::{SourceError, credentials::CredentialsError, dependency::Dep
 use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
 use common::manifest::{digest::HashError, parse::ManifestError};
+use common::plan::schema::SchemaError;
 use common::plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
 use common::plan::{immutable::RecreationError, migration::MigrationError, pin::OtherCluster};
 use common::plan::{planner::PlanError, recreate::RecreateError, requires::RequiresError};
-use common::plan::{schema::SchemaError, transfer::Obstacle};
 use common::render::chart::release_name::ReleaseNameError;
 use common::render::{image::ImageError, registry::RegistryError, text::TextError};
 use common::{api::names::InstallationName, directory::Problem};
@@ -110,9 +110,6 @@ pub enum OperationError {
     /// A namespace for a record that does not stand for this cluster (semantics 6).
     #[error(transparent)]
     NotLocal(#[from] NotLocal),
-    /// A record of an older version that stays where it is (semantics 5).
-    #[error("{0} stays in its namespace: {1}")]
-    Stays(InstallationName, Box<Obstacle>),
     /// An installation outside the system namespace is reconciled with the rights of a ServiceAccount (semantics 16).
     #[error(
         "{0}: spec.serviceAccountName names no ServiceAccount with whose rights to reconcile it"

@@ -73,7 +73,6 @@ pub mod scaffold;
 pub mod shell;
 pub mod signature;
 pub mod stage;
-pub mod transfer;
 pub mod unfinished;
 pub mod validate;
 pub mod values_from;

@@ -13,8 +13,6 @@ pub struct NotLocal {
     pub system: String,
     /// Whether there is such a namespace.
     pub exists: bool,
-    /// Whether records lie there that `init` may move (semantics 5).
-    pub holds_old: bool,
 }
 
 impl fmt::Display for NotLocal {

@@ -8,7 +8,6 @@ use common::api::names::InstallationName;
 use common::nearest::nearest;
 use common::plan::claims::Claims;
 use common::plan::pin;
-use common::plan::transfer::is_of_old_place;
 
 use crate::context::{Context, Settings};
 use crate::error::OperationError;
@@ -99,7 +98,6 @@ impl Records {
             asked: namespace.to_owned(),
             system: self.system.clone(),
             exists: !self.is_absent,
-            holds_old: self.within(Some(namespace)).any(is_of_old_place),
         }
         .into())
     }
@@ -179,8 +177,8 @@ impl Records {
         }
     }
 
-    /// Whether the objects of a record are in the cluster of the command. A namespace that stands for none may hold what an older
-    /// release installed into this one.
+    /// Whether the objects of a record are in the cluster of the command. A namespace that stands for none may hold records of a
+    /// client with another system namespace, whose objects are in this cluster.
     fn is_here(&self, record: &AddonInstallation) -> bool {
         let at = record.metadata.namespace.as_deref().unwrap_or_default();
         self.local.contains(at) || !self.is_remote && !pin::is_elsewhere(record)

@@ -54,8 +54,6 @@ pub const ANNOTATION_KKP_VERSION: &str = "kubectl-addons.dev/kkp-version";
 pub const MARKED: &str = "true";
 /// Label of an installation: the set that it was applied as a member of (semantics 17).
 pub const LABEL_SET: &str = "kubectl-addons.dev/set";
-/// On an installation that was moved to the system namespace: `NAMESPACE/NAME/UID` of the record in its old place (semantics 5).
-pub const ANNOTATION_MOVED_FROM: &str = "kubectl-addons.dev/moved-from";
 /// On an installation that kops' own tool knows, too: `NAMESPACE/NAME` of the namespace and the add-on of its annotation
 /// (semantics 11).
 pub const ANNOTATION_KOPS_RECORD: &str = "kubectl-addons.dev/kops-record";

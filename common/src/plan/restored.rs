@@ -12,9 +12,7 @@ use super::claims::Claims;
 use super::prune::KeptKind;
 use super::snapshot::{LiveObject, Snapshot};
 use crate::api::installation::AddonInstallation;
-use crate::api::names::{
-    ANNOTATION_MOVED_FROM, CLIENT, InstallationName, field_manager, owner_hash,
-};
+use crate::api::names::{CLIENT, InstallationName, field_manager, owner_hash};
 use crate::manifest::key::ObjectKey;
 
 /// How much later than its record an object may have been written: clocks of several API servers differ, and a request of a client
@@ -24,7 +22,7 @@ pub const MARGIN: SignedDuration = SignedDuration::from_secs(60);
 /// Until when a record knows what was written to the objects of its installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// There is no record yet, or it does not say: an operation was cut off, or the record was moved, and the next one completes it.
+    /// There is no record yet, or it does not say: an operation was cut off, and the next one completes it.
     Open,
     /// No operation is recorded: the record is new, or was restored without its status.
     Blank,
@@ -64,7 +62,6 @@ impl Memory {
         let ended = ended.chain(&status.installed);
         let ended = ended.filter_map(|installed| Some(installed.at.as_ref()?.0));
         match ended.max() {
-            Some(ended) if was_moved_after(record, ended) => Self::Open,
             Some(ended) => Self::Until(ended),
             None if status.inventory.is_empty() && status.installed.is_none() => Self::Blank,
             None => Self::Open,
@@ -106,15 +103,6 @@ fn sets_spec(entry: &ManagedFieldsEntry) -> bool {
     let fields = entry.fields_v1.as_ref();
     entry.subresource.as_deref().is_none_or(str::is_empty)
         && fields.is_none_or(|fields| fields.0.get("f:spec").is_some())
-}
-
-/// Whether the record got its name after its last operation: then its objects got their owner with it, which is no operation.
-fn was_moved_after(record: &AddonInstallation, ended: Timestamp) -> bool {
-    let metadata = &record.metadata;
-    let mut annotations = metadata.annotations.iter().flatten();
-    let is_moved = annotations.any(|(name, _)| name == ANNOTATION_MOVED_FROM);
-    let created = metadata.creation_timestamp.as_ref();
-    is_moved && created.is_some_and(|created| created.0 >= ended)
 }
 
 /// What the live objects of a snapshot say of the record; `None` where it is as new as they are.

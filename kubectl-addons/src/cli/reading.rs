@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use common::api::names::InstallationName;
 
 use super::fleet::Clusters;
 use super::operation::{Run, Site, Source};
@@ -15,13 +14,6 @@ use crate::completion;
 /// Flags of `init`.
 #[derive(Args, Debug)]
 pub struct Init {
-    /// Move this installation of an older version to the system namespace; may be repeated
-    ///
-    /// Older versions kept installations from an index or a directory in kube-system and in the namespaces of entries. Without this flag,
-    /// they are shown, and on a terminal you are asked about each. Anyone who may write installations in NAMESPACE may have written it, and once it
-    /// is moved, commands install the content of its origin with your rights.
-    #[arg(long = "move", value_name = "NAMESPACE/NAME", value_parser = pair)]
-    pub moves: Vec<InstallationName>,
     /// Install the admission webhook as well, or upgrade it
     #[arg(long)]
     pub webhook: bool,
@@ -36,19 +28,6 @@ pub struct Init {
     pub dry_run: bool,
     #[command(flatten)]
     pub run: Run,
-}
-
-/// `NAMESPACE/NAME`.
-fn pair(text: &str) -> Result<InstallationName, String> {
-    match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
-            Ok(InstallationName {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            })
-        }
-        _ => Err(format!("{text:?} is not a valid NAMESPACE/NAME")),
-    }
 }
 
 /// Verbs on catalogues.

@@ -21,7 +21,6 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::{self, hint};
 use addons_operation::health::{self, Offered};
-use addons_operation::transfer;
 use addons_operation::{Records, name_of};
 use brief::one_line;
 use newer::Newer;
@@ -143,13 +142,6 @@ pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
 
 async fn listed(session: &Session, args: &List) -> Result<Listed> {
     let known = Records::read(session.ctx()).await?;
-    match transfer::find(session.ctx(), &known).await {
-        // It is only a hint.
-        Err(error) if error.is_forbidden() => {}
-        old => words::transfer::found(&old?)
-            .iter()
-            .for_each(|text| output::note(text)),
-    }
     let namespace = session.global().namespace.as_deref();
     let is_partial = known.is_partial;
     let mut elsewhere = namespace.and_then(|namespace| elsewhere(&known, namespace));

@@ -88,9 +88,6 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Remote(RemoteError::SameCluster { namespace, .. }) => {
             namespace::of_own_cluster(namespace)
         }
-        OperationError::Stays(installation, _) => {
-            namespace::of_place(&installation.namespace, Vec::new())
-        }
         OperationError::NotListed(_) => {
             fix("add -n NAMESPACE, a namespace in which you may list installations")
         }

@@ -104,7 +104,6 @@ impl Context {
             asked: self.settings.namespace.as_ref().unwrap_or(system).clone(),
             system: system.clone(),
             exists: self.has_namespace().await?,
-            holds_old: false,
         }
         .into())
     }

@@ -16,7 +16,6 @@ use common::plan::pin;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 use common::plan::restored::Memory;
 use common::plan::snapshot::{Reads, Snapshot};
-use common::plan::transfer::{self, OldPlace};
 use common::values::mask::Mask;
 use common::values::replaced::were_replaced;
 
@@ -63,9 +62,6 @@ pub(super) async fn one(
     let helm_release = release_of(resolver, resolved, &rendered).await?;
     let (desired, generated) =
         generated::desired(cluster, resolved, &mut rendered, &given, &inventory, adopt).await?;
-    if let Some(old) = existing.and_then(OldPlace::named_by) {
-        transfer::remark(&mut inventory, &desired, &old.installation, &mask);
-    }
     let checks = adopt && !choices.force_adopt;
     let reads = reads(&desired, &inventory, &served, resolved, checks);
     let (served, mut snapshot) = live(cluster, served, &reads).await?;

@@ -24,12 +24,11 @@ fn key(kind: &str, name: &str) -> ObjectKey {
     }
 }
 
-/// A record with this status and these annotations, created at noon.
-fn record(status: Value, annotations: Value) -> AddonInstallation {
+/// A record with this status, created at noon.
+fn record(status: Value) -> AddonInstallation {
     let reference = json!({"name": "till"});
     let mut object = fixtures::installation_json("kubectl-addons", "till", reference, json!({}));
     object["status"] = status;
-    object["metadata"]["annotations"] = annotations;
     object["metadata"]["creationTimestamp"] = json!("2026-01-02T12:00:00Z");
     serde_json::from_value(object).unwrap()
 }
@@ -42,45 +41,29 @@ fn a_record_knows_what_its_last_operation_wrote() {
         "id": "1", "verb": "upgrade", "holder": "a", "startedAt": early, "renewedAt": early, "leaseSeconds": 15,
     });
     let group = json!([{"version": "v1", "kind": "ConfigMap", "objects": [{"name": "a"}]}]);
-    let moved = json!({ANNOTATION_MOVED_FROM: "shop/till"});
-    let nothing = json!(null);
-    for (status, annotations, expected) in [
-        (json!(null), &nothing, Memory::Blank),
-        (json!({"phase": "Pending"}), &nothing, Memory::Blank),
-        (
-            json!({"history": ended(early)}),
-            &nothing,
-            Memory::Until(time(early)),
-        ),
+    for (status, expected) in [
+        (json!(null), Memory::Blank),
+        (json!({"phase": "Pending"}), Memory::Blank),
+        (json!({"history": ended(early)}), Memory::Until(time(early))),
         // A failure wrote objects, too; what is installed is from before.
         (
             json!({"history": ended(late), "installed": {"at": early}}),
-            &nothing,
             Memory::Until(time(late)),
         ),
-        // A client of an older version kept no history.
+        // No history came along.
         (
             json!({"installed": {"at": late}}),
-            &nothing,
             Memory::Until(time(late)),
         ),
         // It was cut off: what it created is its own.
         (
             json!({"history": ended(early), "operation": operation}),
-            &nothing,
             Memory::Open,
         ),
-        // It was moved at noon, and its objects with it.
-        (json!({"history": ended(early)}), &moved, Memory::Open),
-        (
-            json!({"history": ended(late)}),
-            &moved,
-            Memory::Until(time(late)),
-        ),
         // Not from a backup: there is an inventory.
-        (json!({"inventory": group}), &nothing, Memory::Open),
+        (json!({"inventory": group}), Memory::Open),
     ] {
-        let record = record(status, annotations.clone());
+        let record = record(status);
         assert_eq!(Memory::of(Some(&record)), expected, "{record:?}");
     }
     assert_eq!(Memory::of(None), Memory::Open);
@@ -135,7 +118,7 @@ fn an_installation_that_only_created_its_record_is_continued() {
         ),
         ("not known", Vec::new(), false, Memory::Blank),
     ] {
-        let mut record = record(json!(null), json!(null));
+        let mut record = record(json!(null));
         record.metadata.managed_fields = serde_json::from_value(entries.into()).unwrap();
         record.spec.core_addon = is_core;
         assert_eq!(Memory::to_install(Some(&record)), expected, "{what}");

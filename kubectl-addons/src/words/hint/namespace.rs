@@ -12,36 +12,27 @@ pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
         system,
         ..
     } = found;
-    if found.holds_old {
-        let init = "kubectl addons init, which moves installations of older versions";
-        return of_place(namespace, fix(init));
-    }
     if typed::takes("--target-namespace") {
         let objects = fix(&format!(
             "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
         ));
-        return match found.exists {
-            true => of_place(namespace, objects),
+        if !found.exists {
             // What does not exist has no labels; the namespace of objects is created with them.
-            false => objects,
-        };
+            return objects;
+        }
+        let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
+        let mut lines = look(&format!("kubectl get namespaces -l {label}"));
+        lines.extend(objects);
+        lines.push(format!(
+            "accept: kubectl label namespace {namespace} {label}"
+        ));
+        return lines;
     }
     // A label would not help: what is installed has its record elsewhere.
     let mut lines = look(&format!("kubectl addons list -n {system}"));
     lines.extend(fix(&format!(
         "leave out -n {namespace}: it names the namespace of the record, and records of this cluster are in {system}"
     )));
-    lines
-}
-
-/// For a namespace in which no record may be, beside what else is a way out.
-pub(super) fn of_place(namespace: &str, fixes: Vec<String>) -> Vec<String> {
-    let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
-    let mut lines = look(&format!("kubectl get namespaces -l {label}"));
-    lines.extend(fixes);
-    lines.push(format!(
-        "accept: kubectl label namespace {namespace} {label}"
-    ));
     lines
 }
 
