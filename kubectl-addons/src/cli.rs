@@ -9,7 +9,6 @@ pub mod fleet;
 pub mod format;
 mod help;
 pub mod history;
-mod late;
 mod name;
 pub mod operation;
 pub mod plan;
@@ -36,7 +35,6 @@ use crate::completion;
 use duration::bound;
 pub use duration::duration;
 pub use format::{Format, Listing, Output, Paged, Reported};
-pub use late::Late;
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -57,25 +55,11 @@ pub struct Cli {
 /// # Errors
 /// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let read = |command: clap::Command| {
-        let mut command = called(command, args);
-        Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
-    };
-    // Help and mistakes are about all commands, which are described when it comes to that.
-    read(named(args))
-        .or_else(|_| read(command()))
+    let mut command = called(command(), args);
+    let matches = command.try_get_matches_from_mut(args);
+    matches
+        .and_then(|matches| Cli::from_arg_matches(&matches))
         .map_err(|error| tip::with_tips(error, args))
-}
-
-/// The command line with only those commands that a word of it names: clap copies every global flag into each command.
-fn named(args: &[OsString]) -> clap::Command {
-    let all = Command::augment_subcommands(clap::Command::new("all"));
-    let is_named = |command: &&clap::Command| {
-        let mut names = std::iter::once(command.get_name()).chain(command.get_all_aliases());
-        names.any(|name| args.iter().any(|arg| arg == name))
-    };
-    let named: Vec<_> = all.get_subcommands().filter(is_named).cloned().collect();
-    Global::augment_args(clap::Command::new("kubectl addons")).subcommands(named)
 }
 
 /// A command line under the name by which the program was called.
@@ -99,55 +83,55 @@ pub fn command() -> clap::Command {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Install or update the CustomResourceDefinitions of kubectl addons, and the webhook and policies that you ask for
-    Init(Late<reading::Init>),
+    Init(reading::Init),
     /// Manage catalogues: create, add, list, show, remove, sync, push, view and validate them
     #[command(subcommand, alias = "catalog")]
     Catalogue(reading::Catalogue),
     /// List the add-ons that can be installed, and whether they fit
-    Search(Late<reading::Search>),
+    Search(reading::Search),
     /// Show one add-on: its source, objects, images and form, and why other versions were passed over
-    Show(Late<reading::Show>),
+    Show(reading::Show),
     /// List the images of add-ons, without duplicates
-    Images(Late<reading::Images>),
+    Images(reading::Images),
     /// Write everything that add-ons need into one archive, for a site without internet
-    Export(Late<airgap::Export>),
+    Export(airgap::Export),
     /// Push the contents of an archive to the registry of a site
-    Import(Late<airgap::Import>),
+    Import(airgap::Import),
     /// Install add-ons
-    Install(Late<operation::Install>),
+    Install(operation::Install),
     /// Upgrade installations to the newest version that fits, or to a named one
-    Upgrade(Late<operation::Upgrade>),
+    Upgrade(operation::Upgrade),
     /// List the revisions of an installation, and what each changed
-    History(Late<history::History>),
+    History(history::History),
     /// Roll back an installation to an earlier revision
-    Rollback(Late<history::Rollback>),
+    Rollback(history::Rollback),
     /// Reconcile installations with their records, once or continuously: install, upgrade, repair, resume, finish deletions
-    Reconcile(Late<operation::Reconcile>),
+    Reconcile(operation::Reconcile),
     /// Take over what other tools installed, changing only the owner
-    Adopt(Late<operation::Adopt>),
+    Adopt(operation::Adopt),
     /// Uninstall add-ons
     #[command(alias = "delete")]
-    Uninstall(Late<operation::Uninstall>),
+    Uninstall(operation::Uninstall),
     /// List what is installed
     ///
     /// STATUS is judged by the objects that tell whether an add-on works: workloads, Jobs, Services, PersistentVolumeClaims, CRDs and
     /// APIServices. `status` reads every object, and also says which others are gone.
     #[command(alias = "ls")]
-    List(Late<reading::List>),
+    List(reading::List),
     /// Show the objects of an installation, and why it is not ready
-    Status(Late<reading::Status>),
+    Status(reading::Status),
     /// Show the values of an installation, and the layer that each one comes from
-    Values(Late<reading::Values>),
+    Values(reading::Values),
     /// Show what an upgrade would change; exit code 0: nothing, 1: something, 2 and above: an error
-    Diff(Late<operation::Diff>),
+    Diff(operation::Diff),
     /// Show what install and upgrade would do, or write it to a file for review and for apply
-    Plan(Late<plan::Plan>),
+    Plan(plan::Plan),
     /// Carry out a plan file, unless something has changed since it was written
-    Apply(Late<plan::Apply>),
+    Apply(plan::Apply),
     /// Print the rendered manifests of an add-on or a folder, with the values of Secrets masked
-    Render(Late<render::Render>),
+    Render(render::Render),
     /// Verify whether add-ons, images and charts are signed, and by whom
-    Verify(Late<verify::Verify>),
+    Verify(verify::Verify),
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
     Channel(channel::Channel),
@@ -155,17 +139,17 @@ pub enum Command {
     #[command(subcommand)]
     Core(core::Core),
     /// Keep the cluster in sync with a directory of manifests, as the addon-manager does
-    Sync(Late<sync::Sync>),
+    Sync(sync::Sync),
     /// Check whether installed add-ons fit a newer version of Kubernetes, and which APIs it removes
-    Preflight(Late<reading::Preflight>),
+    Preflight(reading::Preflight),
     /// Check the webhook, policies, CRDs, records and permissions, and show the command that fixes each problem
-    Doctor(Late<reading::Doctor>),
+    Doctor(reading::Doctor),
     /// Print the JSON schema of catalogues or sets, for editors
-    Schema(Late<schema::Schema>),
+    Schema(schema::Schema),
     /// Print the versions of this client and of the server
-    Version(Late<reading::Version>),
+    Version(reading::Version),
     /// Set up completion for kubectl addons, or print a shell completion script for kubectl-addons
-    Completion(Late<reading::Completion>),
+    Completion(reading::Completion),
     /// List the global options, which every command takes
     Options,
 }
@@ -339,36 +323,17 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What the short way reads is what the whole command line reads.
+    /// The examples of the help are command lines that are accepted.
     #[test]
-    fn commands_that_are_not_named_are_not_missed() {
+    fn examples_are_read() {
         for (_, line) in help::EXAMPLES {
             // Without what the shell does before and after it.
             let line = line.split_once("kubectl ").unwrap().1;
             let line = line.split([')', '>', '|']).next().unwrap();
             let args: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
-            let short = named(&args).try_get_matches_from(&args);
-            let whole = Cli::command().try_get_matches_from(&args);
-            let [short, whole] = [short, whole].map(|matches| {
-                Cli::from_arg_matches(&matches.unwrap_or_else(|error| panic!("{line}: {error}")))
-            });
-            assert_eq!(
-                format!("{:?}", short.unwrap()),
-                format!("{:?}", whole.unwrap())
-            );
+            if let Err(error) = parse(&args) {
+                panic!("{line}: {error}");
+            }
         }
-        let commands = |args: &[&str]| {
-            let args: Vec<_> = args.iter().map(Into::into).collect();
-            let command = named(&args);
-            command
-                .get_subcommands()
-                .map(|one| one.get_name().to_owned())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(commands(&["addons", "-n", "web", "ls"]), ["list"]);
-        assert_eq!(
-            commands(&["addons", "install", "list"]),
-            ["install", "list"]
-        );
     }
 }

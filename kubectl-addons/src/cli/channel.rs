@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use super::Listing;
 use super::operation::{Change, Delete, Differences, Due};
-use super::{Late, Listing};
 
 /// Verbs on a kops index.
 #[derive(Subcommand, Debug)]
 pub enum Channel {
     /// Install or upgrade every add-on of kops indexes
-    Apply(Late<Apply>),
+    Apply(Apply),
     /// List the add-ons that kops has recorded in this cluster
     #[command(alias = "ls")]
-    List(Late<List>),
+    List(List),
 }
 
 /// Flags of `channel apply`.

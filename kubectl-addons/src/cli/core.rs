@@ -4,9 +4,9 @@
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
+use super::Listing;
 use super::operation::{Named, Run, Source};
 use super::values::Values;
-use super::{Late, Listing};
 use crate::completion;
 
 /// Verbs on core add-ons.
@@ -14,13 +14,13 @@ use crate::completion;
 pub enum Core {
     /// List the core add-ons of each cluster, why they are core, and whether they are installed
     #[command(alias = "ls")]
-    List(Late<List>),
+    List(List),
     /// Show how each rule and the list of core add-ons decide about one add-on
-    Explain(Late<Explain>),
+    Explain(Explain),
     /// Allow core add-ons to be uninstalled, or release everything of a cluster that is being deleted (only for the core group)
-    Release(Late<Release>),
+    Release(Release),
     /// Restore deleted records of core add-ons, together with their inventory (only for the core group)
-    Restore(Late<Box<Restore>>),
+    Restore(Box<Restore>),
 }
 
 /// Flags of `core list`.

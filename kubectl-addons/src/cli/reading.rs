@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::fleet::Clusters;
 use super::operation::{Run, Site, Source};
-use super::{Late, Listing, Output, Paged, Reported};
+use super::{Listing, Output, Paged, Reported};
 use crate::completion;
 
 /// Flags of `init`.
@@ -34,24 +34,24 @@ pub struct Init {
 #[derive(Subcommand, Debug)]
 pub enum Catalogue {
     /// Generate a catalogue from charts, folders and manifests, without a cluster
-    Create(Late<super::create::CatalogueCreate>),
+    Create(super::create::CatalogueCreate),
     /// Add or replace catalogues in the cluster
-    Add(Late<CatalogueAdd>),
+    Add(CatalogueAdd),
     /// List the catalogues of the cluster
     #[command(alias = "ls")]
-    List(Late<CatalogueList>),
+    List(CatalogueList),
     /// Show one catalogue
-    Show(Late<CatalogueShow>),
+    Show(CatalogueShow),
     /// Remove catalogues from the cluster; installations stay
-    Remove(Late<CatalogueRemove>),
+    Remove(CatalogueRemove),
     /// Update catalogues from the location that they came from
-    Sync(Late<CatalogueSync>),
+    Sync(CatalogueSync),
     /// Merge the catalogues, and push them to other clusters
-    Push(Late<CataloguePush>),
+    Push(CataloguePush),
     /// Show the entries of all catalogues, and duplicates among them
-    View(Late<CatalogueView>),
+    View(CatalogueView),
     /// Check catalogues and indexes without a cluster
-    Validate(Late<CatalogueValidate>),
+    Validate(CatalogueValidate),
 }
 
 /// Flags of `catalogue add`.

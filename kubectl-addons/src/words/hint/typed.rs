@@ -67,16 +67,12 @@ fn has(args: &[OsString], flag: &str) -> bool {
     verb(args).is_some_and(|verb| verb.get_arguments().any(|known| is(known, flag)))
 }
 
-/// The command that was typed.
+/// The command that was typed; `None` where the words are not a command line.
 fn verb(args: &[OsString]) -> Option<Command> {
     let mut all = cli::command();
     all.build();
-    let mut words = args.iter().skip(1).filter_map(|arg| arg.to_str());
-    let found = words.find_map(|verb| {
-        all.get_subcommands()
-            .find(|one| one.get_name() == verb || one.get_all_aliases().any(|alias| alias == verb))
-    });
-    found.cloned()
+    let matches = all.try_get_matches_from_mut(args).ok()?;
+    all.find_subcommand(matches.subcommand_name()?).cloned()
 }
 
 fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
@@ -272,7 +268,12 @@ mod tests {
     fn a_flag_is_offered_to_commands_that_have_it() {
         let flag = "--target-namespace";
         assert!(has(&args("-n shop install web"), flag));
-        for line in ["upgrade web -n shop", "delete web", "diff web"] {
+        for line in [
+            "upgrade web -n shop",
+            "-n install upgrade web",
+            "delete web",
+            "diff web",
+        ] {
             assert!(!has(&args(line), flag), "{line}");
         }
     }
