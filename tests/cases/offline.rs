@@ -10,7 +10,6 @@ mod proposal;
 mod release;
 mod rendering;
 mod schemas;
-mod sizes;
 #[path = "starter/pins.rs"]
 mod starter;
 mod values;
