@@ -187,7 +187,7 @@ fn is_done(
 }
 
 /// Why a plan that was made with `known` no longer holds.
-pub(super) fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleReason> {
+fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleReason> {
     let facts = |record: &AddonInstallation| {
         let status = record.status.clone().unwrap_or_default();
         (status.inventory, status.installed)

@@ -33,11 +33,6 @@ impl Journal {
         self.lock().clone_from(&plan.union);
     }
 
-    /// What is known of one object.
-    pub(super) fn put(&self, key: ObjectKey, item: Item) {
-        self.lock().objects.insert(key, item);
-    }
-
     /// Writes the answer to an apply ([`Inventory::applied`]). A Job that deletes itself gets its digest later ([`Journal::judged`]).
     pub(super) fn applied(
         &self,

@@ -9,7 +9,7 @@ use super::error::EngineError;
 use super::listing;
 use super::request::{Call, JSON};
 
-/// All of them: one LIST. None where their definition is missing, as in a cluster that an older client has set up.
+/// All of them: one LIST. None where their definition is missing, as in a cluster without our definitions.
 ///
 /// # Errors
 /// Those of the request.

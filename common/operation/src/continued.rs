@@ -11,7 +11,6 @@ pub fn command(next: &Continuation, installation: &InstallationName) -> String {
     let InstallationName { namespace, name } = installation;
     let (verb, at) = match next {
         Continuation::Sync(directory) => return format!("kubectl addons sync {}", word(directory)),
-        Continuation::Init => return "kubectl addons init".to_owned(),
         Continuation::Upgrade => ("upgrade", String::new()),
         Continuation::Rollback => ("rollback", String::new()),
         Continuation::Adopt(version) => {

@@ -125,7 +125,7 @@ mod tests {
             (json!({}), Ok(())),
             (begun("upgrade"), Ok(())),
             (begun("rollback"), Ok(())),
-            (begun("move"), Ok(())),
+            (begun("unheard-of"), Ok(())),
             (begun("uninstall"), not_ended("uninstallation")),
             (begun("release"), not_ended("release")),
             (begun("adopt"), not_ended("adoption")),

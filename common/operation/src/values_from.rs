@@ -315,7 +315,7 @@ mod tests {
         assert_ne!(alone(&first), alone(&read("8")));
         assert_ne!(alone(&first), first.secrets_hash(Some("u/1")));
         assert_eq!(alone(&ValuesFrom::default()), "");
-        // As it was recorded before `valuesFrom` existed.
+        // Without Secrets it is the hash of the values alone.
         let alone = |layers: &Layers| ValuesFrom::default().hash(layers);
         assert_eq!(alone(&layers), digest(&json!({"a": 1})));
         assert_eq!(alone(&Layers::default()), digest(&json!({})));

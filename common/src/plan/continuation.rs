@@ -9,9 +9,7 @@ use super::Verb;
 pub enum Continuation {
     /// The directory that it comes from is applied again.
     Sync(String),
-    /// Installations of older versions are moved.
-    Init,
-    /// The installation is upgraded, or installed after all.
+    /// The installation is upgraded, or installed after all; also where the record spells a verb that this release does not know.
     Upgrade,
     /// It goes back to the same revision.
     Rollback,
@@ -27,20 +25,17 @@ impl Continuation {
     /// That of an operation of a record. `verb`: as the record spells it. `target`: what it was to install.
     #[must_use]
     pub fn of(record: &AddonInstallation, verb: &str, target: Option<&Installed>) -> Self {
-        let Some(verb) = Verb::of_record(verb) else {
-            return Self::Init;
-        };
         let directory = record.spec.addon_ref.directory.as_ref();
-        match (verb, directory) {
-            (Verb::Uninstall, _) => Self::Uninstall,
-            (Verb::Release, _) => Self::Release,
+        match (Verb::of_record(verb), directory) {
+            (Some(Verb::Uninstall), _) => Self::Uninstall,
+            (Some(Verb::Release), _) => Self::Release,
             (_, Some(directory)) => Self::Sync(directory.clone()),
-            (Verb::Rollback, None) => Self::Rollback,
-            (Verb::Adopt, None) if !is_installed(record) => {
+            (Some(Verb::Rollback), None) => Self::Rollback,
+            (Some(Verb::Adopt), None) if !is_installed(record) => {
                 let version = target.map(|target| target.version.clone());
                 Self::Adopt(version.filter(|version| !version.is_empty()))
             }
-            (Verb::Install | Verb::Upgrade | Verb::Adopt, None) => Self::Upgrade,
+            (Some(Verb::Install | Verb::Upgrade | Verb::Adopt) | None, None) => Self::Upgrade,
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn until(
             namespace, name, ..
         } = candidate;
         let watching = lease::follow(cluster, namespace, name, |lease| heard.send(lease).is_err());
-        // Rights of an earlier release do not cover a watch; the Lease is read at an interval then, as it was.
+        // Without the right to watch, or where a watch breaks off, the Lease is read at an interval.
         if watching.await.is_err() {
             sleep(RETRY).await;
         }

@@ -90,10 +90,10 @@ mod tests {
                 "Interrupted: release; to continue: kubectl addons adopt --release web -n shop",
             ),
             (
-                "move",
+                "unheard-of",
                 None,
                 60,
-                "Interrupted: move; to continue: kubectl addons init",
+                "Interrupted: unheard-of; to continue: kubectl addons upgrade web -n shop",
             ),
         ] {
             let record = record(verb, directory);
