@@ -63,11 +63,8 @@ async fn run() -> Result<()> {
             helm::measure(helm, &set, &mut helm_tool).await?;
         }
     }
-    let mut peers = vec![kubectl, helm_tool];
-    if baseline.is_some() {
-        peers.insert(0, before);
-    }
-    let table = report::table(&set, RUNS, &ours, &peers);
+    let before = baseline.map(|_| before);
+    let table = report::table(&set, RUNS, &ours, before.as_ref(), &[kubectl, helm_tool]);
     let _ = std::io::stdout().write_all(table.as_bytes());
     Ok(())
 }

@@ -5,14 +5,20 @@ use std::time::Duration;
 use super::bench::{Row, Step, Tool};
 use super::set::Set;
 
-/// The goals: wall and CPU seconds, MiB, requests.
-const fn goal(step: Step) -> [f64; 4] {
-    match step {
-        Step::Install => [0.9, 0.2, 24.0, 195.0],
-        Step::Nothing => [0.02, 0.02, 14.0, 3.0],
-        Step::One => [0.2, 0.1, 24.0, 25.0],
-        Step::Prune => [0.5, 0.15, 24.0, 95.0],
-    }
+/// The other tool with the least memory takes more than so many times ours.
+const LEANER: f64 = 3.0;
+
+/// The goals: wall and CPU seconds, MiB, requests. `best`: the least memory that another tool took for the step in this run; without
+/// one, there is no goal for memory.
+fn goal(step: Step, best: Option<u64>) -> [f64; 4] {
+    let (wall, cpu, requests) = match step {
+        Step::Install => (0.9, 0.2, 195.0),
+        Step::Nothing => (0.03, 0.02, 3.0),
+        Step::One => (0.2, 0.1, 25.0),
+        Step::Prune => (0.5, 0.15, 95.0),
+    };
+    let memory = best.map_or(f64::NAN, |best| mebibytes(best) / LEANER);
+    [wall, cpu, memory, requests]
 }
 
 const fn title(step: Step) -> &'static str {
@@ -24,10 +30,16 @@ const fn title(step: Step) -> &'static str {
     }
 }
 
-/// What was measured and how, and then the figures.
-pub(crate) fn table(set: &Set, runs: usize, ours: &Tool, peers: &[Tool]) -> String {
-    let (found, missing): (Vec<_>, Vec<_>) =
-        peers.iter().partition(|peer| !peer.version.is_empty());
+/// What was measured and how, and then the figures. `baseline`: another build of ours.
+pub(crate) fn table(
+    set: &Set,
+    runs: usize,
+    ours: &Tool,
+    baseline: Option<&Tool>,
+    peers: &[Tool],
+) -> String {
+    let all = || baseline.into_iter().chain(peers);
+    let (found, missing): (Vec<_>, Vec<_>) = all().partition(|peer| !peer.version.is_empty());
     let found: Vec<_> = found
         .iter()
         .map(|peer| format!("{} ({})", peer.name, peer.version))
@@ -58,9 +70,11 @@ pub(crate) fn table(set: &Set, runs: usize, ours: &Tool, peers: &[Tool]) -> Stri
             continue;
         };
         let own = figures(row, ours.memory(step));
-        text += &line(title(step), "goal", goal(step), None, "");
+        let others = peers.iter().filter(|peer| peer.median(step).is_some());
+        let best = others.map(|peer| peer.memory(step)).min();
+        text += &line(title(step), "goal", goal(step, best), None, "");
         text += &line("", ours.name, own, None, &verbs(row));
-        for peer in peers.iter().filter(|peer| !peer.version.is_empty()) {
+        for peer in all().filter(|peer| !peer.version.is_empty()) {
             text += &match peer.median(step) {
                 Some(row) => {
                     let figures = figures(row, peer.memory(step));
@@ -78,9 +92,13 @@ fn figures(row: &Row, memory: u64) -> [f64; 4] {
     [
         seconds(row.output.elapsed),
         seconds(row.output.cpu),
-        memory as f64 / f64::from(1 << 20),
+        mebibytes(memory),
         row.requests() as f64,
     ]
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 fn line(step: &str, tool: &str, figures: [f64; 4], ours: Option<[f64; 4]>, verbs: &str) -> String {
@@ -92,7 +110,11 @@ fn line(step: &str, tool: &str, figures: [f64; 4], ours: Option<[f64; 4]>, verbs
     {
         let ratio = ours.and_then(|ours| ours.get(index).copied());
         let ratio = ratio.map_or(String::new(), |own| format!(" ({:.1}x)", figure / own));
-        text += &format!(" {:>width$}", format!("{figure:.digits$}{ratio}"));
+        let figure = match figure.is_nan() {
+            true => "–".to_owned(),
+            false => format!("{figure:.digits$}{ratio}"),
+        };
+        text += &format!(" {figure:>width$}");
     }
     format!("{text}  {verbs}").trim_end().to_owned() + "\n"
 }
