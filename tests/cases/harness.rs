@@ -1,6 +1,7 @@
 //! The harness itself: what the other tests rely on.
 
 mod definitions;
+mod nodes;
 mod plugin;
 mod proxy;
 mod webhook;

@@ -1,4 +1,4 @@
-//! Who answers behind Services: kwok's pods serve nothing.
+//! Who answers behind Services: the Pods of a pretended node serve nothing.
 //!
 //! Whatever address the API server's [`egress`] is asked for, the connection ends here. TLS goes from end to end, so the certificate
 //! has to be the Service's own.

@@ -1,4 +1,4 @@
-//! A real control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
+//! A real control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with a node that is played in this process.
 
 pub mod audit;
 pub mod cluster;

@@ -1,4 +1,5 @@
-//! Two nodes whose Pods are real: each Pod of the webhook's Deployment is a process of the webhook that was built here, with the
+//! The kubelets of a cluster. A [`pretended`] node says of every Pod that it is ready; each cluster has one. A [`Kubelet`] adds two
+//! nodes whose Pods are real: each Pod of the webhook's Deployment is a process of the webhook that was built here, with the
 //! arguments, the ServiceAccount and the probes of the Pod. What is deployed is tested as it is, behind its Service.
 //!
 //! Pods have no network of their own here. The address of a Pod is one of loopback, with another first number for the API server,
@@ -6,7 +7,9 @@
 //! Liveness is asked only before a Pod is first ready.
 
 mod network;
+mod node;
 mod pod;
+pub(crate) mod pretended;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,27 +18,32 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Client, ResourceExt as _};
-use serde_json::{Value, json};
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use serde_json::json;
 use tokio::task::JoinSet;
 
 pub use self::network::Network;
+use self::node::Size;
 use self::pod::Running;
 use crate::binaries;
 use crate::control_plane::{ControlPlane, pki};
 
 /// How often Pods are looked at, and probed.
 const TICK: Duration = Duration::from_millis(100);
-/// How often nodes say that they live, whatever their Pods take.
-const BEAT: Duration = Duration::from_secs(5);
+/// How long a node waits after an error of the API server.
+const PAUSE: Duration = Duration::from_millis(500);
 /// How long a probe waits.
 const PROBE: Duration = Duration::from_secs(1);
 const NODES: [&str; 2] = ["real-0", "real-1"];
-/// The node of the control plane, whose Pods are not real.
-const PRETENDED: &str = "node-0";
+const SIZE: Size = Size {
+    cpu: 8,
+    memory: 16,
+    pods: 100,
+};
+/// The node that every cluster has, whose Pods are not real.
+pub(crate) const PRETENDED: &str = "node-0";
 
 /// The Pods by their uid.
 type Pods = Arc<Mutex<BTreeMap<String, Running>>>;
@@ -61,24 +69,18 @@ impl Kubelet {
         nodes
             .patch(PRETENDED, &params, &Patch::Merge(cordon))
             .await?;
-        for name in NODES {
-            renew(&client, name).await?;
-            nodes.create(&PostParams::default(), &node(name)?).await?;
-        }
         let pods = Pods::default();
         let errors = Arc::<Mutex<String>>::default();
         let mut tasks = JoinSet::new();
         tasks.spawn(network.route());
-        let (alive, said) = (client.clone(), Arc::clone(&errors));
-        tasks.spawn(async move {
-            let mut tick = tokio::time::interval(BEAT);
-            loop {
-                tick.tick().await;
-                if let Err(error) = beat(&alive).await {
-                    note(&said, &error);
-                }
-            }
-        });
+        for name in NODES {
+            node::create(&client, name, &SIZE).await?;
+            let (client, said) = (client.clone(), Arc::clone(&errors));
+            tasks.spawn(async move {
+                let note = |error: anyhow::Error| note(&said, &error);
+                persist(note, || node::live(&client, name)).await;
+            });
+        }
         // As a kubelet, which opens a connection for every probe.
         let probes = reqwest::Client::builder()
             .no_proxy()
@@ -133,6 +135,19 @@ impl Kubelet {
 fn note(errors: &Mutex<String>, error: &anyhow::Error) {
     let mut said = errors.lock().unwrap_or_else(PoisonError::into_inner);
     *said = format!("{error:#}");
+}
+
+/// Does something that ends only with an error or for a moment, again and again.
+async fn persist<W: Future<Output = Result<()>>>(
+    note: impl Fn(anyhow::Error),
+    work: impl Fn() -> W,
+) {
+    loop {
+        if let Err(error) = work().await {
+            note(error);
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
 }
 
 fn lock(pods: &Pods) -> MutexGuard<'_, BTreeMap<String, Running>> {
@@ -204,58 +219,6 @@ fn shown_ready(pod: &Pod) -> Option<bool> {
     let conditions = pod.status.as_ref()?.conditions.as_ref()?;
     let ready = conditions.iter().find(|one| one.type_ == "Ready")?;
     Some(ready.status == "True")
-}
-
-fn node(name: &str) -> Result<Node> {
-    Ok(serde_json::from_value(json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
-        "status": {
-            "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "100"},
-            "capacity": {"cpu": "8", "memory": "16Gi", "pods": "100"},
-            "conditions": [ready()],
-        },
-    }))?)
-}
-
-/// Says that the nodes live. One that was silent too long is ready only when it says so itself: until then the node controller lets
-/// no Pod be scheduled to it.
-async fn beat(client: &Client) -> Result<()> {
-    let nodes = Api::<Node>::all(client.clone());
-    for name in NODES {
-        renew(client, name).await?;
-        if !is_ready(&nodes.get(name).await?) {
-            let status = json!({"status": {"conditions": [ready()]}});
-            let params = PatchParams::default();
-            let patch = Patch::Strategic(status);
-            nodes.patch_status(name, &params, &patch).await?;
-        }
-    }
-    Ok(())
-}
-
-fn is_ready(node: &Node) -> bool {
-    let status = node.status.as_ref();
-    let mut conditions = status.iter().flat_map(|it| it.conditions.iter().flatten());
-    conditions.any(|one| one.type_ == "Ready" && one.status == "True")
-}
-
-fn ready() -> Value {
-    json!({"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "a test",
-        "lastHeartbeatTime": now(), "lastTransitionTime": now()})
-}
-
-/// Renews the Lease by which the node controller knows that a node lives.
-async fn renew(client: &Client, node: &str) -> Result<()> {
-    let leases = Api::<Lease>::namespaced(client.clone(), "kube-node-lease");
-    let lease = json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": {"name": node},
-        "spec": {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": format!("{:.6}", Timestamp::now())},
-    });
-    let params = PatchParams::apply("addons-tests").force();
-    leases.patch(node, &params, &Patch::Apply(lease)).await?;
-    Ok(())
 }
 
 /// The time as statuses have it.

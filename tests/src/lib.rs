@@ -1,6 +1,7 @@
 //! What the tests, the demo and the benchmarks share.
 
 pub mod backend;
+mod background;
 pub mod bench;
 pub mod binaries;
 pub mod browser;

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
 use anyhow::{Context as _, Result};
 use hyper::body::Bytes;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
+use crate::background::Background;
 use crate::control_plane::ControlPlane;
 use crate::control_plane::pki::{Credentials, User, write_kubeconfig};
 use crate::guard::Folder;
@@ -30,8 +30,7 @@ pub struct Proxy {
     authority: String,
     kubeconfig: PathBuf,
     folder: Folder,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: Background,
 }
 
 /// A request that came to the proxy, in the order in which they came.
@@ -92,21 +91,8 @@ impl Proxy {
             stopped: watch::Sender::default(),
             stalled: watch::Sender::default(),
         });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let (stop, stopped) = oneshot::channel();
-        let shared = Arc::clone(&state);
-        let thread = std::thread::Builder::new()
-            .name("proxy".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        () = server::serve(listener, acceptor, shared) => {}
-                        _ = stopped => {}
-                    }
-                });
-            })?;
+        let serving = server::serve(listener, acceptor, Arc::clone(&state));
+        let thread = Background::start("proxy", serving)?;
         let folder = Folder::new("kubectl-addons-proxy-")?;
         let mut proxy = Self {
             state,
@@ -114,8 +100,7 @@ impl Proxy {
             authority,
             kubeconfig: PathBuf::new(),
             folder,
-            stop: Some(stop),
-            thread: Some(thread),
+            _thread: thread,
         };
         proxy.kubeconfig = proxy.client("default", cluster.admin())?;
         Ok(proxy)
@@ -193,16 +178,6 @@ impl Proxy {
     #[must_use]
     pub fn requests(&self) -> Vec<Seen> {
         self.state.lock().seen.clone()
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic in there was printed there.
-            let _ = thread.join();
-        }
     }
 }
 

@@ -256,7 +256,7 @@ pub fn config_map(name: &str, value: &str) -> String {
     )
 }
 
-/// A Deployment that kwok makes ready, unless the node selector asks for what no node has.
+/// A Deployment that becomes ready, unless the node selector asks for what no node has.
 pub fn deployment(name: &str, replicas: u32, node: Option<&str>) -> String {
     let selector = node
         .map(|node| format!("nodeSelector: {{zone: {node}}}, "))

@@ -100,7 +100,7 @@ async fn a_cluster_of_an_older_kops_is_upgraded_in_place() -> Result<()> {
     // kube-system is of this test alone.
     let cluster = ControlPlane::start(Options::default()).await?;
     let stage = Stage::on(cluster, "kops-eras").await?;
-    nodes(&stage.plugin).await?;
+    nodes(&stage.cluster, &stage.plugin).await?;
     let (from, to) = (
         stage.plugin.home().join("old"),
         stage.plugin.home().join("new"),

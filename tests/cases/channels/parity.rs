@@ -18,7 +18,7 @@ use crate::main_job::many_addons::{copy, nodes};
 
 /// Runs of kops' tool, which takes seconds for one on a busy machine, until it must have nothing left to do.
 const KOPS_RUNS: usize = 30;
-/// What a cluster holds that tools of channels do not write: made by controllers, by kwok or by Kubernetes itself.
+/// What a cluster holds that tools of channels do not write: made by controllers, by nodes or by Kubernetes itself.
 const OF_THE_CLUSTER: [&str; 14] = [
     "ControllerRevision",
     "EndpointSlice",
@@ -90,7 +90,7 @@ impl Side {
         let plugin = Plugin::admin(&cluster)?;
         let kubeconfig = cluster.kubeconfig().display().to_string();
         let plugin = plugin.variable("KUBECONFIG", &kubeconfig);
-        nodes(&plugin).await?;
+        nodes(&cluster, &plugin).await?;
         plugin.run(&["init"]).await?.done()?;
         Ok(Self { cluster, plugin })
     }
@@ -273,7 +273,10 @@ async fn compared(corpus: &Path, case: &Case, folder: &Path, tally: &mut Tally) 
 }
 
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: compares with kops' own tool on two clusters")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: compares with kops' own tool on two clusters"
+)]
 async fn the_same_index_makes_the_same_cluster() -> Result<()> {
     let mut tally = Tally::new("channels::parity");
     let Some(corpus) = shared::path("corpus/kops") else {

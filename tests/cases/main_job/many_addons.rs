@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::plugin::Plugin;
 use addons_tests::shared;
 use addons_tests::stage::{Stage, sha256};
@@ -11,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use common::api::names::owner_hash;
 use serde_json::Value;
 
-/// Kinds whose backends cannot run here: a webhook or aggregated API that kwok's pods do not serve.
+/// Kinds whose backends cannot run here: a webhook or aggregated API that no Pod here serves.
 const LEFT_OUT: [&str; 3] = [
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
@@ -89,7 +90,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
         return Ok(());
     };
     let stage = Stage::new("many-addons").await?;
-    nodes(&stage.plugin).await?;
+    nodes(&stage.cluster, &stage.plugin).await?;
     let (from, to) = (
         stage.plugin.home().join("old"),
         stage.plugin.home().join("new"),
@@ -162,15 +163,9 @@ async fn records_are_those_of(stage: &Stage, index: &Path) -> Result<()> {
 }
 
 /// Some of the add-ons run on the control plane only, and their host ports and rolling updates need more nodes than one.
-pub(crate) async fn nodes(user: &Plugin) -> Result<()> {
+pub(crate) async fn nodes(cluster: &ControlPlane, user: &Plugin) -> Result<()> {
     for name in ["second", "third"] {
-        let node = format!(
-            "apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  annotations: {{kwok.x-k8s.io/node: fake}}\n  \
-             labels: {{type: kwok, kubernetes.io/os: linux, kubernetes.io/hostname: {name}}}\nspec: {{}}\nstatus: \
-             {{allocatable: {{cpu: 32, memory: 256Gi, pods: 110}}, capacity: {{cpu: 32, memory: 256Gi, pods: 110}}}}\n"
-        );
-        let args = ["apply", "-f", "-"];
-        user.kubectl_with_input(&args, &node).await?.done()?;
+        cluster.add_node(name).await?;
     }
     let label = [
         "label",

@@ -10,7 +10,7 @@ pub const USAGE: &str = "\
 usage: cargo demo [-- FLAGS]
   --clusters 2   two clusters: catalogues and core add-ons for both, and the deletion of one
   --keep         leave the cluster running until Ctrl-C, and print its KUBECONFIG
-  --index FILE   install a kops index instead of the built-in catalogue (without waiting: kwok's pods serve nothing)
+  --index FILE   install a kops index instead of the built-in catalogue (without waiting: Pods here serve nothing)
 ";
 
 /// The flags.

@@ -21,6 +21,8 @@ use super::binaries::{self, Binaries};
 use super::components::{Component, Layout, Ports, user};
 use super::pki::{Authority, Pair, User};
 use crate::guard::Folder;
+use crate::kubelet::PRETENDED;
+use crate::kubelet::pretended::Pretended;
 use crate::times;
 
 /// How long a start may take; it takes 4 s on 2 idle cores.
@@ -51,6 +53,7 @@ impl Options {
 /// A running cluster. Dropped, it is gone with its folder; so it is when this process ends in any way.
 pub struct ControlPlane {
     // Ended in this order.
+    nodes: Mutex<Vec<Pretended>>,
     components: Mutex<Vec<Component>>,
     authority: Authority,
     admin: User,
@@ -129,10 +132,10 @@ impl ControlPlane {
         if !options.api_only {
             components.push(layout.controller_manager(&authority)?);
             components.push(layout.scheduler(&authority)?);
-            components.push(layout.kwok(&authority)?);
         }
         components.reverse();
         let cluster = Self {
+            nodes: Mutex::default(),
             components: Mutex::new(components),
             authority,
             admin,
@@ -151,43 +154,35 @@ impl ControlPlane {
         Ok(cluster)
     }
 
-    /// One node, and proof that the controllers work: it is ready, and the default ServiceAccount is there.
+    /// One node, and proof that the controllers work: Pods may be scheduled to it, and the default ServiceAccount is there.
     async fn populate(&self) -> Result<()> {
+        self.add_node(PRETENDED).await?;
         let client = self.client().await?;
-        let node: Node = serde_json::from_value(json!({
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": "node-0",
-                "annotations": {"kwok.x-k8s.io/node": "fake"},
-                "labels": {"kubernetes.io/hostname": "node-0", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"},
-            },
-            "status": {
-                "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "1000"},
-                "capacity": {"cpu": "64", "memory": "256Gi", "pods": "1000"},
-            },
-        }))?;
         let nodes = Api::<Node>::all(client.clone());
-        nodes.create(&PostParams::default(), &node).await?;
         seen(&nodes, |node: &Node| {
-            let conditions = node
-                .status
-                .as_ref()
-                .and_then(|status| status.conditions.as_ref());
-            conditions.is_some_and(|conditions| {
-                conditions
-                    .iter()
-                    .any(|condition| condition.type_ == "Ready" && condition.status == "True")
-            })
+            let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+            taints.is_none_or(Vec::is_empty)
         })
         .await
-        .context("waiting for the node to be ready")?;
+        .context("waiting for the node to take Pods")?;
         seen(
             &Api::<ServiceAccount>::namespaced(client, "default"),
             |account: &ServiceAccount| account.metadata.name.as_deref() == Some("default"),
         )
         .await
         .context("waiting for the default ServiceAccount")
+    }
+
+    /// Adds a node like the one that every cluster with controllers has: its Pods become ready at once, and serve nothing.
+    ///
+    /// # Errors
+    /// Of the API server.
+    pub async fn add_node(&self, name: &str) -> Result<()> {
+        let kubelet = self.user("kubelet", &["system:masters"])?;
+        let node = Pretended::start(&kubelet.kubeconfig, self.folder(), name).await?;
+        let nodes = self.nodes.lock();
+        nodes.unwrap_or_else(PoisonError::into_inner).push(node);
+        Ok(())
     }
 
     /// URL of the API server.
@@ -269,14 +264,16 @@ impl ControlPlane {
         Ok(name)
     }
 
-    /// The end of every component's log.
+    /// The end of every component's log, and the last error of every node.
     #[must_use]
     pub fn logs(&self) -> String {
         let components = self
             .components
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let tails: Vec<_> = components.iter().map(Component::tail).collect();
+        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let tails = components.iter().map(Component::tail);
+        let tails: Vec<_> = tails.chain(nodes.iter().map(Pretended::tail)).collect();
         tails.join("\n")
     }
 }

@@ -1,4 +1,4 @@
-//! The five programs with their flags, and what they read.
+//! The four programs with their flags, and what they read.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ apiVersion: audit.k8s.io/v1
 kind: Policy
 rules:
 - level: None
-  users: [kwok, "system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]
+  users: [kubelet, "system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]
 - level: None
   userGroups: ["system:serviceaccounts:kube-system"]
 - level: None
@@ -203,21 +203,6 @@ impl Layout<'_> {
         self.start("kube-scheduler", command)
     }
 
-    pub(super) fn kwok(&self, authority: &Authority) -> Result<Component> {
-        let user = self.user(authority, "kwok", &["system:masters"])?;
-        let mut command = guard::command(&self.binaries.kwok);
-        command
-            .arg(format!("--kubeconfig={}", user.kubeconfig.display()))
-            .arg(format!("--config={}", self.binaries.stages.display()))
-            // Other nodes are a test's own.
-            .args([
-                "--manage-all-nodes=false",
-                "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-                "--node-ip=127.0.0.1",
-            ]);
-        self.start("kwok", command)
-    }
-
     fn flag(&self, flag: &str, file: &str) -> String {
         format!("{flag}={}", self.folder.join(file).display())
     }
@@ -226,7 +211,7 @@ impl Layout<'_> {
         let log = self.folder.join(format!("{name}.log"));
         let file = File::create(&log).with_context(|| log.display().to_string())?;
         command
-            // kwok reads ~/.kwok, and nothing here should depend on who runs it.
+            // Nothing here should depend on who runs it.
             .env("HOME", self.folder)
             // Short lives and memory enough: collected less often, an API server takes a fifth less CPU to start.
             .env("GOGC", "400")

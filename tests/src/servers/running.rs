@@ -1,18 +1,17 @@
-//! What servers inside this process share: a port, a thread, and an end.
+//! What servers inside this process share: a port, and a thread that takes connections.
 
 use std::net::{SocketAddr, TcpListener};
-use std::thread::JoinHandle;
 
 use anyhow::Result;
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+
+use crate::background::Background;
 
 /// A server with a thread of its own, so that a test may block while a program talks to it; dropped, it is gone.
 pub(super) struct Running {
     /// On 127.0.0.1.
     pub(super) address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: Background,
 }
 
 impl Running {
@@ -24,11 +23,7 @@ impl Running {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let (stop, stopped) = oneshot::channel();
-        let serving = async move {
+        let thread = Background::start(name, async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
                 return;
             };
@@ -37,31 +32,10 @@ impl Running {
                 connections.spawn(connection(stream));
                 while connections.try_join_next().is_some() {}
             }
-        };
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        () = serving => {}
-                        _ = stopped => {}
-                    }
-                });
-            })?;
+        })?;
         Ok(Self {
             address,
-            stop: Some(stop),
-            thread: Some(thread),
+            _thread: thread,
         })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic in there was printed there.
-            let _ = thread.join();
-        }
     }
 }

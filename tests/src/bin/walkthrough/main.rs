@@ -36,7 +36,7 @@ async fn main() -> ExitCode {
 
 async fn run(flags: Flags) -> Result<()> {
     let began = Instant::now();
-    say("Starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok …\n")?;
+    say("Starting etcd, kube-apiserver, kube-controller-manager and kube-scheduler …\n")?;
     let cluster = ControlPlane::start(Options::default()).await?;
     let other = match flags.clusters {
         2 => Some(ControlPlane::start(Options::default()).await?),
