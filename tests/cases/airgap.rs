@@ -1,4 +1,4 @@
-//! Archives for sites without internet: out of one real registry, into another, and installed from there.
+//! Archives for sites without internet: out of one registry, into another, and installed from there.
 
 mod interrupted;
 mod large;

@@ -13,5 +13,6 @@ mod sources {
     mod object_store;
     mod pages;
     mod reader;
+    mod registry;
     mod url;
 }

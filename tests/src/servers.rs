@@ -1,4 +1,4 @@
-//! Real servers of sources on loopback ports: registries, git, chart repositories, object stores.
+//! Servers of sources on loopback ports: registries, git, chart repositories, object stores.
 
 pub mod charts;
 pub mod git;

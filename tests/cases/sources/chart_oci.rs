@@ -1,4 +1,4 @@
-//! Charts of a real registry.
+//! Charts of a registry.
 
 use std::process::Command;
 use std::time::{Duration, SystemTime};

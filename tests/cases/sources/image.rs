@@ -1,4 +1,4 @@
-//! Images and artifacts of a real registry.
+//! Images and artifacts of a registry.
 
 mod access;
 mod bytes;

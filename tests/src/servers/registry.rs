@@ -1,32 +1,29 @@
-//! A real registry (distribution) on a loopback port, and what stands around it: a [`front`] that counts and breaks, and
-//! [`tokens`].
+//! A registry on a loopback port, and what stands around it: a [`front`] that counts and breaks, and [`tokens`].
+//!
+//! It is the small one in this process, or, with `FULL=1`, that of distribution: tests have to pass with both.
 
+mod distribution;
 pub mod front;
+mod server;
 pub mod signing;
 pub mod tokens;
 
-use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
-
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Certificate, Client};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::control_plane::binaries;
 use crate::control_plane::pki::{Authority, base64};
-use crate::guard::{self, Folder, Guarded};
+use crate::tier;
 
+use server::{Guard, Keys};
 use tokens::Tokens;
 
 /// The user of a registry with a password.
 pub const USER: &str = "user";
 /// The password.
 pub const PASSWORD: &str = "correct horse";
-/// The same for the registry: `htpasswd -nbB -C 4`.
-const HTPASSWD: &str = "user:$2a$04$7noj6n1XmUb5NuhtFHyAyuxzoK4q5oBfF/gkPn7OBBIPonVe7unwa\n";
 
 /// Who may ask.
 pub enum Door<'a> {
@@ -42,13 +39,18 @@ pub enum Door<'a> {
 
 /// A registry, gone when it is dropped.
 pub struct Registry {
-    _process: Guarded,
-    _folder: Folder,
+    _server: Server,
     /// `127.0.0.1:PORT`.
     pub host: String,
     /// Its authority (PEM), where it speaks TLS.
     pub ca: Option<String>,
     client: Client,
+}
+
+/// What answers.
+enum Server {
+    Small { _server: server::Server },
+    Distribution { _server: distribution::Server },
 }
 
 /// A layer to be pushed.
@@ -61,68 +63,86 @@ pub struct Layer {
     pub title: Option<&'static str>,
 }
 
+impl Door<'_> {
+    /// The header of whoever may do everything that the tests do.
+    fn authorization(&self) -> Result<Option<String>> {
+        Ok(match self {
+            Self::Open => None,
+            Self::Password | Self::Tls => {
+                Some(format!("Basic {}", base64(&format!("{USER}:{PASSWORD}"))))
+            }
+            Self::Tokens(tokens) => {
+                Some(format!("Bearer {}", tokens.issue("*", &["pull", "push"])?))
+            }
+        })
+    }
+
+    /// The same for the small registry.
+    fn guard(&self, authorization: Option<&str>) -> Result<Guard> {
+        Ok(match self {
+            Self::Open => Guard::Open,
+            Self::Password | Self::Tls => {
+                Guard::Basic(authorization.unwrap_or_default().to_owned())
+            }
+            Self::Tokens(tokens) => Guard::Tokens(Keys::new(
+                tokens.realm(),
+                tokens::SERVICE,
+                tokens::ISSUER,
+                &tokens.keys(),
+            )?),
+        })
+    }
+}
+
 impl Registry {
-    /// Starts one.
+    /// Starts one. It does not have the referrers API, which that of distribution lacks.
     ///
     /// # Errors
     /// Where it cannot be built or started.
     pub async fn start(door: Door<'_>) -> Result<Self> {
+        Self::with(door, tier::full(), false).await
+    }
+
+    /// Starts the small one, with the referrers API, for everybody.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub async fn with_referrers() -> Result<Self> {
+        Self::with(Door::Open, false, true).await
+    }
+
+    async fn with(door: Door<'_>, is_distribution: bool, has_referrers: bool) -> Result<Self> {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let program = tokio::task::spawn_blocking(binaries::registry).await??;
-        let folder = Folder::new("addons-registry-")?;
-        let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-        let mut config = json!({
-            "version": 0.1,
-            "log": {"level": "info", "accesslog": {"disabled": true}},
-            "storage": {"filesystem": {"rootdirectory": file("storage")}},
-            "http": {"addr": "127.0.0.1:0", "secret": "of uploads"},
-            "health": {"storagedriver": {"enabled": false}},
-        });
+        let authority = match door {
+            Door::Tls => Some(Authority::new("registry of the tests")?),
+            _ => None,
+        };
+        let pair = authority
+            .as_ref()
+            .map(|it| it.serving("registry", &["127.0.0.1"]));
+        let pair = pair.transpose()?;
+        let authorization = door.authorization()?;
+        let (server, host) = if is_distribution {
+            let server = distribution::Server::start(&door, pair.as_ref()).await?;
+            let host = server.host();
+            (Server::Distribution { _server: server }, host)
+        } else {
+            let guard = door.guard(authorization.as_deref())?;
+            let server = server::Server::start(guard, has_referrers, pair.as_ref())?;
+            let host = server.host();
+            (Server::Small { _server: server }, host)
+        };
         let mut headers = HeaderMap::new();
-        let basic = format!("Basic {}", base64(&format!("{USER}:{PASSWORD}")));
-        let mut ca = None;
-        match door {
-            Door::Open => {}
-            Door::Password | Door::Tls => {
-                fs::write(file("htpasswd"), HTPASSWD)?;
-                config["auth"] = json!({"htpasswd": {"realm": "tests", "path": file("htpasswd")}});
-                headers.insert(AUTHORIZATION, HeaderValue::from_str(&basic)?);
-            }
-            Door::Tokens(tokens) => {
-                fs::write(file("jwks.json"), tokens.keys())?;
-                config["auth"] = json!({"token": {
-                    "realm": tokens.realm(), "service": tokens::SERVICE, "issuer": tokens::ISSUER,
-                    "jwks": file("jwks.json"),
-                }});
-                let token = format!("Bearer {}", tokens.issue("*", &["pull", "push"])?);
-                headers.insert(AUTHORIZATION, HeaderValue::from_str(&token)?);
-            }
+        if let Some(authorization) = authorization {
+            headers.insert(AUTHORIZATION, HeaderValue::try_from(authorization)?);
         }
-        if matches!(door, Door::Tls) {
-            let authority = Authority::new("registry of the tests")?;
-            let pair = authority.serving("registry", &["127.0.0.1"])?;
-            pair.write(folder.path(), "tls")?;
-            config["http"]["tls"] = json!({"certificate": file("tls.crt"), "key": file("tls.key")});
-            ca = Some(authority.certificate);
-        }
-        // JSON is YAML.
-        fs::write(file("config.yaml"), config.to_string())?;
-        let mut command = guard::command(&program);
-        command
-            .args(["serve", &file("config.yaml")])
-            .env("OTEL_TRACES_EXPORTER", "none")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut process = guard::spawn(&mut command, b"")?;
-        let stderr = process.stderr().context("no stderr")?;
-        let host = tokio::task::spawn_blocking(move || address(stderr)).await??;
         let mut client = Client::builder().default_headers(headers);
+        let ca = authority.map(|authority| authority.certificate);
         if let Some(ca) = &ca {
             client = client.tls_certs_only(Certificate::from_pem_bundle(ca.as_bytes())?);
         }
         Ok(Self {
-            _process: process,
-            _folder: folder,
+            _server: server,
             host,
             ca,
             client: client.build()?,
@@ -244,14 +264,14 @@ impl Registry {
     /// Of the registry.
     pub async fn push_blob(&self, repository: &str, bytes: &[u8]) -> Result<String> {
         let url = format!("{}/v2/{repository}/blobs/uploads/", self.url());
-        let answer = self.client.post(url).send().await?;
+        let answer = self.client.post(&url).send().await?;
         let status = answer.status();
         let location = answer.headers().get(LOCATION).cloned();
         let Some(location) = location.filter(|_| status.is_success()) else {
             bail!("{status}: {}", answer.text().await?);
         };
         let digest = digest(bytes);
-        let mut url = reqwest::Url::parse(location.to_str()?)?;
+        let mut url = reqwest::Url::parse(&url)?.join(location.to_str()?)?;
         url.query_pairs_mut().append_pair("digest", &digest);
         let answer = self.client.put(url).body(bytes.to_vec()).send().await?;
         let status = answer.status();
@@ -282,22 +302,4 @@ pub fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
-}
-
-/// Where it listens, from its log, which is then read to its end.
-fn address(log: std::process::ChildStderr) -> Result<String> {
-    let mut lines = BufReader::new(log).lines();
-    let mut said = Vec::new();
-    for line in lines.by_ref() {
-        let line = line?;
-        if let Some((_, rest)) = line.split_once("listening on ") {
-            let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'));
-            let address = rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest);
-            let address = address.to_owned();
-            std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-            return Ok(address);
-        }
-        said.push(line);
-    }
-    bail!("the registry ended:\n{}", said.join("\n"))
 }

@@ -238,7 +238,7 @@ async fn exchanged() -> Result<()> {
     Ok(())
 }
 
-/// Archives made to do harm, in a real registry, which does not look into them.
+/// Archives made to do harm, in a registry, which does not look into them.
 #[tokio::test]
 async fn made_to_do_harm() -> Result<()> {
     let mut tally = Tally::new("sources::image::harm");
