@@ -103,6 +103,7 @@ async fn values_of_a_release_are_named_until_they_are_given() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: needs kapp")]
 async fn kapp_finds_nothing_of_an_adopted_application() -> Result<()> {
     let stage = Stage::new("aside-kapp").await?;
     let at = stage.namespace.as_str();

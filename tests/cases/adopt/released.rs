@@ -104,6 +104,7 @@ async fn helm_goes_on_with_its_release() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: needs kapp")]
 async fn kapp_goes_on_with_its_application() -> Result<()> {
     let stage = Stage::new("back-kapp").await?;
     deploy(&stage, &manifest(true)).await?;

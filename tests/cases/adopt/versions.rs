@@ -153,6 +153,7 @@ async fn what_is_adopted_in_part_is_completed_as_the_warning_says() -> Result<()
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: needs kapp")]
 async fn an_application_of_kapp_is_listed_by_its_name() -> Result<()> {
     let stage = Stage::new("adopt-kapp-name").await?;
     let at = stage.namespace.as_str();

@@ -3,8 +3,10 @@
 mod module;
 
 use std::env;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::Result;
 
@@ -24,10 +26,6 @@ pub struct Binaries {
     pub controller_manager: PathBuf,
     /// kube-scheduler.
     pub scheduler: PathBuf,
-    /// kwok, which plays the kubelets.
-    pub kwok: PathBuf,
-    /// kwok's stages node/fast, node/heartbeat and pod/fast, from the same module, in one file.
-    pub stages: PathBuf,
     /// kubectl.
     pub kubectl: PathBuf,
 }
@@ -53,17 +51,12 @@ const CLUSTER: Module = Module {
             package: "k8s.io/kubernetes/cmd/kube-scheduler",
         },
         Program {
-            name: KWOK,
-            package: "sigs.k8s.io/kwok/cmd/kwok",
-        },
-        Program {
             name: "kubectl",
             package: "k8s.io/kubernetes/cmd/kubectl",
         },
     ],
     ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
               -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
-    minutes: 5,
 };
 const HELM: Module = Module {
     folder: "helm",
@@ -72,7 +65,6 @@ const HELM: Module = Module {
         package: "helm.sh/helm/v4/cmd/helm",
     }],
     ldflags: "-s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1",
-    minutes: 3,
 };
 const KAPP: Module = Module {
     folder: "kapp",
@@ -81,7 +73,6 @@ const KAPP: Module = Module {
         package: "carvel.dev/kapp/cmd/kapp",
     }],
     ldflags: "-s -w",
-    minutes: 2,
 };
 const REGISTRY: Module = Module {
     folder: "registry",
@@ -90,7 +81,6 @@ const REGISTRY: Module = Module {
         package: "github.com/distribution/distribution/v3/cmd/registry",
     }],
     ldflags: "-s -w",
-    minutes: 1,
 };
 const KOPS: Module = Module {
     folder: "kops",
@@ -99,7 +89,6 @@ const KOPS: Module = Module {
         package: "k8s.io/kops/channels/cmd/channels",
     }],
     ldflags: "-s -w",
-    minutes: 3,
 };
 const KREW: Module = Module {
     folder: "krew",
@@ -114,11 +103,7 @@ const KREW: Module = Module {
         },
     ],
     ldflags: "-s -w",
-    minutes: 1,
 };
-const KWOK: &str = "kwok";
-/// The stages beside kwok, in the cache and in `KUBEBUILDER_ASSETS`.
-const STAGES: &str = "kwok-stages.yaml";
 const SERVERS: [&str; 4] = [
     "etcd",
     "kube-apiserver",
@@ -143,8 +128,6 @@ pub fn locate() -> Result<Binaries> {
         apiserver: path("kube-apiserver"),
         controller_manager: path("kube-controller-manager"),
         scheduler: path("kube-scheduler"),
-        kwok: path(KWOK),
-        stages: path(STAGES),
         kubectl: path("kubectl"),
     })
 }
@@ -161,10 +144,12 @@ pub fn missing() -> Result<Vec<&'static str>> {
     Ok(missing)
 }
 
-/// About how long [`locate`] builds on 2 cores where nothing is there, in minutes.
+/// About how long `count` things take on the cores of this machine, of which one core does so many in a minute.
 #[must_use]
-pub fn minutes() -> u32 {
-    CLUSTER.minutes
+pub fn about(count: usize, per_minute: f64) -> String {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let minutes = (count as f64 / per_minute / cores as f64).ceil().max(1.0);
+    format!("about {minutes} min on {cores} cores")
 }
 
 impl Found {
@@ -173,10 +158,6 @@ impl Found {
         let assets = SERVERS.map(|name| Some((name, asset(name)?)));
         // Those of KUBEBUILDER_ASSETS come first.
         found.splice(0..0, assets.into_iter().flatten());
-        // kwok is of no use without the stages of its own version.
-        if let (Some(kwok), Some(stages)) = (asset(KWOK), asset(STAGES)) {
-            found.extend([(KWOK, kwok), (STAGES, stages)]);
-        }
         if let Some(kubectl) = asset("kubectl").or_else(kubectl_on_path) {
             found.push(("kubectl", kubectl));
         }
@@ -239,20 +220,16 @@ pub fn channels() -> Result<PathBuf> {
     }
 }
 
-/// A folder with krew, as the plugin of kubectl that it is, and with the program that checks manifests for its index; `None`
-/// where it would have to be built and there is no Go.
+/// A folder with krew, as the plugin of kubectl that it is, and with the program that checks manifests for its index.
 ///
 /// # Errors
-/// Where Go fails.
-pub fn krew() -> Result<Option<PathBuf>> {
+/// Where it has to be built and Go is missing or fails.
+pub fn krew() -> Result<PathBuf> {
     let names = ["kubectl-krew", "validate-krew-manifest"];
-    if let [Some(krew), Some(_)] = names.map(asset) {
-        return Ok(krew.parent().map(Path::to_owned));
+    match (env::var_os("KUBEBUILDER_ASSETS"), names.map(asset)) {
+        (Some(assets), [Some(_), Some(_)]) => Ok(assets.into()),
+        _ => KREW.provide(&names),
     }
-    if which("go").is_none() && !KREW.missing(&names)?.is_empty() {
-        return Ok(None);
-    }
-    KREW.provide(&names).map(Some)
 }
 
 /// A program in `KUBEBUILDER_ASSETS`.

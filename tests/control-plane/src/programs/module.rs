@@ -5,26 +5,28 @@ use std::fs::{self, File, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{KWOK, STAGES, which};
+use super::which;
 use crate::guard;
 
 /// How often a long build says how far it is.
 const PROGRESS: Duration = Duration::from_secs(10);
 /// Without debugging information, which these programs do not need and which takes a tenth of the time.
 const COMPILER_FLAGS: &str = "-gcflags=all=-dwarf=false";
+/// How many packages Go compiles in a minute on one core, linking included: an estimate until a build has its own rate.
+const PACKAGES_PER_MINUTE: f64 = 330.0;
+/// After how many packages a build has its own rate.
+const SAMPLE: usize = 50;
 
 /// A Go module beside this crate that pins some programs.
 pub(super) struct Module {
     pub(super) folder: &'static str,
     pub(super) programs: &'static [Program],
     pub(super) ldflags: &'static str,
-    /// About how long the first build takes on 2 cores.
-    pub(super) minutes: u32,
 }
 
 /// A program of a module.
@@ -77,12 +79,6 @@ impl Module {
         let programs: Vec<_> = programs.filter(|p| missing.contains(&p.name)).collect();
         self.build(&go, &programs, &unfinished)?;
         for program in programs {
-            // The stages come first: where kwok is found, they must be there.
-            if program.name == KWOK {
-                let stages = unfinished.join(STAGES);
-                fs::write(&stages, self.stages(&go)?)?;
-                fs::rename(&stages, target.join(STAGES))?;
-            }
             let built = unfinished.join(program.built_name());
             fs::rename(&built, target.join(program.name))
                 .with_context(|| built.display().to_string())?;
@@ -107,9 +103,8 @@ impl Module {
         let Some(go) = which("go") else {
             let names = missing.join(", ");
             bail!(
-                "{names} not found: install Go 1.26 or later (https://go.dev/dl), with which they are built once in about \
-                 {} min, or set KUBEBUILDER_ASSETS to a folder with {names}",
-                self.minutes
+                "{names} not found: install Go 1.26 or later (https://go.dev/dl), with which they are built once, or set \
+                 KUBEBUILDER_ASSETS to a folder with {names}"
             );
         };
         Ok(go)
@@ -160,14 +155,16 @@ impl Module {
     fn build(&self, go: &Path, programs: &[&Program], into: &Path) -> Result<()> {
         let names: Vec<_> = programs.iter().map(|program| program.name).collect();
         let names = names.join(", ");
-        say(&format!(
-            "building {names} once (about {} min on 2 cores)",
-            self.minutes
-        ));
-        let began = Instant::now();
         let packages = programs.iter().map(|program| program.package);
         let packages: Vec<_> = packages.collect();
+        say(&format!("building {names} once"));
+        let began = Instant::now();
         let all = self.count(go, &packages)?;
+        say(&format!(
+            "{all} packages to compile, {}",
+            left(all, 0, Duration::ZERO)
+        ));
+        let compiling = Instant::now();
         let mut command = guard::command(go);
         command
             .args(["build", "-v", "-trimpath", COMPILER_FLAGS])
@@ -190,8 +187,13 @@ impl Module {
                 }
                 if said.elapsed() >= PROGRESS {
                     said = Instant::now();
-                    let elapsed = began.elapsed().as_secs();
-                    say(&format!("{elapsed:>4} s  {done:>4} of {all} packages"));
+                    let (elapsed, left) = (
+                        began.elapsed().as_secs(),
+                        left(all, done, compiling.elapsed()),
+                    );
+                    say(&format!(
+                        "{elapsed:>4} s  {done:>4} of {all} packages, {left}"
+                    ));
                 }
             }
         }
@@ -206,56 +208,38 @@ impl Module {
         Ok(())
     }
 
-    /// How many packages the programs are made of; downloads what is missing, and says so.
+    /// How many packages have to be compiled for the programs, because Go's cache does not have them; downloads what is missing,
+    /// and says so.
     fn count(&self, go: &Path, packages: &[&str]) -> Result<usize> {
         let mut command = guard::command(go);
         command
-            .args(["list", "-deps"])
+            .args(["list", "-deps", "-trimpath", COMPILER_FLAGS])
+            .args(["-f", "{{if .Stale}}{{.ImportPath}}{{end}}"])
             .args(packages)
             .env("CGO_ENABLED", "0")
             .current_dir(self.source())
             .stdout(Stdio::piped());
         let mut go = guard::spawn(&mut command, b"").context("cannot start go list")?;
         let packages = go.stdout().map(|stdout| BufReader::new(stdout).lines());
-        let count = packages.into_iter().flatten().count();
+        let packages = packages.into_iter().flatten().map_while(Result::ok);
+        let count = packages.filter(|package| !package.is_empty()).count();
         if !go.wait()?.success() {
             bail!("go list failed in {}", self.source().display());
         }
         Ok(count)
     }
+}
 
-    /// The stages of the kwok module, joined.
-    fn stages(&self, go: &Path) -> Result<String> {
-        let output = Command::new(go)
-            .args(["list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"])
-            .current_dir(self.source())
-            .output()
-            .context("cannot start go list")?;
-        let module = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        let mut documents = Vec::new();
-        for folder in ["node/fast", "node/heartbeat", "pod/fast"] {
-            let folder = module.join("kustomize/stage").join(folder);
-            let mut files: Vec<_> = fs::read_dir(&folder)
-                .with_context(|| folder.display().to_string())?
-                .collect::<Result<Vec<_>, _>>()?
-                .into_iter()
-                .map(|entry| entry.path())
-                .filter(|path| {
-                    path.extension()
-                        .is_some_and(|extension| extension == "yaml")
-                })
-                .filter(|path| {
-                    path.file_name()
-                        .is_some_and(|name| name != "kustomization.yaml")
-                })
-                .collect();
-            files.sort();
-            for file in files {
-                documents
-                    .push(fs::read_to_string(&file).with_context(|| file.display().to_string())?);
-            }
-        }
-        Ok(documents.join("---\n"))
+/// How long it still takes: at the rate so far, or at the usual one where hardly anything is compiled.
+fn left(packages: usize, done: usize, elapsed: Duration) -> String {
+    let left = packages.saturating_sub(done);
+    if done < SAMPLE {
+        return super::about(left, PACKAGES_PER_MINUTE);
+    }
+    let minutes = left as f64 * elapsed.as_secs_f64() / done as f64 / 60.0;
+    match minutes.ceil() {
+        minutes if minutes > 1.0 => format!("about {minutes} min left"),
+        _ => "less than a minute left".to_owned(),
     }
 }
 
@@ -277,4 +261,16 @@ fn say(line: &str) {
     // Over the progress bar of cargo, which may stand in this line and draws itself again.
     let start = if stderr.is_terminal() { "\r\x1b[K" } else { "" };
     let _ = stderr.write_all(format!("{start}control plane: {line}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_follows_the_rate_of_the_build() {
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        assert_eq!(left(1000, 500, minutes(10)), "about 10 min left");
+        assert_eq!(left(1000, 990, minutes(10)), "less than a minute left");
+    }
 }
