@@ -1,16 +1,18 @@
-//! Ctrl-C and SIGTERM. While an operation writes, [`crate::change`] ends it in good order; at any other time, and where someone insists,
+//! Ctrl-C and SIGTERM, and what Windows has in their place. While an operation writes, [`crate::change`] ends it in good order; at any other time, and where someone insists,
 //! the program ends here, without what it wrote into temporary folders: keys, known hosts, kubeconfigs.
+
+mod signals;
 
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
 use addons_sources::scratch;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Exit;
 use crate::output;
+use signals::Signals;
 
 /// What is said where a signal ends the program.
 static LAST_WORDS: OnceLock<String> = OnceLock::new();
@@ -35,10 +37,10 @@ pub fn watch() {
 }
 
 async fn end_on_signal() {
-    let mut stop = [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok());
+    let mut signals = Signals::listen();
     let mut seen = 0;
     loop {
-        heard(&mut stop).await;
+        signals.next().await;
         // Judged before an operation hears of it: one that ends at once would seem not to have been under way.
         let writes = WRITING.load(Ordering::SeqCst) > 0;
         seen = if writes { seen + 1 } else { PATIENCE };
@@ -49,23 +51,6 @@ async fn end_on_signal() {
             exit(Exit::Interrupted);
         }
         ASKED.send_modify(|asked| *asked += 1);
-    }
-}
-
-/// Ctrl-C, or SIGTERM. A signal that cannot be heard ends the program as the system does it.
-async fn heard(stop: &mut [Option<Signal>; 2]) {
-    let [interrupted, terminated] = stop;
-    tokio::select! {
-        () = received(interrupted) => {}
-        () = received(terminated) => {}
-    }
-}
-
-async fn received(signal: &mut Option<Signal>) {
-    if let Some(signal) = signal {
-        signal.recv().await;
-    } else {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use addons_engine::Cluster;
 use addons_operation::{Context, Settings};
+use addons_sources::platform;
 use addons_versions::{kubernetes, tolerant};
 use anyhow::{Context as _, Result};
 use common::api::names;
@@ -180,19 +181,14 @@ fn holder() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user = variable("USER")
         .or_else(|| variable("LOGNAME"))
+        .or_else(|| variable("USERNAME"))
         .unwrap_or_else(|| "unknown-user".to_owned());
     let host = variable("HOSTNAME")
-        .or_else(hostname)
+        .or_else(platform::host_name)
         .unwrap_or_else(|| "unknown-host".to_owned());
     format!(
         "{user}@{host} ({}, pid {})",
         names::CLIENT,
         std::process::id()
     )
-}
-
-fn hostname() -> Option<String> {
-    let name = std::fs::read_to_string("/etc/hostname").ok()?;
-    let name = name.trim();
-    (!name.is_empty()).then(|| name.to_owned())
 }

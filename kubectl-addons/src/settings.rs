@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use addons_engine::ClusterOptions;
+use addons_sources::platform;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -100,7 +101,7 @@ fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
         .filter(|path| !path.as_os_str().is_empty())
         .collect();
     if paths.is_empty() {
-        paths.extend(home().map(|home| home.join(".kube/config")));
+        paths.extend(platform::home().map(|home| home.join(".kube/config")));
     }
     let mut merged: Option<Kubeconfig> = None;
     for path in paths.iter().filter(|path| path.exists()) {
@@ -119,11 +120,6 @@ fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
         );
     }
     Ok(merged)
-}
-
-fn home() -> Option<PathBuf> {
-    let home = PathBuf::from(std::env::var_os("HOME")?);
-    home.is_absolute().then_some(home)
 }
 
 fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
@@ -202,19 +198,13 @@ pub fn cluster_options(global: &Global) -> ClusterOptions {
     }
 }
 
-/// `--cache-dir`, `$XDG_CACHE_HOME/kubectl-addons`, `~/.cache/kubectl-addons`; `None` where there is no home.
+/// `--cache-dir`, `$XDG_CACHE_HOME/kubectl-addons`, `~/.cache/kubectl-addons`; `%LOCALAPPDATA%\kubectl-addons` on Windows; `None`
+/// where there is no home.
 pub fn cache_dir(global: &Global) -> Option<PathBuf> {
     if let Some(dir) = &global.cache_dir {
         return Some(dir.clone());
     }
-    let absolute = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let base =
-        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("kubectl-addons"))
+    Some(platform::cache_home()?.join("kubectl-addons"))
 }
 
 #[cfg(test)]

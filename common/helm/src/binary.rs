@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use addons_sources::platform;
 use addons_versions::tolerant;
 
 use super::HelmError;
@@ -124,12 +125,6 @@ fn on_path(path: &std::ffi::OsStr) -> Option<PathBuf> {
 }
 
 fn is_executable(program: &Path) -> bool {
-    let Ok(metadata) = program.metadata() else {
-        return false;
-    };
-    #[cfg(unix)]
-    let may = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0;
-    #[cfg(not(unix))]
-    let may = true;
-    metadata.is_file() && may
+    let metadata = program.metadata();
+    metadata.is_ok_and(|metadata| platform::is_executable(&metadata))
 }

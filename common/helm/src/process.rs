@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use addons_sources::child::{self, signal};
+use addons_sources::{child, platform};
 use common::values::mask::Mask;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
@@ -189,8 +189,7 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    #[cfg(unix)]
-    command.process_group(0);
+    platform::own_group(&mut command);
     if call.ambient {
         for (name, _) in std::env::vars_os() {
             let is_helms = name.to_str().is_some_and(|name| name.starts_with("HELM_"));
@@ -227,13 +226,13 @@ async fn interrupted(stop: Option<watch::Receiver<bool>>) {
 /// Ends the process group: one that writes to a cluster is asked first, and then marks its release as failed.
 async fn stop(child: &mut Child, asks: bool) {
     if asks {
-        signal(child, "TERM").await;
+        platform::terminate_group(child);
         tokio::select! {
             _ = child.wait() => {}
             () = sleep(GRACE) => {}
         }
     }
-    child::kill(child).await;
+    platform::kill_group(child).await;
 }
 
 /// What helm says of its failure, on one line or few: from `Error:` on, for warnings before it repeat values.

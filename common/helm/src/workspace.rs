@@ -1,9 +1,10 @@
 //! A private folder for one job of helm: its home, its caches, the chart. Gone when dropped.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use addons_sources::platform;
 use addons_sources::scratch::Scratch;
 use common::render::package::Package;
 
@@ -11,8 +12,8 @@ use super::HelmError;
 
 /// Folders that helm may write to, and the variables that say so. No plugins are loaded.
 const FOLDERS: [(&str, &str); 6] = [
-    ("HOME", "home"),
-    ("TMPDIR", "tmp"),
+    (platform::HOME, "home"),
+    (platform::TEMPORARY, "tmp"),
     ("HELM_CACHE_HOME", "cache"),
     ("HELM_CONFIG_HOME", "config"),
     ("HELM_DATA_HOME", "data"),
@@ -50,20 +51,20 @@ impl Workspace {
             .map(|(variable, name)| (variable, self.path().join(name)))
     }
 
-    /// Writes a file that only this user can read; its path is relative and does not lead out.
+    /// Writes a file that only this user can read. A path that leads out is refused: on Windows, `C:` at its beginning does.
     pub(super) fn write(&self, name: &Path, bytes: &[u8]) -> Result<PathBuf, HelmError> {
+        if !name
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
+            return Err(wrong(name, std::io::ErrorKind::InvalidInput.into()));
+        }
         if let Some(folder) = name.parent() {
             self.folder(folder)?;
         }
         let path = self.path().join(name);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = options
-            .open(&path)
-            .and_then(|mut file| file.write_all(bytes));
-        match written {
+        let written = platform::create_private(&path);
+        match written.and_then(|mut file| file.write_all(bytes)) {
             Ok(()) => Ok(path),
             Err(source) => Err(wrong(&path, source)),
         }
@@ -83,11 +84,7 @@ impl Workspace {
 
     fn folder(&self, name: &Path) -> Result<(), HelmError> {
         let path = self.path().join(name);
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).map_err(|source| wrong(&path, source))
+        platform::create_private_folder(&path).map_err(|source| wrong(&path, source))
     }
 }
 

@@ -20,6 +20,8 @@ use common::api::names::hex_prefix;
 use common::manifest::digest::sha256;
 use serde::{Deserialize, Serialize};
 
+use crate::platform;
+
 /// Hex digits of a sha256.
 const DIGITS: usize = 64;
 /// Bytes of one content; more than any package has.
@@ -155,28 +157,8 @@ fn is_our_own(folder: &Path) -> bool {
     [folder.to_owned(), folder.join(CONTENTS), folder.join(NOTES)]
         .iter()
         .all(|folder| {
-            let mut builder = fs::DirBuilder::new();
-            builder.recursive(true);
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(folder).is_ok() && is_private(folder)
+            platform::create_private_folder(folder).is_ok() && platform::is_private(folder)
         })
-}
-
-#[cfg(unix)]
-fn is_private(folder: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    let Ok(found) = fs::symlink_metadata(folder) else {
-        return false;
-    };
-    let private = fs::Permissions::from_mode(0o700);
-    found.is_dir()
-        && (found.permissions().mode() & 0o077 == 0 || fs::set_permissions(folder, private).is_ok())
-}
-
-#[cfg(not(unix))]
-fn is_private(folder: &Path) -> bool {
-    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
 }
 
 struct Found {

@@ -1,14 +1,12 @@
-//! Other programs (helm, kubectl, kustomize) as children of this one: what they get of our environment, what is read of their words, and
-//! how they and their own children end.
-
-use std::process::Stdio;
+//! Other programs (helm, kubectl, kustomize) as children of this one: what they get of our environment, and what is read of their words.
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
-/// The variables that go through to them: how the network is reached. Credentials of this machine do not.
-const PASSED: [&str; 9] = [
-    "PATH",
+use crate::platform;
+
+/// The variables that say how the network is reached.
+const NETWORK: [&str; 8] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "NO_PROXY",
@@ -19,10 +17,11 @@ const PASSED: [&str; 9] = [
     "SSL_CERT_DIR",
 ];
 
-/// Gives a program an environment of its own: of ours, only how the network is reached.
+/// Gives a program an environment of its own: of ours, only how programs are found and the network is reached. Credentials of this
+/// machine are not passed.
 pub fn isolate(command: &mut Command) {
     command.env_clear();
-    for name in PASSED {
+    for name in platform::PASSED.into_iter().chain(NETWORK) {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
@@ -62,23 +61,4 @@ pub async fn beginning(
         tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
     }
     Ok(bytes)
-}
-
-/// Sends a signal (`TERM`, `KILL`) to the process group of a child: without unsafe code that is for a shell to do.
-pub async fn signal(child: &Child, name: &str) {
-    let Some(id) = child.id() else { return };
-    let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", r#"kill -s "$1" -- "-$2""#, "sh", name])
-        .arg(id.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let _ = command.status().await;
-}
-
-/// Ends the process group of a child.
-pub async fn kill(child: &mut Child) {
-    signal(child, "KILL").await;
-    let _ = child.kill().await;
 }

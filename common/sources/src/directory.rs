@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::directory::{File, is_manifest};
 use common::render::package::{MAX_BYTES, MAX_FILES};
+
+use crate::platform::FileStamp;
 
 /// Folders inside of each other.
 const MAX_DEPTH: usize = 32;
@@ -44,11 +45,7 @@ pub enum DirectoryError {
 /// What tells two states of a file apart, or why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stamp {
-    File {
-        length: u64,
-        modified: (i64, i64),
-        inode: (u64, u64),
-    },
+    File { length: u64, stamp: FileStamp },
     Unreadable(String),
 }
 
@@ -225,8 +222,7 @@ impl Walk {
             self.bytes = self.bytes.saturating_add(metadata.len());
             Stamp::File {
                 length: metadata.len(),
-                modified: (metadata.mtime(), metadata.mtime_nsec()),
-                inode: (metadata.dev(), metadata.ino()),
+                stamp: FileStamp::new(&metadata),
             }
         } else {
             Stamp::Unreadable("it is neither a file nor a folder".to_owned())

@@ -11,6 +11,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::child;
+use crate::platform;
 use crate::scratch::Scratch;
 
 /// What kustomize finds by its name.
@@ -121,7 +122,7 @@ pub async fn build(folder: &Path, path: &OsStr) -> Result<Package, KustomizeErro
     match ended {
         Ok((status, output, said)) => manifests(shown, status, output, &said),
         Err(error) => {
-            child::kill(&mut child).await;
+            platform::kill_group(&mut child).await;
             Err(error)
         }
     }
@@ -171,10 +172,13 @@ fn command(program: &Path, verb: &str, folder: &Path, home: &Path, path: &OsStr)
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .current_dir(home);
-    #[cfg(unix)]
-    command.process_group(0);
+    platform::own_group(&mut command);
     child::isolate(&mut command);
-    for name in ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+    let folders = [platform::HOME, platform::TEMPORARY];
+    for name in folders
+        .into_iter()
+        .chain(["XDG_CONFIG_HOME", "XDG_CACHE_HOME"])
+    {
         command.env(name, home);
     }
     command.env("PATH", path);

@@ -20,6 +20,7 @@ pub mod layout;
 pub mod location;
 mod names;
 pub mod pinned;
+pub mod platform;
 pub mod provenance;
 pub mod registry;
 pub mod scratch;

@@ -1,8 +1,8 @@
 //! git over ssh, with the program `ssh`: with the key and the hosts of a Secret, or with the user's own configuration.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{MAIN_SEPARATOR, Path};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,6 +19,7 @@ use super::remote::Ssh;
 use super::wire::Wire;
 use crate::credentials::{Credentials, Proof};
 use crate::http::guard;
+use crate::platform;
 
 /// Seconds until a host has answered.
 const CONNECT_TIMEOUT: u8 = 10;
@@ -53,7 +54,9 @@ pub fn connect(
     if credentials.is_some() {
         // Without the agent, the settings and the home folder of this machine.
         command.env_clear();
-        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        for name in platform::PASSED {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
     }
     let host = match &ssh.user {
         Some(user) => format!("{user}@{}", ssh.host),
@@ -187,7 +190,9 @@ fn arguments(credentials: Option<&Credentials>, folder: &Path) -> io::Result<Vec
 
 /// A path as the value of an ssh option: ssh splits values at blanks and expands `%` and `${`.
 fn quoted(path: &Path) -> io::Result<String> {
-    match path.to_str() {
+    // ssh of Windows reads `/` too.
+    let path = path.to_str().map(|path| path.replace(MAIN_SEPARATOR, "/"));
+    match path {
         Some(text) if !text.contains(['"', '\\', '$', '\n']) => {
             Ok(format!("\"{}\"", text.replace('%', "%%")))
         }
@@ -202,11 +207,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.exists() {
         fs::remove_file(path)?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = platform::create_private(path)?;
     file.write_all(bytes)?;
     // ssh rejects a key without a final line break, which many editors of Secrets remove.
     if !bytes.ends_with(b"\n") {

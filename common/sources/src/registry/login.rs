@@ -1,5 +1,8 @@
 //! Credentials at a registry: from the source's Secret or from this machine's `docker login`; and the answers to challenges.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -13,7 +16,7 @@ use url::Url;
 use crate::Reach;
 use crate::credentials::{Credentials, Proof};
 use crate::http::{Http, HttpError, Received, Redirects, bound};
-use crate::{Access, host};
+use crate::{Access, host, platform};
 
 use super::challenge::Challenge;
 use super::docker_config::{self, same_host};
@@ -188,8 +191,7 @@ impl<'a> Login<'a> {
         } else {
             self.host.clone()
         };
-        let asking =
-            tokio::task::spawn_blocking(move || docker_credential::get_credential(&server));
+        let asking = tokio::task::spawn_blocking(move || read_machine(&server));
         let (identity, helper) = match tokio::time::timeout(HELPER_TIMEOUT, asking).await {
             Ok(Ok(Ok(DockerCredential::UsernamePassword(username, password)))) => {
                 (Identity::of(username, password), None)
@@ -345,6 +347,16 @@ fn of_secret(
             Err(credentials.mismatch("a registry", wanted).into())
         }
     }
+}
+
+/// The entry for a server in `config.json` of `$DOCKER_CONFIG`, else of `~/.docker`.
+fn read_machine(server: &str) -> Result<DockerCredential, CredentialRetrievalError> {
+    let named = std::env::var_os("DOCKER_CONFIG").map(PathBuf::from);
+    let folder = named.or_else(|| Some(platform::home()?.join(".docker")));
+    let folder = folder.ok_or(CredentialRetrievalError::ConfigNotFound)?;
+    let file = File::open(folder.join("config.json"))
+        .map_err(|_| CredentialRetrievalError::ConfigReadError)?;
+    docker_credential::get_credential_from_reader(BufReader::new(file), server)
 }
 
 /// The part of the error that is shown if the registry then refuses. The output of a helper may hold secrets.

@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use addons_sources::platform;
 use anyhow::Result;
 
 use crate::completion::{KUBECTL, PROGRAM, VARIABLE};
@@ -16,6 +17,12 @@ use crate::output;
 
 /// The plugin, as kubectl looks for it.
 const PLUGIN: &str = "kubectl-addons";
+/// The file that is written: on Windows, its ending makes it a program.
+const FILE: &str = if cfg!(windows) {
+    "kubectl_complete-addons.cmd"
+} else {
+    PROGRAM
+};
 /// By this line a script is known as ours.
 const MARK: &str = "# Written by `kubectl addons completion --install`: kubectl asks it what completes `kubectl addons`.";
 
@@ -47,7 +54,7 @@ pub fn run(to: Option<&Path>) -> Result<Exit> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folder = to.map(Path::to_owned).or_else(|| beside(&path));
     let folder = folder.ok_or(InstallError::NoFolder)?;
-    let program = folder.join(PROGRAM);
+    let program = folder.join(FILE);
     if to.is_some() {
         fs::create_dir_all(&folder).map_err(|error| InstallError::Unwritable {
             path: folder.clone(),
@@ -71,7 +78,8 @@ pub fn run(to: Option<&Path>) -> Result<Exit> {
 
 /// The first folder of the PATH that has the plugin: the link to it, for what a link leads to is replaced by upgrades.
 fn beside(path: &OsStr) -> Option<PathBuf> {
-    std::env::split_paths(path).find(|folder| folder.join(PLUGIN).is_file())
+    let plugin = format!("{PLUGIN}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(path).find(|folder| folder.join(&plugin).is_file())
 }
 
 fn is_on_path(folder: &Path, path: &OsStr) -> bool {
@@ -81,7 +89,11 @@ fn is_on_path(folder: &Path, path: &OsStr) -> bool {
 }
 
 fn script() -> String {
-    format!("#!/bin/sh\n{MARK}\n{VARIABLE}={KUBECTL} exec {PLUGIN} \"$@\"\n")
+    if cfg!(windows) {
+        format!("@echo off\r\nrem {MARK}\r\nset {VARIABLE}={KUBECTL}\r\n{PLUGIN} %*\r\n")
+    } else {
+        format!("#!/bin/sh\n{MARK}\n{VARIABLE}={KUBECTL} exec {PLUGIN} \"$@\"\n")
+    }
 }
 
 /// Writes the script; `false` where it is there already.
@@ -133,7 +145,8 @@ fn found(program: &Path) -> io::Result<Found> {
         return Ok(Found::Foreign);
     }
     let text = String::from_utf8_lossy(&fs::read(program)?).into_owned();
-    let is_ours = text.lines().nth(1) == Some(MARK);
+    let mut lines = text.lines();
+    let is_ours = lines.nth(1).is_some_and(|line| line.ends_with(MARK));
     Ok(if is_ours {
         Found::Ours(text)
     } else {
@@ -141,25 +154,13 @@ fn found(program: &Path) -> io::Result<Found> {
     })
 }
 
-/// A new file that may be executed; what appeared there meanwhile stays.
+/// Creates a program; one that appeared there meanwhile stays.
 fn create(program: &Path, script: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o755);
-    io::Write::write_all(&mut options.open(program)?, script)
+    io::Write::write_all(&mut platform::create_executable(program)?, script)
 }
 
-#[cfg(unix)]
 fn may_run(program: &Path) -> io::Result<bool> {
-    let permissions = fs::metadata(program)?.permissions();
-    Ok(std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o111 != 0)
-}
-
-/// A script of `sh` is of no use there, but must compile.
-#[cfg(not(unix))]
-fn may_run(_program: &Path) -> io::Result<bool> {
-    Ok(true)
+    Ok(platform::is_executable(&fs::metadata(program)?))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::profile;
 use crate::Access;
 use crate::Reach;
 use crate::credentials::{CredentialsError, Proof};
+use crate::platform::{GOOGLE_SETTINGS, HOME};
 use crate::url::{UrlError, shown};
 
 /// The kinds of object stores.
@@ -263,8 +264,9 @@ fn of_machine(
         }
         // Where gcloud keeps the user's credentials.
         Kind::Google if !proven => {
-            let file = set("HOME")
-                .map(|home| format!("{home}/.config/gcloud/application_default_credentials.json"));
+            let file = set(HOME).map(|home| {
+                format!("{home}/{GOOGLE_SETTINGS}/application_default_credentials.json")
+            });
             if let Some(file) = file.filter(|file| std::path::Path::new(file).is_file()) {
                 values.insert("GOOGLE_APPLICATION_CREDENTIALS".to_owned(), file);
             }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 
+use crate::platform;
+
 /// Bytes of such a file.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -31,7 +33,8 @@ const FOREIGN: [&str; 4] = [
 /// A profile that was asked for and does not exist; one that needs the AWS tools.
 pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String, String>, String> {
     let file = |name: &str, default: &str| {
-        let path = variable(name).or_else(|| Some(format!("{}/.aws/{default}", variable("HOME")?)));
+        let path = variable(name)
+            .or_else(|| Some(format!("{}/.aws/{default}", variable(platform::HOME)?)));
         path.map(|path| text(&path)).unwrap_or_default()
     };
     let asked = variable("AWS_PROFILE");
@@ -109,7 +112,7 @@ mod tests {
         std::fs::write(folder.path().join(".aws/config"), CONFIG).unwrap();
         let home = folder.path().to_string_lossy().into_owned();
         let variable = |name: &str| match name {
-            "HOME" => Some(home.clone()),
+            platform::HOME => Some(home.clone()),
             "AWS_PROFILE" => profile.map(str::to_owned),
             _ => None,
         };
