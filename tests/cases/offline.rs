@@ -13,3 +13,4 @@ mod schemas;
 #[path = "starter/pins.rs"]
 mod starter;
 mod values;
+mod workflows;

@@ -94,7 +94,7 @@ impl Page {
     }
 }
 
-/// Files of the checkout with one of these endings, sorted; nothing that is built, hidden or ignored.
+/// Files of the checkout with one of these endings, sorted; nothing that is built or ignored, and of what is hidden only `.github`.
 fn files(endings: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::from(ROOT)];
@@ -103,7 +103,8 @@ fn files(endings: &[&str]) -> Result<Vec<PathBuf>> {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if path.is_dir() {
-                if !name.starts_with('.') && name != "target" {
+                let is_hidden = name.starts_with('.') && name != ".github";
+                if !is_hidden && name != "target" {
                     folders.push(path);
                 }
             } else if endings.iter().any(|ending| name.ends_with(ending)) {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use kubectl_addons::cli::reading::Shell;
 use kubectl_addons::commands::completion;
 use serde_json::{Value, json};
@@ -13,16 +13,67 @@ use serde_json::{Value, json};
 use crate::reference::manual;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// The architectures of a release, as Kubernetes and as Rust name them.
-pub const TARGETS: [(&str, &str); 2] = [
-    ("amd64", "x86_64-unknown-linux-musl"),
-    ("arm64", "aarch64-unknown-linux-musl"),
-];
+/// One line for each platform of a release, which the scripts read too.
+const PLATFORMS: &str = include_str!("../../deploy/release/platforms");
 /// The programs of a release: the member, and the program.
-pub const PROGRAMS: [(&str, &str); 2] = [
-    ("kubectl-addons", "kubectl-addons"),
-    ("webhook", "addons-webhook"),
-];
+const PLUGIN: (&str, &str) = ("kubectl-addons", "kubectl-addons");
+const WEBHOOK: (&str, &str) = ("webhook", "addons-webhook");
+
+/// A system and an architecture that a release has programs for.
+#[derive(Clone, Copy, Debug)]
+pub struct Platform {
+    /// The system, as Kubernetes and krew name it: `linux`, `darwin`, `windows`.
+    pub os: &'static str,
+    /// The architecture, as Kubernetes and krew name it: `amd64`, `arm64`.
+    pub arch: &'static str,
+    /// The target of Rust.
+    pub target: &'static str,
+}
+
+impl Platform {
+    /// The member and the name of each program: the webhook runs in clusters only, where nodes are Linux.
+    #[must_use]
+    pub fn programs(&self) -> Vec<(&'static str, &'static str)> {
+        match self.os {
+            "linux" => vec![PLUGIN, WEBHOOK],
+            _ => vec![PLUGIN],
+        }
+    }
+
+    /// The file of a program, in its folder and in its archive.
+    #[must_use]
+    pub fn file(&self, program: &str) -> String {
+        match self.os {
+            "windows" => format!("{program}.exe"),
+            _ => program.to_owned(),
+        }
+    }
+
+    /// The archive of a program.
+    #[must_use]
+    pub fn archive(&self, program: &str, version: &str) -> String {
+        let ending = match self.os {
+            "windows" => "zip",
+            _ => "tar.gz",
+        };
+        format!("{program}-{version}-{}-{}.{ending}", self.os, self.arch)
+    }
+}
+
+/// The platforms of a release.
+///
+/// # Errors
+/// A line of `deploy/release/platforms` that does not have three words.
+pub fn platforms() -> Result<Vec<Platform>> {
+    let platforms = PLATFORMS.lines().map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [os, arch, target] = words[..] else {
+            bail!("deploy/release/platforms: {line}: is not SYSTEM ARCHITECTURE TARGET");
+        };
+        Ok(Platform { os, arch, target })
+    });
+    platforms.collect()
+}
 
 /// Writes them all below a folder.
 ///
@@ -30,19 +81,17 @@ pub const PROGRAMS: [(&str, &str); 2] = [
 /// A folder that cannot be written; cargo that fails.
 pub fn write(folder: &Path) -> Result<()> {
     texts(folder)?;
-    for (arch, target) in TARGETS {
-        for (member, program) in PROGRAMS {
-            let text = format!("{:#}\n", sbom(member, target)?);
-            put(
-                &folder.join(format!("{program}-linux-{arch}.cdx.json")),
-                text,
-            )?;
+    for platform in platforms()? {
+        for (member, program) in platform.programs() {
+            let text = format!("{:#}\n", sbom(member, platform.target)?);
+            let name = format!("{program}-{}-{}.cdx.json", platform.os, platform.arch);
+            put(&folder.join(name), text)?;
         }
     }
     Ok(())
 }
 
-/// Writes the manual pages and the completions, which are the same on each architecture.
+/// Writes the manual pages and the completions, which are the same on each platform.
 ///
 /// # Errors
 /// A folder that cannot be written.
@@ -54,6 +103,7 @@ pub fn texts(folder: &Path) -> Result<()> {
         (Shell::Bash, "kubectl-addons.bash"),
         (Shell::Zsh, "_kubectl-addons"),
         (Shell::Fish, "kubectl-addons.fish"),
+        (Shell::Powershell, "kubectl-addons.ps1"),
     ] {
         put(
             &folder.join("completions").join(name),
@@ -125,7 +175,7 @@ pub fn sbom(member: &str, target: &str) -> Result<Value> {
 fn component(name: &str, version: &str, checksum: Option<&str>, licence: &str) -> Value {
     // Packages of this workspace have no checksum, and are in no registry.
     let purl = format!("pkg:cargo/{name}@{version}");
-    let kind = if PROGRAMS.iter().any(|(member, _)| *member == name) {
+    let kind = if [PLUGIN, WEBHOOK].iter().any(|(member, _)| *member == name) {
         "application"
     } else {
         "library"

@@ -273,3 +273,20 @@ fn output(program: &Path, args: &[&str]) -> Option<String> {
         .success()
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
+
+/// The linter of workflows, built like the control plane.
+///
+/// # Errors
+/// Where it has to be built and Go is missing or fails.
+pub fn actionlint() -> Result<PathBuf> {
+    const ACTIONLINT: Module = Module {
+        folder: "actionlint",
+        programs: &[Program {
+            name: "actionlint",
+            package: "github.com/rhysd/actionlint/cmd/actionlint",
+        }],
+        ldflags: "-s -w",
+        minutes: 1,
+    };
+    Ok(ACTIONLINT.provide(&["actionlint"])?.join("actionlint"))
+}
