@@ -1,5 +1,5 @@
 //! `addons-webhook`: see the library for the map.
 
 fn main() -> anyhow::Result<()> {
-    webhook::main()
+    addons_webhook::main()
 }

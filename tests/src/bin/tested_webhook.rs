@@ -1,5 +1,5 @@
 //! The webhook that the tests run, `addons-webhook`.
 
 fn main() -> anyhow::Result<()> {
-    webhook::main()
+    addons_webhook::main()
 }
