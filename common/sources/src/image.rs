@@ -12,15 +12,13 @@ mod reading;
 mod tree;
 
 use common::api::catalogue::DockerSource;
+use common::render::image::Image;
 use common::render::package::{Package, normal_path};
-use oci_client::Reference;
-use oci_client::manifest::{
-    IMAGE_CONFIG_MEDIA_TYPE, IMAGE_DOCKER_CONFIG_MEDIA_TYPE, OciDescriptor, OciImageManifest,
-};
 
 use crate::cache::Note;
 use crate::http::bound::{DOCUMENT, IMAGE_TIME};
 use crate::names::is_within;
+use crate::registry::manifest::{Descriptor, ImageManifest};
 use crate::registry::{self, Found, Registry, RegistryError};
 use crate::{Access, Fetched};
 
@@ -34,6 +32,11 @@ const MAX_COMPRESSED: u64 = 512 << 20;
 const MAX_LAYERS: usize = 256;
 /// The kind of the notes in the cache.
 const NOTES: &str = "image";
+/// The configurations of images; artifacts have others.
+const CONFIGS: [&str; 2] = [
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.docker.container.image.v1+json",
+];
 /// The layer of an artifact without layers.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// The name of the file that a layer holds, or was packed from.
@@ -106,7 +109,7 @@ pub enum ImageError {
 /// What is read from an image.
 struct Wanted {
     image: String,
-    reference: Reference,
+    reference: Image,
     /// Without `/` at its ends.
     path: String,
     /// See [`registry::seen_by`].
@@ -150,9 +153,9 @@ pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched
 impl Wanted {
     async fn fetch(&self, plain_http: bool, access: &Access<'_>) -> Result<Fetched, ImageError> {
         let mut registry = Registry::open(&self.reference, plain_http, access)?;
-        let tag = self.reference.tag().unwrap_or("latest");
-        let name = match self.reference.digest() {
-            Some(digest) => digest.to_owned(),
+        let tag = registry::tag(&self.reference);
+        let name = match &self.reference.digest {
+            Some(digest) => digest.clone(),
             None => match access.cache.note(NOTES, &self.key(tag)) {
                 Some(note) if access.offline => {
                     if let Some(fetched) = self.cached(access, &note) {
@@ -190,7 +193,7 @@ impl Wanted {
     async fn unpack(
         &self,
         registry: &mut Registry<'_>,
-        manifest: &OciImageManifest,
+        manifest: &ImageManifest,
     ) -> Result<Package, ImageError> {
         let too_large = |why| ImageError::TooLarge {
             image: self.image.clone(),
@@ -209,8 +212,7 @@ impl Wanted {
             let limit = MAX_COMPRESSED >> 20;
             return Err(too_large(format!("have more than {limit} MiB")));
         }
-        let is_image = [IMAGE_CONFIG_MEDIA_TYPE, IMAGE_DOCKER_CONFIG_MEDIA_TYPE]
-            .contains(&manifest.config.media_type.as_str());
+        let is_image = CONFIGS.contains(&manifest.config.media_type.as_str());
         // All types are checked before anything is fetched.
         let contents = manifest.layers.iter().map(|layer| {
             content(layer, is_image).map_err(|why| ImageError::LayerType {
@@ -233,7 +235,7 @@ impl Wanted {
     async fn layer(
         &self,
         registry: &mut Registry<'_>,
-        descriptor: &OciDescriptor,
+        descriptor: &Descriptor,
         content: Content,
         budget: &mut Budget,
     ) -> Result<Layer, ImageError> {
@@ -275,7 +277,7 @@ impl Wanted {
 
     /// Records which digest a tag stands for now, for runs that use only the cache.
     fn note(&self, access: &Access<'_>, note: &Note) {
-        if let (None, Some(tag)) = (self.reference.digest(), self.reference.tag()) {
+        if let (None, Some(tag)) = (&self.reference.digest, &self.reference.tag) {
             access.cache.set_note(NOTES, &self.key(tag), note);
         }
     }
@@ -308,7 +310,7 @@ impl Wanted {
 }
 
 /// The content of a layer by its media type, or why it is not supported. Artifacts have media types of their own.
-fn content(layer: &OciDescriptor, is_image: bool) -> Result<Content, &'static str> {
+fn content(layer: &Descriptor, is_image: bool) -> Result<Content, &'static str> {
     let media_type = layer.media_type.as_str();
     if media_type.contains("nondistributable") || media_type.contains("foreign") {
         return Err(" (it is not in the registry)");

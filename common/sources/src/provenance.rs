@@ -2,9 +2,9 @@
 
 use ::url::{Origin, Url};
 use common::api::catalogue::{HelmSource, Source};
-use oci_client::manifest::OciDescriptor;
 
 use crate::http::bound;
+use crate::registry::manifest::Descriptor;
 use crate::registry::{self, Registry, RegistryError};
 use crate::url::{self, UrlError};
 use crate::{Access, Fetched};
@@ -68,7 +68,7 @@ async fn of_registry(
     let resolved = fetched.resolved.as_deref().unwrap_or_default();
     let digest = resolved.rsplit('@').next().unwrap_or_default();
     let found = registry.image(digest).await?;
-    let is_provenance = |layer: &&OciDescriptor| layer.media_type == LAYER;
+    let is_provenance = |layer: &&Descriptor| layer.media_type == LAYER;
     let Some(layer) = found.manifest.layers.iter().find(is_provenance) else {
         return Err(ProvenanceError::Missing {
             location: format!("{}@{digest}", registry::repository(&reference)),

@@ -1,7 +1,7 @@
 //! Registries: images for [`super::image`], charts for [`chart`].
 //!
-//! References and manifests are parsed by oci-client. It sends no requests, because it would ask `/v2/` first, send passwords to
-//! any token server, read answers of any size and follow redirects to plain HTTP.
+//! The requests are our own: clients of registries ask `/v2/` first, send passwords to any token server, read answers of any size
+//! and follow redirects to plain HTTP.
 //!
 //! Requests: one for a manifest by name. A registry that takes the Secret's password directly needs no other; one that wants a
 //! token needs two more per run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
@@ -22,8 +22,7 @@ mod reference;
 mod referrers;
 
 use common::manifest::digest;
-use oci_client::Reference;
-use oci_client::manifest::{OciDescriptor, OciImageManifest};
+use common::render::image::Image;
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
@@ -38,9 +37,9 @@ use blob::{Remote, Rest};
 use contents::Contents;
 pub use error::RegistryError;
 use login::Login;
-use manifest::Manifest;
-use reference::sha256;
-pub use reference::{reference, repository, seen_by, short};
+use manifest::{Descriptor, ImageManifest, Manifest};
+use reference::{asked, sha256};
+pub use reference::{reference, repository, seen_by, short, tag};
 
 /// Bytes of a blob that is kept in the cache, so that a second folder of the same image is not fetched again.
 const MAX_KEPT: u64 = 32 << 20;
@@ -54,7 +53,7 @@ const MAX_ANSWERS: usize = 2;
 
 /// One repository of a registry.
 pub struct Registry<'a> {
-    reference: Reference,
+    reference: Image,
     origin: String,
     offline: bool,
     cache: &'a Cache,
@@ -76,7 +75,7 @@ pub struct Found {
     /// `sha256:…` of the image's manifest.
     pub digest: String,
     /// The manifest.
-    pub manifest: OciImageManifest,
+    pub manifest: ImageManifest,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +90,7 @@ impl<'a> Registry<'a> {
     /// # Errors
     /// Credentials that may not be sent there, or cannot be read.
     pub fn open(
-        reference: &Reference,
+        reference: &Image,
         plain_http: bool,
         access: &Access<'a>,
     ) -> Result<Self, RegistryError> {
@@ -100,7 +99,7 @@ impl<'a> Registry<'a> {
         // Digests stand for the bytes as they are stored, so nothing is unpacked on the way.
         let http = Http::new(access.credentials, access.reach, false);
         Ok(Self {
-            origin: format!("{scheme}://{}", reference.resolve_registry()),
+            origin: format!("{scheme}://{}", asked(reference)),
             reference: reference.clone(),
             offline: access.offline,
             cache: access.cache,
@@ -166,10 +165,7 @@ impl<'a> Registry<'a> {
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn blob(
-        &mut self,
-        descriptor: &OciDescriptor,
-    ) -> Result<Blob<'_, 'a>, RegistryError> {
+    pub async fn blob(&mut self, descriptor: &Descriptor) -> Result<Blob<'_, 'a>, RegistryError> {
         // A negative size counts as 0.
         let size = u64::try_from(descriptor.size).unwrap_or_default();
         self.content(&descriptor.digest, size, size <= MAX_KEPT)

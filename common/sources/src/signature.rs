@@ -11,12 +11,12 @@ mod signer;
 use common::airgap::referrers;
 use common::api::catalogue::{Source, SourceKind};
 use common::api::installation::Signature;
-use oci_client::Reference;
-use oci_client::manifest::OciDescriptor;
+use common::render::image::Image;
 
 use crate::Access;
 use crate::cache::Note;
 use crate::http::bound;
+use crate::registry::manifest::Descriptor;
 use crate::registry::{self, Registry, RegistryError};
 
 use evidence::Evidence;
@@ -76,7 +76,7 @@ fn found(count: usize, flaw: &Flaw) -> String {
 /// A manifest in a registry.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    reference: Reference,
+    reference: Image,
     plain_http: bool,
     /// `None` for what the tag stands for now.
     digest: Option<String>,
@@ -117,7 +117,7 @@ impl Subject {
     pub fn of_reference(text: &str, plain_http: bool) -> Result<Self, RegistryError> {
         let reference = registry::reference(text)?;
         Ok(Self {
-            digest: reference.digest().map(str::to_owned),
+            digest: reference.digest.clone(),
             reference,
             plain_http,
         })
@@ -147,7 +147,7 @@ async fn look(
     access: &Access<'_>,
 ) -> Result<Signature, SignatureError> {
     let mut registry = Registry::open(&subject.reference, subject.plain_http, access)?;
-    let tag = subject.reference.tag().unwrap_or("latest");
+    let tag = registry::tag(&subject.reference);
     let digest = match &subject.digest {
         Some(digest) => digest.clone(),
         None => registry.digest(tag).await?,
@@ -167,9 +167,9 @@ async fn look(
         return Ok(signer.signature(&digest));
     }
     // Where nothing is found for the image itself, the index that names it may be signed.
-    let index = match subject.reference.digest() {
-        Some(named) => Some(named.to_owned()),
-        None if subject.digest.is_some() && subject.reference.tag().is_some() => {
+    let index = match &subject.reference.digest {
+        Some(named) => Some(named.clone()),
+        None if subject.digest.is_some() && subject.reference.tag.is_some() => {
             registry.digest(tag).await.ok()
         }
         None => None,
@@ -306,7 +306,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(layer: &OciDescriptor, signer: &Signer) -> Option<Self> {
+    fn of(layer: &Descriptor, signer: &Signer) -> Option<Self> {
         if layer.media_type.starts_with(BUNDLE) {
             return Some(Self::Bundle);
         }

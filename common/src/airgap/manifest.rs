@@ -7,10 +7,12 @@ use serde_json::Value;
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// The media type of an OCI image or artifact.
 pub const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of Docker's index.
+pub const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+/// The media type of Docker's image.
+pub const DOCKER_IMAGE: &str = "application/vnd.docker.distribution.manifest.v2+json";
 /// Manifests of one image: its platforms, and their signatures and attestations. Each counts as often as it is listed.
 pub const MAX_MANIFESTS: usize = 10_000;
-const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
-const DOCKER_IMAGE: &str = "application/vnd.docker.distribution.manifest.v2+json";
 
 /// Some content, by its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,9 +46,9 @@ fn layers_by_their_types() {
         ("application/json".to_owned(), Err(""), Err("")),
         (EMPTY.to_owned(), Ok(Content::Nothing), Ok(Content::Nothing)),
     ] {
-        let layer = OciDescriptor {
+        let layer = Descriptor {
             media_type,
-            ..OciDescriptor::default()
+            ..Descriptor::default()
         };
         assert_eq!(content(&layer, true), of_image, "{}", layer.media_type);
         assert_eq!(content(&layer, false), of_artifact, "{}", layer.media_type);
@@ -58,9 +58,9 @@ fn layers_by_their_types() {
         "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip".to_owned(),
         format!("{oci}.tar+gzip+encrypted"),
     ] {
-        let layer = OciDescriptor {
+        let layer = Descriptor {
             media_type,
-            ..OciDescriptor::default()
+            ..Descriptor::default()
         };
         let why = content(&layer, true).unwrap_err();
         assert!(!why.is_empty(), "{}", layer.media_type);
@@ -69,13 +69,13 @@ fn layers_by_their_types() {
 
 #[test]
 fn files_of_oras_by_their_titles() {
-    let layer = |title: &str, unpack: &str| OciDescriptor {
+    let layer = |title: &str, unpack: &str| Descriptor {
         media_type: "application/vnd.oci.image.layer.v1.tar".to_owned(),
         annotations: Some(BTreeMap::from([
             (TITLE.to_owned(), title.to_owned()),
             (UNPACK.to_owned(), unpack.to_owned()),
         ])),
-        ..OciDescriptor::default()
+        ..Descriptor::default()
     };
     let archive = Ok(Content::Archive(Compression::None));
     let file = |name: &str| Ok(Content::File(name.to_owned()));

@@ -3,16 +3,15 @@
 use addons_versions::RangeError;
 use addons_versions::constraint::{self, Constraint};
 use common::api::catalogue::HelmSource;
-use common::render::image::without_user;
+use common::render::image::{Image, without_user};
 use common::render::package::Package;
-use oci_client::Reference;
-use oci_client::manifest::OciDescriptor;
 
 use crate::cache::Note;
 use crate::chart::newest;
 use crate::http::bound::{ARCHIVE, TIME};
 use crate::{Access, Fetched};
 
+use super::manifest::Descriptor;
 use super::{Registry, RegistryError, repository, short};
 
 /// The kind of the notes in the cache.
@@ -105,7 +104,7 @@ pub async fn forget(source: &HelmSource, access: &Access<'_>) {
 struct Wanted<'a> {
     source: &'a HelmSource,
     /// Its tag is not used.
-    reference: Reference,
+    reference: Image,
     /// See [`super::seen_by`].
     seen: String,
 }
@@ -205,7 +204,7 @@ impl<'a> Wanted<'a> {
         if config != CONFIG {
             return Err(no_chart(format!("something of type {config}")));
         }
-        let is_content = |layer: &&OciDescriptor| CONTENT.contains(&layer.media_type.as_str());
+        let is_content = |layer: &&Descriptor| CONTENT.contains(&layer.media_type.as_str());
         let layer = found.manifest.layers.iter().find(is_content);
         let layer = layer.ok_or_else(|| no_chart("a chart without content".to_owned()))?;
         let blob = registry.blob(layer).await?;
@@ -286,7 +285,7 @@ impl<'a> Wanted<'a> {
 
     /// The last part, which is the name that Helm gives the file.
     fn chart(&self) -> &str {
-        let repository = self.reference.repository();
+        let repository = self.reference.repository.as_str();
         repository.rsplit('/').next().unwrap_or(repository)
     }
 }

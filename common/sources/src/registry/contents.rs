@@ -3,7 +3,7 @@
 //! A digest means the same content for everyone, but not everyone may read it (semantics 16): who only knows the digest of a manifest or
 //! of a layer does not get what a Secret opened for somebody else. So what a reader got is noted, and only this is read from the cache.
 
-use oci_client::Reference;
+use common::render::image::Image;
 
 use super::{repository, seen_by};
 use crate::Access;
@@ -22,7 +22,7 @@ pub struct Contents<'a> {
 
 impl<'a> Contents<'a> {
     /// Those of a repository.
-    pub fn new(reference: &Reference, plain_http: bool, access: &Access<'a>) -> Self {
+    pub fn new(reference: &Image, plain_http: bool, access: &Access<'a>) -> Self {
         let reader = format!("{}{}", repository(reference), seen_by(plain_http, access));
         Self {
             cache: access.cache,

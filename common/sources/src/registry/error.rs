@@ -1,5 +1,7 @@
 //! Why a registry cannot be read.
 
+use common::render::image::ImageError;
+
 use crate::credentials::CredentialsError;
 use crate::http::HttpError;
 
@@ -10,15 +12,8 @@ use super::manifest::ManifestError;
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// Not a reference.
-    #[error(
-        "{image:?} is not a valid image reference ({why}); write HOST/PATH:TAG or HOST/PATH@sha256:DIGEST"
-    )]
-    Reference {
-        /// As given.
-        image: String,
-        /// What is wrong.
-        why: String,
-    },
+    #[error(transparent)]
+    Reference(#[from] ImageError),
     /// The Secret cannot be used for this registry.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),

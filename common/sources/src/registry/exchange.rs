@@ -105,7 +105,7 @@ impl Registry<'_> {
         path: &str,
         accept: &str,
     ) -> Result<Request, HttpError> {
-        let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
+        let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository);
         let mut request = self.http.client.request(method, &url);
         request = request.header(ACCEPT, accept);
         if let Some(authorization) = &self.authorization {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use common::render::image::Image;
 use docker_credential::{CredentialRetrievalError, DockerCredential};
-use oci_client::Reference;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde::Deserialize;
 use url::Url;
@@ -20,7 +20,7 @@ use crate::{Access, host, platform};
 
 use super::challenge::Challenge;
 use super::docker_config::{self, same_host};
-use super::{RegistryError, answers, wrong};
+use super::{RegistryError, answers, asked, wrong};
 
 /// How long a helper of `docker login` may take.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -80,12 +80,8 @@ impl<'a> Login<'a> {
     ///
     /// # Errors
     /// Credentials that may not be sent there, or are of the wrong kind.
-    pub fn new(
-        reference: &Reference,
-        plain: bool,
-        access: &Access<'a>,
-    ) -> Result<Self, RegistryError> {
-        let host = reference.resolve_registry().to_owned();
+    pub fn new(reference: &Image, plain: bool, access: &Access<'a>) -> Result<Self, RegistryError> {
+        let host = asked(reference).to_owned();
         let safe = !plain || host::is_loopback(host::without_port(&host));
         let identity = match access.credentials {
             Some(credentials) => Some(of_secret(credentials, reference, !plain)?),
@@ -94,7 +90,7 @@ impl<'a> Login<'a> {
         };
         Ok(Self {
             host,
-            repository: reference.repository().to_owned(),
+            repository: reference.repository.clone(),
             plain,
             pushes: false,
             beside: None,
@@ -328,16 +324,16 @@ impl<'a> Login<'a> {
 
 fn of_secret(
     credentials: &Credentials,
-    reference: &Reference,
+    reference: &Image,
     tls: bool,
 ) -> Result<Identity, RegistryError> {
-    let host = reference.registry();
+    let host = reference.host.as_str();
     // Docker Hub is asked by another name than images have.
-    let resolved = credentials.check(reference.resolve_registry(), tls);
+    let resolved = credentials.check(asked(reference), tls);
     resolved.or_else(|_| credentials.check(host, tls))?;
     match &credentials.proof {
         Proof::Basic { username, password } => Ok(Identity::of(username.clone(), password.clone())),
-        Proof::Docker { config } => docker_config::identity(config, host, reference.repository())
+        Proof::Docker { config } => docker_config::identity(config, host, &reference.repository)
             .map_err(|source| RegistryError::DockerConfig {
                 secret: credentials.secret.clone(),
                 source,

@@ -1,9 +1,9 @@
 //! Manifests: the layers of an image, and the choice of an image from an index.
 
-use oci_client::manifest::{
-    IMAGE_MANIFEST_LIST_MEDIA_TYPE, IMAGE_MANIFEST_MEDIA_TYPE, ImageIndexEntry,
-    OCI_IMAGE_INDEX_MEDIA_TYPE, OCI_IMAGE_MEDIA_TYPE, OciImageIndex, OciImageManifest,
-};
+use std::collections::BTreeMap;
+
+use common::airgap::manifest::{DOCKER_IMAGE, DOCKER_LIST, IMAGE, INDEX};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::names::listed;
@@ -12,20 +12,60 @@ use crate::names::listed;
 const MAX_PLATFORMS: usize = 10;
 
 /// The manifests that are read, for `Accept`.
-pub const MEDIA_TYPES: [&str; 4] = [
-    OCI_IMAGE_MEDIA_TYPE,
-    IMAGE_MANIFEST_MEDIA_TYPE,
-    OCI_IMAGE_INDEX_MEDIA_TYPE,
-    IMAGE_MANIFEST_LIST_MEDIA_TYPE,
-];
+pub const MEDIA_TYPES: [&str; 4] = [IMAGE, DOCKER_IMAGE, INDEX, DOCKER_LIST];
+
+/// Some content of the registry, as a manifest names it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    /// What it is.
+    pub media_type: String,
+    /// `sha256:…`, or a digest of another kind.
+    pub digest: String,
+    /// Bytes, as the manifest says; a hostile one may say less than nothing.
+    pub size: i64,
+    /// What its maker notes of it.
+    pub annotations: Option<BTreeMap<String, String>>,
+}
+
+/// The manifest of one image, or of an artifact.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ImageManifest {
+    /// Its configuration; its type says what the image is.
+    pub config: Descriptor,
+    /// From the lowest.
+    pub layers: Vec<Descriptor>,
+}
+
+/// The manifest that lists an image for several platforms.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Index {
+    /// In the order of the index.
+    pub manifests: Vec<IndexEntry>,
+}
+
+/// An image of an index.
+#[derive(Clone, Debug, Deserialize)]
+pub struct IndexEntry {
+    /// `sha256:…` of its manifest.
+    pub digest: String,
+    platform: Option<Platform>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Platform {
+    /// In Go's spelling, as the next.
+    os: String,
+    architecture: String,
+}
 
 /// The kinds of manifests.
 #[derive(Debug)]
 pub enum Manifest {
     /// One image, or an artifact.
-    Image(Box<OciImageManifest>),
+    Image(Box<ImageManifest>),
     /// The same for several platforms.
-    Index(OciImageIndex),
+    Index(Index),
 }
 
 /// Why a manifest cannot be used.
@@ -111,18 +151,12 @@ pub fn image_of(digest: &str, bytes: &[u8]) -> Result<String, ManifestError> {
 ///
 /// # Errors
 /// [`ManifestError::Platform`].
-pub fn choose<'a>(
-    index: &'a OciImageIndex,
-    architecture: &str,
-) -> Result<&'a ImageIndexEntry, ManifestError> {
-    let platform = |entry: &ImageIndexEntry| {
-        let platform = entry.platform.as_ref()?;
-        Some((platform.os.to_string(), platform.architecture.to_string()))
-    };
+pub fn choose<'a>(index: &'a Index, architecture: &str) -> Result<&'a IndexEntry, ManifestError> {
     let linux = |wanted: Option<&str>| {
         index.manifests.iter().find(|entry| {
-            platform(entry).is_some_and(|(os, architecture)| {
-                os == "linux" && wanted.is_none_or(|wanted| wanted == architecture)
+            entry.platform.as_ref().is_some_and(|platform| {
+                platform.os == "linux"
+                    && wanted.is_none_or(|wanted| wanted == platform.architecture)
             })
         })
     };
@@ -136,8 +170,9 @@ pub fn choose<'a>(
         .or_else(only)
         .ok_or_else(|| {
             let platforms = index.manifests.iter().map(|entry| {
-                let (os, architecture) = platform(entry).unwrap_or_default();
-                format!("{os}/{architecture}")
+                let platform = entry.platform.as_ref();
+                let platform = platform.map(|one| format!("{}/{}", one.os, one.architecture));
+                platform.unwrap_or_else(|| "/".to_owned())
             });
             ManifestError::Platform {
                 platforms: listed(platforms, MAX_PLATFORMS, "nothing"),
@@ -162,12 +197,11 @@ mod tests {
 
     use super::*;
 
-    fn index(platforms: &[&str]) -> OciImageIndex {
+    fn index(platforms: &[&str]) -> Index {
         let manifests: Vec<Value> = platforms
             .iter()
             .map(|platform| {
-                let mut entry =
-                    json!({"mediaType": OCI_IMAGE_MEDIA_TYPE, "digest": platform, "size": 1});
+                let mut entry = json!({"mediaType": IMAGE, "digest": platform, "size": 1});
                 if let Some((os, architecture)) = platform.split_once('/') {
                     entry["platform"] = json!({"os": os, "architecture": architecture});
                 }

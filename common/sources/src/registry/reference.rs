@@ -1,34 +1,45 @@
 //! References to images.
 
-use common::render::image::without_user;
-use oci_client::Reference;
+use common::render::image::Image;
 
 use super::RegistryError;
 use crate::cache::is_digest;
 use crate::{Access, Reach};
 
-/// Reads a reference.
+/// The tag of a reference that names neither a tag nor a digest.
+const DEFAULT_TAG: &str = "latest";
+
+/// Reads a reference. One without tag and digest gets the tag `latest`.
 ///
 /// # Errors
 /// [`RegistryError::Reference`], and digests that are not sha256.
-pub fn reference(image: &str) -> Result<Reference, RegistryError> {
-    let reference: Reference =
-        image
-            .parse()
-            .map_err(|error: oci_client::ParseError| RegistryError::Reference {
-                image: without_user(image),
-                why: error.to_string(),
-            })?;
-    if let Some(digest) = reference.digest() {
-        sha256(digest, image)?;
+pub fn reference(text: &str) -> Result<Image, RegistryError> {
+    let mut image = Image::parse(text)?;
+    match &image.digest {
+        Some(digest) => drop(sha256(digest, text)?),
+        None => drop(image.tag.get_or_insert_with(|| DEFAULT_TAG.to_owned())),
     }
-    Ok(reference)
+    Ok(image)
+}
+
+/// The host that answers for a registry: Docker Hub is asked by another name than images have.
+pub(super) fn asked(image: &Image) -> &str {
+    match image.host.as_str() {
+        "docker.io" => "index.docker.io",
+        host => host,
+    }
+}
+
+/// The tag, if only to show it: with a digest there may be none.
+#[must_use]
+pub fn tag(image: &Image) -> &str {
+    image.tag.as_deref().unwrap_or(DEFAULT_TAG)
 }
 
 /// `HOST/PATH`, as docker spells it.
 #[must_use]
-pub fn repository(reference: &Reference) -> String {
-    format!("{}/{}", reference.registry(), reference.repository())
+pub fn repository(image: &Image) -> String {
+    format!("{}/{}", image.host, image.repository)
 }
 
 /// `sha256:0123456789ab`, for people.

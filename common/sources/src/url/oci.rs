@@ -15,7 +15,7 @@ pub async fn get(location: &str, access: &Access<'_>) -> Result<Document, UrlErr
     let source = DockerSource {
         image: image.to_owned(),
         path: Some(CATALOGUE_FILE.to_owned()),
-        plain_http: is_of_this_machine(reference.registry()),
+        plain_http: is_of_this_machine(&reference.host),
         ..DockerSource::default()
     };
     let fetched = image::fetch(&source, access).await.map_err(failed)?;

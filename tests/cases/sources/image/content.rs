@@ -46,7 +46,7 @@ async fn what_an_image_holds() -> Result<()> {
             "a layer of type application/json is not supported",
         ),
         ("locked:1", "/m", "it is encrypted"),
-        ("Team/app:1", "/m", "is not a valid image reference"),
+        ("Team/app:1", "/m", "is not a valid image"),
     ];
     for (image, path, expected) in rows {
         let found = outcome(Reader::new()?.fetch(&format!("{host}/{image}"), path).await);
