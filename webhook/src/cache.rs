@@ -20,13 +20,12 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use self::follow::{Event, Follower, Key, chain};
 pub use self::reduce::{catalogue, marks};
 pub use self::stored::Stored;
+use crate::follow::{Event, Follower, Key, chain};
 use crate::freshness::{Freshness, Watched};
 
-mod follow;
-mod reduce;
+pub mod reduce;
 mod stored;
 
 /// Changes that are taken in before the facts are published once.
@@ -76,16 +75,18 @@ pub async fn watch(
     let quiet = freshness.limit() * 5 / 6;
     let of = |resource: &ApiResource| Api::<Stored>::all_with(client.clone(), resource);
     let catalogues = Follower {
-        watched: Watched::Catalogues,
+        resource: Watched::Catalogues.resource(),
         api: of(&ApiResource::erase::<AddonCatalogue>(&())),
+        name: None,
         reduce: reduce::catalogue,
         change: Change::Catalogue,
         quiet,
         sender: sender.clone(),
     };
     let installations = Follower {
-        watched: Watched::Installations,
+        resource: Watched::Installations.resource(),
         api: of(&ApiResource::erase::<AddonInstallation>(&())),
+        name: None,
         reduce: reduce::installation,
         change: Change::Installation,
         quiet,
@@ -93,16 +94,18 @@ pub async fn watch(
     };
     let system = settings.system_namespace.clone();
     let namespaces = Follower {
-        watched: Watched::Namespaces,
+        resource: Watched::Namespaces.resource(),
         api: Api::<PartialObjectMeta<Namespace>>::all(client.clone()),
+        name: None,
         reduce: move |namespace| reduce::marks(namespace, &system),
         change: Change::Namespace,
         quiet,
         sender: sender.clone(),
     };
     let policies = Follower {
-        watched: Watched::Policies,
+        resource: Watched::Policies.resource(),
         api: of(&ApiResource::erase::<AddonPolicy>(&())),
+        name: None,
         reduce: reduce::policy,
         change: Change::Policy,
         quiet,

@@ -13,6 +13,7 @@ mod certificates;
 mod clients;
 mod connections;
 mod core_sets;
+mod follow;
 mod freshness;
 mod handlers;
 mod health;

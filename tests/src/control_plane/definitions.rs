@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
-use kube::runtime::wait::{await_condition, conditions};
 
 use super::{ControlPlane, Options};
+use crate::until::until;
 
 const FILES: [&str; 3] = [
     "addoncatalogues.kubectl-addons.dev.yaml",
@@ -40,7 +40,18 @@ pub async fn install(cluster: &ControlPlane) -> Result<()> {
         let params = PatchParams::apply("addons-tests").force();
         api.patch(&name, &params, &Patch::Apply(&definition))
             .await?;
-        await_condition(api.clone(), &name, conditions::is_crd_established()).await?;
+        until(&name, async || {
+            let definition = api.get(&name).await?;
+            let conditions = definition.status.and_then(|status| status.conditions);
+            let is_established = conditions
+                .into_iter()
+                .flatten()
+                .any(|condition| condition.type_ == "Established" && condition.status == "True");
+            Ok(is_established
+                .then_some(())
+                .ok_or_else(|| "it is not established".to_owned()))
+        })
+        .await?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use common::api::policy::{Installers, PolicyAction};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::follow;
 
 fn stored(namespace: &str, name: &str, spec: Value) -> Stored {
     serde_json::from_value(json!({

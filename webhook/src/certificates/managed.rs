@@ -4,7 +4,6 @@
 //! a replica that stops in between, a Secret that was emptied and a caBundle that was wiped are all mended by the next pass.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,6 @@ use certs::rotation::{self, Due, Leaf, Lifetimes};
 use certs::served::Served;
 use certs::serving::{Material, verify};
 use certs::shared::Shared;
-use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::Client;
 use kube::core::ApiResource;
@@ -70,7 +68,7 @@ impl Manager {
     /// Passes on every change of a configuration, and by the clock. The wall clock decides what is due, as timers stand still
     /// while a machine sleeps.
     pub async fn keep(mut self, state: &State) {
-        let mut changes = pin!(self.objects.changes());
+        let mut changes = self.objects.changes();
         let interval = self.lifetimes.interval();
         let mut pause = PAUSE;
         loop {

@@ -1,8 +1,10 @@
 //! The Secret with the authority, and the two configurations that announce it.
 
+use std::fmt::Debug;
+use std::time::Duration;
+
 use certs::inject::{CONFIGURATION, Configuration};
 use certs::shared::{Data, Shared};
-use futures::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -11,24 +13,29 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, Resource};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracing::debug;
 use zeroize::Zeroizing;
+
+use crate::follow::{Event, Follower};
 
 /// Name of the Secret (`deploy/base`).
 pub const SECRET: &str = "addons-webhook-ca";
 /// Field manager of what is written.
 const MANAGER: &str = "addons-webhook";
+/// A configuration of which nothing is heard for so long is read again; the API server sends a bookmark about every minute.
+const QUIET: Duration = Duration::from_secs(300);
 
 /// The objects that the webhook writes, and no others.
 pub struct Objects {
     client: Client,
     namespace: String,
 }
+
+/// Changes of the two configurations.
+pub struct Changes(Receiver<Event<()>>);
 
 /// The Secret as it was read, and what it holds.
 pub struct Stored {
@@ -128,12 +135,33 @@ impl Objects {
         settle(api.patch(CONFIGURATION, &params, &patch).await)
     }
 
-    /// An item whenever one of the configurations changes.
-    pub fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
-        stream::select(
-            changes::<MutatingWebhookConfiguration>(&self.client),
-            changes::<ValidatingWebhookConfiguration>(&self.client),
-        )
+    /// Watches the configurations, in the background, for as long as the receiver exists.
+    pub fn changes(&self) -> Changes {
+        let (sender, changes) = channel(1);
+        let mutating = follow::<MutatingWebhookConfiguration>(
+            self.client.clone(),
+            "mutatingwebhookconfigurations",
+            sender.clone(),
+        );
+        let validating = follow::<ValidatingWebhookConfiguration>(
+            self.client.clone(),
+            "validatingwebhookconfigurations",
+            sender,
+        );
+        tokio::spawn(async { tokio::join!(mutating, validating) });
+        Changes(changes)
+    }
+}
+
+impl Changes {
+    /// Waits until one of the configurations changes; `None` if they are not watched any more.
+    pub async fn next(&mut self) -> Option<()> {
+        loop {
+            match self.0.recv().await? {
+                Event::Bookmark => {}
+                Event::Listed(_) | Event::Changed(..) => return Some(()),
+            }
+        }
     }
 }
 
@@ -160,23 +188,19 @@ fn settle<T>(result: kube::Result<T>) -> kube::Result<Write> {
     }
 }
 
-/// By name, so that RBAC needs to allow no more than this one.
-fn changes<K>(client: &Client) -> impl Stream<Item = ()> + Send + use<K>
+/// Follows one of the configurations, of which only that it changes matters.
+async fn follow<K>(client: Client, resource: &'static str, sender: Sender<Event<()>>)
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Send + std::fmt::Debug + 'static,
+    K: Resource<DynamicType = ()> + Clone + Debug,
 {
-    let api = Api::<PartialObjectMeta<K>>::all(client.clone());
-    let config = watcher::Config::default().fields(&format!("metadata.name={CONFIGURATION}"));
-    watcher(api, config)
-        .default_backoff()
-        .filter_map(|event| async {
-            match event {
-                Ok(_) => Some(()),
-                // It is looked at every few seconds all the same.
-                Err(error) => {
-                    debug!(%error, "the watch of a configuration failed, trying again");
-                    None
-                }
-            }
-        })
+    let follower = Follower {
+        resource,
+        api: Api::<PartialObjectMeta<K>>::all(client),
+        name: Some(CONFIGURATION),
+        reduce: |_| Some(()),
+        change: |event| event,
+        quiet: QUIET,
+        sender,
+    };
+    follower.run().await;
 }

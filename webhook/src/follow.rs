@@ -1,7 +1,5 @@
-//! A list, and then a watch, for ever: as kube's own watcher, but what it hears besides changes is heard, too.
-//!
-//! Bookmarks are why this is not kube's watcher, which keeps them to itself: they tell a quiet watch from a dead one. Where
-//! none come, as behind a proxy that cuts connections, a list says as much.
+//! A list, and then a watch, for ever. What it hears besides changes is heard, too: bookmarks tell a quiet watch from a dead one.
+//! Where none come, as behind a proxy that cuts connections, a list says as much.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -9,21 +7,21 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::runtime::utils::Backoff as _;
-use kube::runtime::watcher::DefaultBackoff;
 use kube::{Api, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-use super::Change;
-use crate::freshness::Watched;
-
 /// Objects of one page of a list: an installation with its inventory has up to a megabyte.
 const PAGE: u32 = 50;
 /// For one page of a list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Between two tries. It doubles up to [`LONGEST_PAUSE`], so that an API server that comes back is not overloaded.
+const FIRST_PAUSE: Duration = Duration::from_millis(800);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Without a pause for this long, the next one is short again.
+const CALM: Duration = Duration::from_secs(120);
 
 /// Namespace and name.
 pub type Key = (String, String);
@@ -40,19 +38,21 @@ pub enum Event<T> {
 }
 
 /// What is watched, and how.
-pub struct Follower<K, T, R> {
-    /// Which kind it is.
-    pub watched: Watched,
+pub struct Follower<K, T, R, C> {
+    /// The resource, plural, as the API server calls it.
+    pub resource: &'static str,
     /// The objects.
     pub api: Api<K>,
+    /// The one object that is watched; all, if `None`.
+    pub name: Option<&'static str>,
     /// What is kept of an object.
     pub reduce: R,
     /// What is sent.
-    pub change: fn(Event<T>) -> Change,
+    pub change: fn(Event<T>) -> C,
     /// After so much silence it lists again.
     pub quiet: Duration,
     /// Takes what is heard.
-    pub sender: Sender<Change>,
+    pub sender: Sender<C>,
 }
 
 /// Why a watch has ended.
@@ -65,16 +65,15 @@ enum End {
     Closed,
 }
 
-impl<K, T, R> Follower<K, T, R>
+impl<K, T, R, C> Follower<K, T, R, C>
 where
     K: Clone + Debug + DeserializeOwned + kube::Resource,
     R: Fn(K) -> Option<T>,
 {
     /// Lists and watches until the receiver is gone.
     pub async fn run(self) {
-        let resource = self.watched.resource();
-        let seconds = self.quiet.as_secs();
-        let mut backoff = DefaultBackoff::default();
+        let (resource, seconds) = (self.resource, self.quiet.as_secs());
+        let mut pause = Pause::default();
         loop {
             match self.list().await {
                 Ok((objects, version)) => {
@@ -94,7 +93,7 @@ where
                     warn!(resource, error = %chain(&*error), "list failed, trying again");
                 }
             }
-            sleep(backoff.next().unwrap_or(LIST_TIMEOUT)).await;
+            pause.longer().await;
         }
     }
 
@@ -104,6 +103,7 @@ where
     ) -> Result<(BTreeMap<Key, T>, String), Box<dyn std::error::Error + Send + Sync>> {
         let mut objects = BTreeMap::new();
         let mut params = ListParams::default().limit(PAGE);
+        params.field_selector = self.selector();
         loop {
             let page = timeout(LIST_TIMEOUT, self.api.list(&params)).await??;
             for object in page.items {
@@ -124,9 +124,12 @@ where
 
     /// Watches from `version` on, in one request after the other.
     async fn watch(&self, mut version: String) -> End {
-        let resource = self.watched.resource();
-        let mut backoff = DefaultBackoff::default();
-        let params = WatchParams::default();
+        let resource = self.resource;
+        let mut pause = Pause::default();
+        let params = WatchParams {
+            field_selector: self.selector(),
+            ..WatchParams::default()
+        };
         let mut heard = Instant::now();
         loop {
             let left = self.quiet.saturating_sub(heard.elapsed());
@@ -136,7 +139,7 @@ where
                 Ok(Err(error)) if is_gone(&error) => return End::Gone,
                 Ok(Err(error)) => {
                     warn!(resource, error = %chain(&error), "watch failed, trying again");
-                    sleep(backoff.next().unwrap_or_default()).await;
+                    pause.longer().await;
                     continue;
                 }
                 Err(_) => return End::Silent,
@@ -147,12 +150,12 @@ where
                     Ok(Some(Ok(event))) => event,
                     Ok(Some(Err(error))) => {
                         warn!(resource, error = %chain(&error), "watch broke off, trying again");
-                        sleep(backoff.next().unwrap_or_default()).await;
+                        pause.longer().await;
                         break;
                     }
                     // The API server ends every watch after some minutes; one that ends at once is not asked again at once.
                     Ok(None) => {
-                        sleep(backoff.next().unwrap_or_default()).await;
+                        pause.longer().await;
                         break;
                     }
                     Err(_) => return End::Silent,
@@ -173,7 +176,7 @@ where
                     WatchEvent::Error(_) => return End::Gone,
                 };
                 heard = Instant::now();
-                backoff.reset();
+                pause = Pause::default();
                 if !self.send(event).await {
                     return End::Closed;
                 }
@@ -181,8 +184,39 @@ where
         }
     }
 
+    /// By name, so that RBAC needs to allow no more than this one.
+    fn selector(&self) -> Option<String> {
+        self.name.map(|name| format!("metadata.name={name}"))
+    }
+
     async fn send(&self, event: Event<T>) -> bool {
         self.sender.send((self.change)(event)).await.is_ok()
+    }
+}
+
+/// Between two tries: longer each time.
+struct Pause {
+    next: Duration,
+    last: Instant,
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self {
+            next: FIRST_PAUSE,
+            last: Instant::now(),
+        }
+    }
+}
+
+impl Pause {
+    async fn longer(&mut self) {
+        if self.last.elapsed() >= CALM {
+            self.next = FIRST_PAUSE;
+        }
+        sleep(self.next).await;
+        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        self.last = Instant::now();
     }
 }
 

@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::*;
-use crate::cache::reduce;
-use crate::cache::stored::Stored;
+use crate::cache::{Change, Stored, reduce};
 use common::api::installation::AddonInstallation;
 
 type Line = Result<Frame<Bytes>, Infallible>;
@@ -54,8 +53,9 @@ fn follow(replies: Vec<Reply>, quiet: Duration) -> (Receiver<Change>, Arc<Mutex<
     let resource = ApiResource::erase::<AddonInstallation>(&());
     let (sender, receiver) = channel(16);
     let follower = Follower {
-        watched: Watched::Installations,
+        resource: "addoninstallations",
         api: Api::<Stored>::all_with(Client::new(service, "default"), &resource),
+        name: None,
         reduce: reduce::installation,
         change: Change::Installation,
         quiet,
