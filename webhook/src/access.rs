@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     /// The review then fails, and failurePolicy decides: never a yes.
-    #[actix_web::test]
+    #[tokio::test]
     async fn an_api_server_that_does_not_answer_is_an_error() {
         let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         let access = Access::new(Client::try_from(nowhere).unwrap());

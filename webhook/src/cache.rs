@@ -111,7 +111,7 @@ pub async fn watch(
         quiet,
         sender: sender.clone(),
     };
-    futures::join!(
+    tokio::join!(
         catalogues.run(),
         installations.run(),
         namespaces.run(),

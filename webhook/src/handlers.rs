@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
 
-    #[actix_web::test]
+    #[tokio::test]
     async fn who_goes_away_frees_nothing_that_is_still_used() {
         let (large, bodies) = (Arc::new(Semaphore::new(1)), Arc::new(Budget::new(1000)));
         let request = TestRequest::post().insert_header(ContentType::json());

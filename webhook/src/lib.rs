@@ -48,8 +48,11 @@ use crate::state::State;
 ///
 /// # Errors
 /// Arguments, certificates or a kubeconfig that cannot be used; a port that is taken; a server that fails.
-#[actix_web::main]
-pub async fn main() -> anyhow::Result<()> {
+pub fn main() -> anyhow::Result<()> {
+    actix_web::rt::System::new().block_on(serve())
+}
+
+async fn serve() -> anyhow::Result<()> {
     let args = Args::parse();
     telemetry::init();
     // kube uses the process default; everything else names the provider.

@@ -10,7 +10,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tracing::{Span, info_span};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::freshness::Watched;
 
@@ -20,16 +23,23 @@ const BUCKETS: [f64; 14] = [
     2.0,
 ];
 
-/// JSON lines on stderr; `RUST_LOG` chooses; by default all except the server library's.
+/// JSON lines on stderr. `RUST_LOG` chooses by module and level (`warn,addons_webhook=debug`); by default all except the server
+/// library's.
 pub fn init() {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
-    tracing_subscriber::fmt()
+    let chosen = std::env::var("RUST_LOG").ok();
+    let chosen = chosen.and_then(|chosen| chosen.parse::<Targets>().ok());
+    let filter = chosen.unwrap_or_else(|| {
+        Targets::new()
+            .with_default(LevelFilter::INFO)
+            .with_target("actix_server", LevelFilter::WARN)
+    });
+    let lines = tracing_subscriber::fmt::layer()
         .json()
         .flatten_event(true)
         .with_span_list(false)
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(std::io::stderr);
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
         .init();
 }
 

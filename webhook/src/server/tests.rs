@@ -11,7 +11,7 @@ use std::io::Write as _;
 use self::rig::*;
 use super::*;
 
-#[actix_web::test]
+#[tokio::test]
 async fn reviews_are_answered_over_tls_on_one_connection() {
     let served = serve(Some(facts()), 4);
     let (address, pem) = (served.reviews, served.authority_pem.clone());
@@ -59,7 +59,7 @@ async fn reviews_are_answered_over_tls_on_one_connection() {
     }
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn without_facts_nothing_is_allowed() {
     let served = serve(None, 4);
     let (address, health, pem) = (served.reviews, served.health, served.authority_pem.clone());
@@ -81,7 +81,7 @@ async fn without_facts_nothing_is_allowed() {
     .await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn on_stale_facts_nothing_is_allowed() {
     let served = serve_as(Some(facts()), |options| options.fresh_for = Duration::ZERO);
     let (address, health, pem) = (served.reviews, served.health, served.authority_pem.clone());
@@ -117,7 +117,7 @@ async fn on_stale_facts_nothing_is_allowed() {
     .await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn bad_bodies_get_an_answer_and_the_server_lives() {
     let served = serve(Some(facts()), 4);
     let (address, pem) = (served.reviews, served.authority_pem.clone());
@@ -157,7 +157,7 @@ async fn bad_bodies_get_an_answer_and_the_server_lives() {
     .await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_stalled_body_takes_no_place_and_ends() {
     let served = serve(Some(facts()), 1);
     let (address, pem) = (served.reviews, served.authority_pem.clone());
@@ -179,7 +179,7 @@ async fn a_stalled_body_takes_no_place_and_ends() {
     .await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn only_json_is_read() {
     let served = serve(Some(facts()), 1);
     let (address, pem) = (served.reviews, served.authority_pem.clone());
@@ -208,7 +208,7 @@ async fn only_json_is_read() {
     .await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn more_than_the_limit_gets_a_retry_after() {
     let served = serve(Some(facts()), 1);
     let (address, pem) = (served.reviews, served.authority_pem.clone());
@@ -232,7 +232,7 @@ async fn more_than_the_limit_gets_a_retry_after() {
     .await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_rotated_certificate_is_served_to_new_connections_while_old_ones_go_on() {
     let mut served = serve(Some(facts()), 4);
     let (address, old_pem) = (served.reviews, served.authority_pem.clone());
@@ -258,7 +258,7 @@ async fn a_rotated_certificate_is_served_to_new_connections_while_old_ones_go_on
     .await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn draining_serves_on_not_ready_and_closing_until_it_stops() {
     let served = serve(Some(facts()), 4);
     let (address, health, pem) = (served.reviews, served.health, served.authority_pem.clone());

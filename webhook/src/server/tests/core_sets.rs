@@ -16,7 +16,7 @@ fn rules(text: &str) -> Vec<u8> {
     serde_json::to_vec(&review).unwrap()
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn conditions_have_a_stack_and_a_time_of_their_own() {
     let served = serve(Some(Facts::default()), 4);
     let deepest = format!("[{{name: a, when: '{}true', addons: []}}]", "!".repeat(990));

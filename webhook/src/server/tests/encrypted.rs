@@ -61,7 +61,7 @@ async fn is_served(served: &Served, certificate: Option<Client>) -> bool {
     .await
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn only_clients_with_a_certificate_and_a_name_are_served() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("clients.crt");
@@ -101,7 +101,7 @@ async fn only_clients_with_a_certificate_and_a_name_are_served() {
     assert!(is_served(&served, client()).await);
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn the_oldest_version_is_what_was_asked_for() {
     for (minimum, is_served) in [(Minimum::V13, false), (Minimum::V12, true)] {
         let served = serve_as(Some(facts()), |options| options.minimum = minimum);

@@ -116,9 +116,9 @@ pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Serv
     };
     let tls = config(state.certificate.clone(), options.minimum, options.clients).unwrap();
     let server = reviews(reviews_at, &state, tls, limits, wait).unwrap();
-    rt::spawn(probes(health_at, Arc::clone(&state)).unwrap());
+    tokio::spawn(probes(health_at, Arc::clone(&state)).unwrap());
     Served {
-        done: rt::spawn(server),
+        done: tokio::spawn(server),
         state,
         reloader,
         reviews: addresses.0,
