@@ -314,6 +314,7 @@ pub struct SyncedRevision {
     /// The commit, the digest of the image, or the sha256 of the file.
     pub revision: String,
     /// When it was first read.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Time,
 }
 

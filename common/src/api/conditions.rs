@@ -58,6 +58,7 @@ pub struct Condition {
     #[serde(default)]
     pub message: String,
     /// When `status` last changed.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub last_transition_time: Time,
     /// The generation of the object that this was judged by.
     #[serde(default, skip_serializing_if = "Option::is_none")]

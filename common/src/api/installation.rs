@@ -290,6 +290,7 @@ pub struct Installed {
     pub adopted: bool,
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Option<Time>,
     /// By which client.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -330,8 +331,10 @@ pub struct Operation {
     /// Who holds the lock: user, host and process as the client names itself.
     pub holder: String,
     /// When it began.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Time,
     /// When the holder last renewed the lock. It stops working before this is `leaseSeconds` old.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub renewed_at: Time,
     /// After how many seconds without renewal the next client may continue.
     pub lease_seconds: u32,
