@@ -5,19 +5,30 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _,
 };
-use x509_parser::pem::Pem;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use x509_cert::Certificate;
+use x509_cert::der::asn1::Utf8StringRef;
+use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
+use x509_cert::der::{Decode as _, Encode as _};
+use x509_cert::ext::pkix::{self, KeyUsage, SubjectKeyIdentifier};
+use x509_cert::name::Name;
 use zeroize::Zeroizing;
 
 /// How far before its issue a certificate is valid: clocks of API servers differ.
 const BACKDATED: Duration = Duration::from_secs(300);
+/// What the key of an authority is for.
+const USAGES: [KeyUsagePurpose; 2] = [KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
 
 /// An authority that signs serving certificates. Its key exists only as long as this value, unless the caller keeps it.
 pub struct Authority {
     certificate_pem: String,
     key: Zeroizing<KeyPair>,
+    /// What certificates repeat of the one that signs them: its name, and the identifier of its key.
+    issuer: CertificateParams,
     life: Life,
 }
 
@@ -98,11 +109,12 @@ impl Authority {
         let (mut params, life) = params(common_name, now, lifetime)?;
         // No intermediate authorities: this one signs leaves only.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.key_usages = USAGES.to_vec();
         let certificate = params.self_signed(&*key).map_err(failed)?;
         Ok(Self {
             certificate_pem: certificate.pem(),
             key,
+            issuer: params,
             life,
         })
     }
@@ -112,14 +124,25 @@ impl Authority {
     /// # Errors
     /// [`UnusableError`] where the two are not the certificate and the key of one authority. Dates are not judged.
     pub fn read(certificate_pem: &str, key_pem: &str) -> Result<Self, UnusableError> {
-        let (life, public_key) = inspect(certificate_pem)?;
+        let certificate = parse(certificate_pem)?;
+        let life = life_of(&certificate)?;
+        let unreadable = |_| UnusableError::Certificate;
+        let tbs = &certificate.tbs_certificate;
+        let public_key = tbs.subject_public_key_info.to_der().map_err(unreadable)?;
         let key = Zeroizing::new(KeyPair::from_pem(key_pem).map_err(UnusableError::Key)?);
         if key.subject_public_key_info() != public_key {
             return Err(UnusableError::OtherKey);
         }
+        let mut issuer = CertificateParams::default();
+        issuer.distinguished_name = name(&tbs.subject).ok_or(UnusableError::Certificate)?;
+        issuer.key_usages = USAGES.to_vec();
+        if let Some((_, id)) = tbs.get::<SubjectKeyIdentifier>().map_err(unreadable)? {
+            issuer.key_identifier_method = KeyIdMethod::PreSpecified(id.0.into_bytes());
+        }
         Ok(Self {
             certificate_pem: certificate_pem.to_owned(),
             key,
+            issuer,
             life,
         })
     }
@@ -171,7 +194,7 @@ impl Authority {
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let issuer = Issuer::from_ca_cert_pem(&self.certificate_pem, &*self.key).map_err(failed)?;
+        let issuer = Issuer::from_params(&self.issuer, &*self.key);
         let certificate = params.signed_by(&*key, &issuer).map_err(failed)?;
         Ok(Issued {
             certificate_pem: certificate.pem(),
@@ -204,7 +227,7 @@ impl Life {
 /// # Errors
 /// [`UnusableError`] where it is not the certificate of an authority.
 pub fn life(certificate_pem: &str) -> Result<Life, UnusableError> {
-    inspect(certificate_pem).map(|(life, _)| life)
+    life_of(&parse(certificate_pem)?)
 }
 
 impl fmt::Debug for Authority {
@@ -226,26 +249,57 @@ fn generate() -> Result<Zeroizing<KeyPair>, rcgen::Error> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map(Zeroizing::new)
 }
 
-/// The life and the public key (DER) of an authority's certificate.
-fn inspect(certificate_pem: &str) -> Result<(Life, Vec<u8>), UnusableError> {
-    let mut found = Pem::iter_from_buffer(certificate_pem.as_bytes());
-    let (Some(Ok(pem)), None) = (found.next(), found.next()) else {
+/// The one certificate of a PEM text, if it is an authority's.
+fn parse(certificate_pem: &str) -> Result<Certificate, UnusableError> {
+    let unreadable = |_| UnusableError::Certificate;
+    let mut found = CertificateDer::pem_slice_iter(certificate_pem.as_bytes());
+    let (Some(Ok(der)), None) = (found.next(), found.next()) else {
         return Err(UnusableError::Certificate);
     };
-    let certificate = pem.parse_x509().map_err(|_| UnusableError::Certificate)?;
-    if !certificate.is_ca() {
-        return Err(UnusableError::NotAnAuthority);
+    let certificate = Certificate::from_der(&der).map_err(unreadable)?;
+    let tbs = &certificate.tbs_certificate;
+    let constraints = tbs.get::<pkix::BasicConstraints>().map_err(unreadable)?;
+    let usage = tbs.get::<KeyUsage>().map_err(unreadable)?;
+    let is_authority = constraints.is_some_and(|(_, constraints)| constraints.ca)
+        && usage.is_none_or(|(_, usage)| usage.key_cert_sign());
+    if is_authority {
+        Ok(certificate)
+    } else {
+        Err(UnusableError::NotAnAuthority)
     }
-    let validity = certificate.validity();
-    let at = |seconds: i64| Timestamp::from_second(seconds).map_err(|_| UnusableError::Dates);
-    let begin = at(validity.not_before.timestamp())?;
-    let end = at(validity.not_after.timestamp())?;
+}
+
+fn life_of(certificate: &Certificate) -> Result<Life, UnusableError> {
+    let validity = &certificate.tbs_certificate.validity;
+    let at = |time: x509_cert::time::Time| {
+        let since = time.to_unix_duration().as_secs().try_into().ok();
+        let at = since.and_then(|seconds| Timestamp::from_second(seconds).ok());
+        at.ok_or(UnusableError::Dates)
+    };
+    let begin = at(validity.not_before)?;
+    let end = at(validity.not_after)?;
     let begin = begin
         .checked_add(BACKDATED)
         .map_err(|_| UnusableError::Dates)?
         .min(end);
-    let life = Life { begin, end };
-    Ok((life, certificate.public_key().raw.to_vec()))
+    Ok(Life { begin, end })
+}
+
+/// The name of an authority of ours, which is its common name alone.
+fn name(subject: &Name) -> Option<DistinguishedName> {
+    let [part] = subject.0.as_slice() else {
+        return None;
+    };
+    let [attribute] = part.0.as_slice() else {
+        return None;
+    };
+    if attribute.oid != COMMON_NAME {
+        return None;
+    }
+    let text: Utf8StringRef<'_> = attribute.value.decode_as().ok()?;
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, text.as_str());
+    Some(name)
 }
 
 /// Subject and dates.

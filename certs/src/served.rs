@@ -1,8 +1,7 @@
 //! The certificate that is served now, swapped while connections come in.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use arc_swap::ArcSwapOption;
 use rustls::pki_types::UnixTime;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -11,26 +10,28 @@ use crate::serving::Serving;
 
 /// What the TLS configuration shares with the task that renews it. Empty until the first certificate verified: connections fail then.
 #[derive(Debug, Default)]
-pub struct Served(ArcSwapOption<Serving>);
+pub struct Served(RwLock<Option<Serving>>);
 
 impl Served {
     /// Serves this one from the next handshake on.
     pub fn swap(&self, serving: Serving) {
-        self.0.store(Some(Arc::new(serving)));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(serving);
     }
 
     /// When the served certificate expires, if one is served.
     #[must_use]
     pub fn not_after(&self) -> Option<UnixTime> {
-        self.0.load().as_ref().map(|serving| serving.not_after)
+        self.read(|serving| serving.not_after)
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Serving) -> T) -> Option<T> {
+        let served = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        served.as_ref().map(read)
     }
 }
 
 impl ResolvesServerCert for Served {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.0
-            .load()
-            .as_ref()
-            .map(|serving| Arc::clone(&serving.key))
+        self.read(|serving| Arc::clone(&serving.key))
     }
 }

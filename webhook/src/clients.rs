@@ -3,10 +3,9 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::{Context as _, bail};
-use arc_swap::ArcSwap;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
@@ -17,7 +16,13 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
     SignatureScheme,
 };
-use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
+use x509_cert::Certificate;
+use x509_cert::attr::AttributeTypeAndValue;
+use x509_cert::der::Decode as _;
+use x509_cert::der::asn1::{PrintableStringRef, Utf8StringRef};
+use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
 
 /// Longest file that is read.
 const MAX_FILE: u64 = 1 << 20;
@@ -27,7 +32,7 @@ const MAX_FILE: u64 = 1 << 20;
 pub struct Clients {
     path: PathBuf,
     names: Vec<String>,
-    current: ArcSwap<Current>,
+    current: RwLock<Current>,
 }
 
 #[derive(Debug)]
@@ -46,7 +51,7 @@ impl Clients {
         Ok(Arc::new(Self {
             path: path.to_owned(),
             names,
-            current: ArcSwap::from_pointee(current),
+            current: RwLock::new(current),
         }))
     }
 
@@ -56,32 +61,53 @@ impl Clients {
     /// As [`Clients::new`]; the authorities stay as they are.
     pub fn poll(&self) -> anyhow::Result<bool> {
         let pem = read(&self.path)?;
-        if pem == self.current.load().pem {
+        if self.read(|current| current.pem == pem) {
             return Ok(false);
         }
         let current = Current::of(&self.path, pem)?;
-        self.current.store(Arc::new(current));
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
         Ok(true)
     }
 
     fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
-        Arc::clone(&self.current.load().verifier)
+        self.read(|current| Arc::clone(&current.verifier))
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Current) -> T) -> T {
+        read(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether a certificate has one of the names.
     fn is_named(&self, certificate: &CertificateDer<'_>) -> bool {
-        let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
+        let Ok(certificate) = Certificate::from_der(certificate) else {
             return false;
         };
         let is_ours = |name: &str| self.names.iter().any(|ours| ours == name);
-        let mut common = certificate.subject().iter_common_name();
-        let alternative = certificate.subject_alternative_name().ok().flatten();
-        let mut alternative = alternative
-            .iter()
-            .flat_map(|names| &names.value.general_names);
-        common.any(|name| name.as_str().is_ok_and(is_ours))
-            || alternative.any(|name| matches!(name, GeneralName::DNSName(name) if is_ours(name)))
+        let tbs = &certificate.tbs_certificate;
+        let mut subject = tbs.subject.0.iter().flat_map(|part| part.0.iter());
+        let alternative = tbs.get::<SubjectAltName>().ok().flatten();
+        let mut alternative = alternative.iter().flat_map(|(_, names)| &names.0);
+        subject.any(|attribute| common_name(attribute).is_some_and(is_ours))
+            || alternative
+                .any(|name| matches!(name, GeneralName::DnsName(name) if is_ours(name.as_str())))
     }
+}
+
+/// The text of an attribute that is a common name.
+fn common_name(attribute: &AttributeTypeAndValue) -> Option<&str> {
+    if attribute.oid != COMMON_NAME {
+        return None;
+    }
+    let value = &attribute.value;
+    let text = value
+        .decode_as::<Utf8StringRef<'_>>()
+        .map(|text| text.as_str());
+    let printable = || {
+        value
+            .decode_as::<PrintableStringRef<'_>>()
+            .map(|text| text.as_str())
+    };
+    text.or_else(|_| printable()).ok()
 }
 
 impl Current {
