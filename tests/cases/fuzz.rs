@@ -1,5 +1,4 @@
-//! Bytes of strangers, changed at random: `cargo test -p addons-tests --test fuzz`, 10 s a target, on stable Rust.
-//! `BOLERO_RANDOM_TEST_TIME_MS` is another time, `BOLERO_RANDOM_SEED` repeats what was printed.
+//! Bytes of strangers, changed at random: `cargo test -p addons-tests --test fuzz`, 1 s a target, and with `FULL=1` 10 s.
 //!
 //! Nothing may panic, overflow the stack or run away, and what each target says besides holds for whatever was read.
 

@@ -9,6 +9,10 @@ use common::admission::Facts;
 use common::admission::rules::duplicates;
 use common::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
 use common::api::names::SYSTEM_NAMESPACE;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::mutant::random;
 
 /// Spellings, and the version that each means.
 const VERSIONS: [(&str, &str); 10] = [
@@ -24,6 +28,8 @@ const VERSIONS: [(&str, &str); 10] = [
     ("odd.one", "odd.one"),
 ];
 const IDS: [&str; 4] = ["", "", "k8s-1.6", "k8s-1.7"];
+/// Most entries of one catalogue.
+const MAX_ENTRIES: usize = 32;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// Name, version and id by their places in the tables.
@@ -85,29 +91,29 @@ fn expected(entries: &[Entry], others: &[Entry], inside: bool) -> Vec<String> {
 #[test]
 fn duplicate_entries() {
     let mut tally = Tally::new("fuzz::duplicates");
-    bolero::check!()
-        .with_test_time(super::mutant::TIME)
-        .with_type::<(Vec<Entry>, Vec<Entry>, u8, u8)>()
-        .for_each(|(ours, theirs, our_second, their_second)| {
-            let mine = catalogue("mine", Some(*our_second), ours);
-            let other = catalogue("other", Some(*their_second), theirs);
-            let facts = Facts {
-                catalogues: vec![Arc::new(other.into())],
-                ..Facts::default()
-            };
-            let found = |problems: Vec<common::admission::verdict::Problem>| -> Vec<String> {
-                problems.into_iter().map(|problem| problem.field).collect()
-            };
-            assert_eq!(found(duplicates::inside(&mine)), expected(ours, &[], true));
-            // A new catalogue loses against all that are there.
-            let new = catalogue("mine", None, ours);
-            let across = duplicates::across(&new, None, &facts);
-            assert_eq!(found(across), expected(ours, theirs, false));
-            // Of two that were created at once, the older, then the smaller name, keeps what it had.
-            let is_younger = our_second % 60 > their_second % 60;
-            let lost = if is_younger { theirs.as_slice() } else { &[] };
-            let across = duplicates::across(&mine, Some(&mine), &facts);
-            assert_eq!(found(across), expected(ours, lost, false));
-        });
+    let entries = || vec(any::<Entry>(), 0..=MAX_ENTRIES);
+    let inputs = (entries(), entries(), any::<u8>(), any::<u8>());
+    let count = random(inputs, |(ours, theirs, our_second, their_second)| {
+        let mine = catalogue("mine", Some(our_second), &ours);
+        let other = catalogue("other", Some(their_second), &theirs);
+        let facts = Facts {
+            catalogues: vec![Arc::new(other.into())],
+            ..Facts::default()
+        };
+        let found = |problems: Vec<common::admission::verdict::Problem>| -> Vec<String> {
+            problems.into_iter().map(|problem| problem.field).collect()
+        };
+        assert_eq!(found(duplicates::inside(&mine)), expected(&ours, &[], true));
+        // A new catalogue loses against all that are there.
+        let new = catalogue("mine", None, &ours);
+        let across = duplicates::across(&new, None, &facts);
+        assert_eq!(found(across), expected(&ours, &theirs, false));
+        // Of two that were created at once, the older, then the smaller name, keeps what it had.
+        let is_younger = our_second % 60 > their_second % 60;
+        let lost = if is_younger { theirs.as_slice() } else { &[] };
+        let across = duplicates::across(&mine, Some(&mine), &facts);
+        assert_eq!(found(across), expected(&ours, lost, false));
+    });
+    tally.note(format!("{count} pairs of catalogues"));
     tally.ran();
 }
