@@ -3,15 +3,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use addons_sources::{child, platform};
+use addons_sources::child::{self, Ended, Failure, Limits, Running};
 use common::values::mask::Mask;
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
 
 use super::HelmError;
 use super::workspace::Workspace;
@@ -120,61 +117,39 @@ pub(super) async fn run(
     if call.writes.as_ref().is_some_and(|stop| *stop.borrow()) {
         return Err(HelmError::Interrupted { verb: call.verb });
     }
-    let mut command = command(program, workspace, &call);
-    let mut child = command.spawn().map_err(wrong)?;
-    let stdin = child.stdin.take();
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let feed = async {
-        if let Some(mut stdin) = stdin {
-            // A program that does not read its input explains itself by its exit code.
-            let _ = stdin.write_all(&call.input).await;
-        }
-    };
-    let work = async {
-        let (_, output, words) = tokio::join!(
-            feed,
-            child::all(stdout, call.output),
-            child::beginning(stderr, MAX_WORDS)
-        );
-        let Some(output) = output.map_err(wrong)? else {
-            return Err(HelmError::TooMuch {
-                verb: call.verb,
-                limit: call.output,
-            });
-        };
-        Ok((output, words.map_err(wrong)?))
-    };
-    let done = async {
-        let read = work.await?;
-        Ok::<_, HelmError>((child.wait().await.map_err(wrong)?, read))
+    let mut running = Running::start(&mut command(program, workspace, &call)).map_err(wrong)?;
+    let limits = Limits {
+        time: call.bound,
+        output: call.output,
+        words: MAX_WORDS,
     };
     let ended = tokio::select! {
-        ended = timeout(call.bound, done) => ended.unwrap_or(Err(HelmError::TimedOut {
-            verb: call.verb,
-            bound: call.bound,
-        })),
+        ended = running.end(&call.input, limits) => ended.map_err(|failure| match failure {
+            Failure::Io(source) => wrong(source),
+            Failure::TimedOut => HelmError::TimedOut { verb: call.verb, bound: call.bound },
+            Failure::TooMuch => HelmError::TooMuch { verb: call.verb, limit: call.output },
+        }),
         () = interrupted(call.writes.clone()) => Err(HelmError::Interrupted { verb: call.verb }),
     };
     match ended {
-        Ok((status, (stdout, words))) => finished(&call, status, stdout, &words),
+        Ok(ended) => finished(&call, ended),
         Err(error) => {
-            stop(&mut child, call.writes.is_some()).await;
+            // One that writes to a cluster is asked first, and then marks its release as failed.
+            if call.writes.is_some() {
+                running.ask(GRACE).await;
+            }
             Err(error)
         }
     }
 }
 
-fn finished(
-    call: &Call<'_>,
-    status: ExitStatus,
-    stdout: Vec<u8>,
-    words: &[u8],
-) -> Result<Said, HelmError> {
-    let verb = call.verb;
+fn finished(call: &Call<'_>, ended: Ended) -> Result<Said, HelmError> {
+    let (verb, status) = (call.verb, ended.status);
     if status.success() {
+        let stdout = ended.output;
         return Ok(Said { verb, stdout });
     }
-    let mut message = message(&String::from_utf8_lossy(words), call.mask);
+    let mut message = message(&String::from_utf8_lossy(&ended.words), call.mask);
     if message.is_empty() {
         message = format!("it ended with {status} and said nothing");
     }
@@ -183,13 +158,7 @@ fn finished(
 
 fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
     let mut command = Command::new(program);
-    command
-        .args(&call.args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    platform::own_group(&mut command);
+    command.args(&call.args);
     if call.ambient {
         for (name, _) in std::env::vars_os() {
             let is_helms = name.to_str().is_some_and(|name| name.starts_with("HELM_"));
@@ -221,18 +190,6 @@ async fn interrupted(stop: Option<watch::Receiver<bool>>) {
         return;
     }
     std::future::pending().await
-}
-
-/// Ends the process group: one that writes to a cluster is asked first, and then marks its release as failed.
-async fn stop(child: &mut Child, asks: bool) {
-    if asks {
-        platform::terminate_group(child);
-        tokio::select! {
-            _ = child.wait() => {}
-            () = sleep(GRACE) => {}
-        }
-    }
-    platform::kill_group(child).await;
 }
 
 /// What helm says of its failure, on one line or few: from `Error:` on, for warnings before it repeat values.

@@ -3,36 +3,37 @@
 //! | module | purpose |
 //! |---|---|
 //! | `remote`, `wanted` | the remote, ref and path, checked before anything is sent |
-//! | `session` | the protocol: refs, and the objects of one commit |
-//! | `http`, `ssh`, `wire` | the transports: with limits, and cancelled with the caller |
+//! | `program` | the program git: its settings, and one run |
+//! | `session`, `refs` | a repository of ours that is filled from a server |
+//! | `gateway` | between git and the server: our HTTP client, or ssh |
 //! | `local` | a repository on this machine |
-//! | `tree` | the package at a path of a commit |
+//! | `tree`, `objects` | the package at a path of a commit |
 //!
-//! gix speaks the protocol and reads the objects. The program git and its configuration are not used, nothing is checked out,
-//! and the only credentials are those of the Secret. Received objects stay in a private folder until the package is read.
+//! The program git speaks the protocol and reads the objects. It has no settings but ours, nothing is checked out, and it reaches no
+//! server by itself. Received objects stay in a private folder until the package is read. Servers that can leave out files send only
+//! those at the path.
 //!
-//! A branch or tag needs one request (`ls-refs`; the capabilities of the server are remembered), and no more if the cache has
-//! its commit. A commit that the cache has needs no request.
+//! A branch or tag needs one request (the capabilities of the server are remembered), and no more if the cache has its commit. A
+//! commit that the cache has needs no request, and no git.
 
 mod error;
-mod http;
+mod gateway;
 mod local;
+mod objects;
+mod oid;
+mod program;
+mod refs;
 mod remote;
 mod session;
-mod ssh;
 mod tree;
 mod wanted;
-mod wire;
 
-use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::Arc;
+use std::slice::from_ref;
 
 use common::api::catalogue::GitSource;
 use common::nearest::nearest;
 use common::render::package::Package;
-use gix::ObjectId;
-use gix::objs::Exists as _;
 
 pub use error::{GitError, Problem};
 
@@ -43,26 +44,31 @@ use crate::http::bound::TIME;
 use crate::names::listed;
 use crate::scratch::Scratch;
 use crate::url::without_credentials;
-use crate::{Access, Fetched};
-use http::Advertisement;
+use crate::{Access, Fetched, Reach};
+use gateway::{Advertisement, Gateway};
+use objects::{Object, Objects};
+use oid::Oid;
+use refs::Named;
 use remote::{Remote, Way};
 use session::Session;
 use tree::Tree;
 use wanted::Wanted;
-use wire::Wire;
+
+/// The first version of git that can be used.
+pub use program::OLDEST;
 
 /// Bytes that a server may send for one commit.
 const MAX_RECEIVED: u64 = 256 << 20;
 /// Bytes of the list of refs.
-const MAX_REFS: u64 = 32 << 20;
+const MAX_REFS: usize = 32 << 20;
 /// Bytes of one object of the commit, at any path; GitHub allows 100 MB.
 const MAX_OBJECT: usize = 128 << 20;
 /// How deep a commit is searched below branches and tags, if the server does not send it by its id.
 const COMMIT_DEPTH: u32 = 1000;
 /// Names that an error lists.
 const MAX_NAMES: usize = 8;
-/// Digits of a commit in a location.
-const SHORT: usize = 12;
+/// Bytes of the capabilities of a server, to be kept in the cache.
+const MAX_CAPABILITIES: usize = 64 << 10;
 /// The kinds of the notes in the cache: the package of a ref or commit at a path, and the capabilities of a server.
 const NOTES: &str = "git";
 const SERVERS: &str = "git-server";
@@ -90,7 +96,7 @@ async fn read(source: &GitSource, access: &Access<'_>) -> Result<Fetched, Proble
         remote,
     };
     task.remote.check(access)?;
-    if let Wanted::Commit(commit) = task.wanted
+    if let Wanted::Commit(commit) = &task.wanted
         && let Some(fetched) = task.cached(commit)
     {
         return Ok(fetched);
@@ -98,20 +104,11 @@ async fn read(source: &GitSource, access: &Access<'_>) -> Result<Fetched, Proble
     if access.offline && !matches!(task.remote.way, Way::Local(_)) {
         return task.offline();
     }
-    let (wire, waiting) = Wire::new(access.reach);
-    let ended =
-        tokio::time::timeout(TIME, tokio::task::spawn_blocking(move || task.run(&wire))).await;
-    drop(waiting);
-    match ended {
-        Ok(Ok(fetched)) => fetched,
-        Ok(Err(source)) => Err(Problem::Connection {
-            source: Box::new(source),
-        }),
-        Err(_) => Err(Problem::Timeout),
-    }
+    let ended = tokio::time::timeout(TIME, task.run(access.reach)).await;
+    ended.unwrap_or(Err(Problem::Timeout))
 }
 
-/// One fetch, run on its own thread.
+/// One fetch.
 struct Task {
     remote: Remote,
     wanted: Wanted,
@@ -123,53 +120,117 @@ struct Task {
 }
 
 impl Task {
-    fn run(&self, wire: &Arc<Wire>) -> Result<Fetched, Problem> {
+    async fn run(&self, reach: Reach) -> Result<Fetched, Problem> {
+        let home =
+            Scratch::new("kubectl-addons-git-").map_err(|source| Problem::Folder { source })?;
         if let Way::Local(path) = &self.remote.way {
-            let (objects, commit) = local::open(path, &self.wanted)?;
-            return Ok(self.fetched(commit, self.package(&objects, commit)?));
+            let git = local::open(path, home.path()).await?;
+            let commit = match &self.wanted {
+                Wanted::Commit(commit) => commit.clone(),
+                wanted => local::refs(&git).await?.find(wanted)?.commit,
+            };
+            let tree = Tree::of(&git, &commit).await?;
+            let package = tree.package(&self.path, None).await?;
+            return Ok(self.fetched(&commit, package));
         }
-        let failed = |source| Problem::Folder { source };
-        let folder = Scratch::new("kubectl-addons-git-").map_err(failed)?;
-        let commit = match self.wanted {
-            Wanted::Commit(commit) => {
-                self.receive_commit(wire, commit, folder.path())?;
-                commit
-            }
-            _ => {
-                let (mut session, named) = self.find(wire, folder.path())?;
-                if let Some(fetched) = self.cached(named.commit) {
-                    self.keep(named.commit, &fetched.package);
-                    return Ok(fetched);
-                }
-                session.receive(&[named.want], NonZeroU32::MIN, folder.path())?;
-                named.commit
-            }
+        let credentials = self.credentials.as_ref();
+        let gateway = Gateway::open(&self.remote, credentials, reach, home.path()).await?;
+        gateway.during(self.ask(&gateway, home.path())).await
+    }
+
+    /// Asks a server.
+    async fn ask(&self, gateway: &Gateway<'_>, home: &Path) -> Result<Fetched, Problem> {
+        let named = match &self.wanted {
+            Wanted::Commit(commit) => Named {
+                commit: commit.clone(),
+                want: commit.clone(),
+            },
+            _ => self.find(gateway, home).await?,
         };
-        let objects = objects(&folder.path().join("objects")).map_err(failed)?;
-        let package = self.package(&objects, commit)?;
-        self.keep(commit, &package);
-        Ok(self.fetched(commit, package))
+        if let Some(fetched) = self.cached(&named.commit) {
+            self.keep(&named.commit, &fetched.package);
+            return Ok(fetched);
+        }
+        let package = match self.receive(gateway, home, &named, true).await {
+            // Some servers leave out files, but do not send them by their ids.
+            Err(Problem::Protocol { .. } | Problem::Connection { .. } | Problem::Object { .. }) => {
+                self.receive(gateway, home, &named, false).await?
+            }
+            received => received?,
+        };
+        self.keep(&named.commit, &package);
+        Ok(self.fetched(&named.commit, package))
     }
 
     /// Asks which commit a ref names; with the remembered capabilities of the server this is one request.
-    fn find(&self, wire: &Arc<Wire>, folder: &Path) -> Result<(Session, session::Named), Problem> {
+    async fn find(&self, gateway: &Gateway<'_>, home: &Path) -> Result<Named, Problem> {
+        let session = Session::new(gateway, home, false).await?;
+        let ask = async || session.refs(&self.wanted).await?.find(&self.wanted);
         if let Some(known) = self.known_server() {
-            let asked = self
-                .open(wire, Some(known), folder)
-                .and_then(|mut session| {
-                    let named = session.find(&self.wanted)?;
-                    Ok((session, named))
-                });
-            match asked {
+            gateway.set_advertisement(Some(known));
+            match ask().await {
                 // The server may have changed or moved since then.
                 Err(
                     Problem::Protocol { .. } | Problem::Status { .. } | Problem::Missing { .. },
-                ) => {}
-                asked => return asked,
+                ) => gateway.set_advertisement(None),
+                found => return found,
             }
         }
-        let mut session = self.open(wire, None, folder)?;
-        if let Some(Advertisement { bytes, base, .. }) = session.advertisement() {
+        let found = ask().await;
+        self.keep_server(gateway);
+        found
+    }
+
+    /// Receives a commit, and its package.
+    async fn receive(
+        &self,
+        gateway: &Gateway<'_>,
+        home: &Path,
+        named: &Named,
+        is_partial: bool,
+    ) -> Result<Package, Problem> {
+        let session = Session::new(gateway, home, is_partial).await?;
+        match session.receive(from_ref(&named.want), 1).await {
+            Err(refused @ (Problem::Protocol { .. } | Problem::Connection { .. }))
+                if matches!(self.wanted, Wanted::Commit(_)) =>
+            {
+                self.search(&session, &named.commit, refused).await?;
+            }
+            received => received?,
+        }
+        let package = async {
+            let tree = Tree::of(session.git(), &named.commit).await?;
+            tree.package(&self.path, Some(&session)).await
+        };
+        package.await.map_err(|problem| session.cause(problem))
+    }
+
+    /// Receives a commit that the server refuses to send by its id, with the history of branches and tags.
+    async fn search(
+        &self,
+        session: &Session<'_>,
+        commit: &Oid,
+        refused: Problem,
+    ) -> Result<(), Problem> {
+        let tips = session.refs(&self.wanted).await?.tips();
+        if !tips.is_empty() {
+            session.receive(&tips, COMMIT_DEPTH).await?;
+        }
+        match Objects::open(session.git())?.read(commit, 0).await {
+            Object::Missing => Err(Problem::Commit {
+                commit: commit.to_string(),
+                source: Box::new(refused),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers the capabilities of the server.
+    fn keep_server(&self, gateway: &Gateway<'_>) {
+        let known = gateway.advertisement();
+        let known =
+            known.filter(|known| known.is_lasting() && known.bytes.len() <= MAX_CAPABILITIES);
+        if let Some(Advertisement { bytes, base }) = known {
             let note = Note {
                 digest: self.cache.put(&bytes),
                 location: Some(base),
@@ -177,44 +238,6 @@ impl Task {
             };
             self.cache.set_note(SERVERS, &self.key, &note);
         }
-        let named = session.find(&self.wanted)?;
-        Ok((session, named))
-    }
-
-    /// Receives one commit: by its id if the server allows that, else with the history of branches and tags.
-    fn receive_commit(
-        &self,
-        wire: &Arc<Wire>,
-        commit: ObjectId,
-        folder: &Path,
-    ) -> Result<(), Problem> {
-        let alone = self
-            .open(wire, None, folder)?
-            .receive(&[commit], NonZeroU32::MIN, folder);
-        let refused = match alone {
-            Err(refused @ (Problem::Protocol { .. } | Problem::Connection { .. })) => refused,
-            ended => return ended,
-        };
-        let mut session = self.open(wire, None, folder)?;
-        let tips = session.tips()?;
-        let depth = NonZeroU32::new(COMMIT_DEPTH).unwrap_or(NonZeroU32::MIN);
-        if !tips.is_empty() {
-            session.receive(&tips, depth, folder)?;
-        }
-        let found = objects(&folder.join("objects")).is_ok_and(|objects| objects.exists(&commit));
-        found.then_some(()).ok_or_else(|| Problem::Commit {
-            commit: commit.to_string(),
-            source: Box::new(refused),
-        })
-    }
-
-    fn open(
-        &self,
-        wire: &Arc<Wire>,
-        known: Option<Advertisement>,
-        folder: &Path,
-    ) -> Result<Session, Problem> {
-        Session::open(wire, &self.remote, self.credentials.as_ref(), known, folder)
     }
 
     /// The capabilities of the server from an earlier run.
@@ -225,22 +248,15 @@ impl Task {
             return None;
         };
         // The stored location is judged like a redirect.
-        let (from, to) = (
-            url.to_bstring().to_string().parse().ok()?,
-            base.parse().ok()?,
-        );
-        if Redirects::SameHost.refusal(&from, &to).is_some() {
-            return None;
+        let to = base.parse().ok()?;
+        match Redirects::SameHost.refusal(url, &to) {
+            Some(_) => None,
+            None => Some(Advertisement { bytes, base }),
         }
-        Some(Advertisement {
-            bytes,
-            base,
-            is_cut: false,
-        })
     }
 
     /// The package of a commit, if the cache has it.
-    fn cached(&self, commit: ObjectId) -> Option<Fetched> {
+    fn cached(&self, commit: &Oid) -> Option<Fetched> {
         let key = self.note_key(&commit.to_string());
         let (_, bytes) = self.cache.noted(NOTES, &key)?;
         let package = Package::from_bytes(&bytes).ok()?;
@@ -249,17 +265,17 @@ impl Task {
 
     /// The package of the ref at the last fetch.
     fn offline(&self) -> Result<Fetched, Problem> {
-        let commit = match self.wanted {
-            Wanted::Commit(commit) => Some(commit),
+        let commit = match &self.wanted {
+            Wanted::Commit(commit) => Some(commit.clone()),
             _ => {
                 let note = self
                     .cache
                     .note(NOTES, &self.note_key(&self.wanted.full_name()));
                 let resolved = note.and_then(|note| note.resolved);
-                resolved.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok())
+                resolved.and_then(|commit| Oid::parse(&commit))
             }
         };
-        let cached = commit.and_then(|commit| self.cached(commit));
+        let cached = commit.and_then(|commit| self.cached(&commit));
         cached.ok_or_else(|| {
             let name = match (&self.wanted, self.wanted.parts()) {
                 (_, Some((kind, _, name))) => format!("{kind} {name}"),
@@ -274,7 +290,7 @@ impl Task {
         })
     }
 
-    fn keep(&self, commit: ObjectId, package: &Package) {
+    fn keep(&self, commit: &Oid, package: &Package) {
         let note = Note {
             digest: self.cache.put(&package.to_bytes()),
             resolved: Some(commit.to_string()),
@@ -293,12 +309,8 @@ impl Task {
         format!("{}\n{name}\n{}", self.key, self.path.join("/"))
     }
 
-    fn package(&self, objects: &gix::odb::Handle, commit: ObjectId) -> Result<Package, Problem> {
-        Tree::of(objects, commit)?.package(&self.path)
-    }
-
-    fn fetched(&self, commit: ObjectId, package: Package) -> Fetched {
-        let mut location = self.location(commit);
+    fn fetched(&self, commit: &Oid, package: Package) -> Fetched {
+        let mut location = format!("{}@{}", self.remote.name, commit.short());
         if !self.path.is_empty() {
             location = format!("{location}:{}", self.path.join("/"));
         }
@@ -308,19 +320,6 @@ impl Task {
             resolved: Some(commit.to_string()),
         }
     }
-
-    fn location(&self, commit: ObjectId) -> String {
-        format!("{}@{}", self.remote.name, commit.to_hex_with_len(SHORT))
-    }
-}
-
-/// The object database in a folder.
-fn objects(folder: &Path) -> std::io::Result<gix::odb::Handle> {
-    let options = gix::odb::store::init::Options {
-        alloc_limit_bytes: Some(MAX_OBJECT),
-        ..Default::default()
-    };
-    gix::odb::at_opts(folder, gix::hash::Kind::Sha1, None, options)
 }
 
 /// The names that exist instead of `name`.

@@ -3,14 +3,12 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use common::render::package::{File, Package, PackageError};
 use tokio::process::Command;
-use tokio::time::timeout;
 
-use crate::child;
+use crate::child::{self, Ended, Failure, Limits, Running};
 use crate::platform;
 use crate::scratch::Scratch;
 
@@ -18,11 +16,12 @@ use crate::scratch::Scratch;
 pub(crate) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// The programs that build one, and their arguments before the folder; the first one that is there.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
-/// How long a build may take, remote bases included.
-const BOUND: Duration = Duration::from_secs(60);
-/// Bytes that are read of the manifests, and of the words about a failure.
-const OUTPUT: usize = 16 << 20;
-const WORDS: usize = 4 << 10;
+/// How long a build may take, remote bases included, and bytes of the manifests and of the words about a failure.
+const LIMITS: Limits = Limits {
+    time: Duration::from_secs(60),
+    output: 16 << 20,
+    words: 4 << 10,
+};
 
 /// Why a kustomization cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -45,13 +44,13 @@ pub enum KustomizeError {
         source: std::io::Error,
     },
     /// Its bound.
-    #[error("{command} took longer than {} s and was stopped", BOUND.as_secs())]
+    #[error("{command} took longer than {} s and was stopped", LIMITS.time.as_secs())]
     TimedOut {
         /// What was run.
         command: String,
     },
     /// More than is read.
-    #[error("{command} prints more than {} MiB and was stopped", OUTPUT >> 20)]
+    #[error("{command} prints more than {} MiB and was stopped", LIMITS.output >> 20)]
     TooMuch {
         /// What was run.
         command: String,
@@ -99,43 +98,20 @@ pub async fn build(folder: &Path, path: &OsStr) -> Result<Package, KustomizeErro
     };
     let home = Scratch::new("kubectl-addons-kustomize-").map_err(wrong)?;
     let folder = std::path::absolute(folder).map_err(wrong)?;
-    let mut child = command(&program, verb, &folder, home.path(), path)
-        .spawn()
-        .map_err(wrong)?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let output = async {
-        let output = child::all(stdout, OUTPUT).await.map_err(wrong)?;
-        output.ok_or_else(|| KustomizeError::TooMuch {
-            command: shown.clone(),
-        })
-    };
-    let said = async { child::beginning(stderr, WORDS).await.map_err(wrong) };
-    let done = async {
-        let (output, said) = tokio::try_join!(output, said)?;
-        Ok((child.wait().await.map_err(wrong)?, output, said))
-    };
-    let ended = timeout(BOUND, done).await;
-    let ended = ended.unwrap_or_else(|_| {
-        let command = shown.clone();
-        Err(KustomizeError::TimedOut { command })
-    });
-    match ended {
-        Ok((status, output, said)) => manifests(shown, status, output, &said),
-        Err(error) => {
-            platform::kill_group(&mut child).await;
-            Err(error)
-        }
+    let mut command = command(&program, verb, &folder, home.path(), path);
+    let mut running = Running::start(&mut command).map_err(wrong)?;
+    match running.end(&[], LIMITS).await {
+        Ok(ended) => manifests(shown, ended),
+        Err(Failure::Io(source)) => Err(wrong(source)),
+        Err(Failure::TimedOut) => Err(KustomizeError::TimedOut { command: shown }),
+        Err(Failure::TooMuch) => Err(KustomizeError::TooMuch { command: shown }),
     }
 }
 
-fn manifests(
-    command: String,
-    status: ExitStatus,
-    output: Vec<u8>,
-    said: &[u8],
-) -> Result<Package, KustomizeError> {
+fn manifests(command: String, ended: Ended) -> Result<Package, KustomizeError> {
+    let status = ended.status;
     if !status.success() {
-        let mut message = message(&String::from_utf8_lossy(said));
+        let mut message = message(&String::from_utf8_lossy(&ended.words));
         if message.is_empty() {
             message = format!("it ended with {status} and said nothing");
         }
@@ -143,7 +119,7 @@ fn manifests(
     }
     let file = File {
         path: "manifest.yaml".to_owned(),
-        bytes: output,
+        bytes: ended.output,
     };
     Package::folder(vec![file]).map_err(|source| KustomizeError::Package { command, source })
 }
@@ -163,16 +139,7 @@ fn find(path: &OsStr) -> Option<(PathBuf, &'static str)> {
 
 fn command(program: &Path, verb: &str, folder: &Path, home: &Path, path: &OsStr) -> Command {
     let mut command = Command::new(program);
-    command
-        .arg(verb)
-        .arg("--")
-        .arg(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .current_dir(home);
-    platform::own_group(&mut command);
+    command.arg(verb).arg("--").arg(folder).current_dir(home);
     child::isolate(&mut command);
     let folders = [platform::HOME, platform::TEMPORARY];
     for name in folders

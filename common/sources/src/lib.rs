@@ -18,6 +18,7 @@ pub mod image;
 pub mod kustomize;
 pub mod layout;
 pub mod location;
+pub mod loopback;
 mod names;
 pub mod pinned;
 pub mod platform;

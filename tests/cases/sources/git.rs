@@ -4,6 +4,7 @@ mod bombs;
 mod broken;
 mod over_http;
 mod over_ssh;
+mod partial;
 mod trees;
 mod trust;
 

@@ -286,7 +286,6 @@ pub fn actionlint() -> Result<PathBuf> {
             package: "github.com/rhysd/actionlint/cmd/actionlint",
         }],
         ldflags: "-s -w",
-        minutes: 1,
     };
     Ok(ACTIONLINT.provide(&["actionlint"])?.join("actionlint"))
 }

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use addons_sources::loopback::Loopback;
 use common::api::names::CLIENT;
 use common::manifest::key::Gvk;
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
@@ -18,8 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::time::sleep;
+use tokio::net::TcpStream;
 
 use super::capabilities::{Capabilities, KubeVersion};
 use super::discovery::Discovery;
@@ -27,21 +25,14 @@ use super::{Lookup, Query};
 use crate::HelmError;
 use crate::workspace::Workspace;
 
-/// Where it listens: a free port.
-const ADDRESS: (&str, u16) = ("127.0.0.1", 0);
-/// Connections at a time; helm has one or few.
-const CONNECTIONS: usize = 64;
 /// How long a connection may send no request. Helm opens another one.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Before the next connection where the system had no room for one.
-const PAUSE: Duration = Duration::from_millis(50);
 const KUBECONFIG: &str = "kubeconfig";
 
 /// The server, for the renderings of one chart.
 pub(crate) struct Endpoint<'a> {
-    listener: TcpListener,
-    /// The first segment of every path: clients of Kubernetes send no bearer token without TLS.
-    token: String,
+    /// Its token is the first segment of every path: clients of Kubernetes send no bearer token without TLS.
+    loopback: Loopback,
     version: &'a KubeVersion,
     discovery: Discovery,
     lookup: &'a Lookup<'a>,
@@ -72,11 +63,8 @@ impl<'a> Endpoint<'a> {
         is_upgrade: bool,
     ) -> Result<Self, HelmError> {
         let wrong = |source| HelmError::Endpoint { source };
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|error| wrong(std::io::Error::other(error)))?;
         Ok(Self {
-            listener: TcpListener::bind(ADDRESS).await.map_err(wrong)?,
-            token: common::hex::of(&random),
+            loopback: Loopback::open().await.map_err(wrong)?,
             version: &capabilities.kube_version,
             discovery: Discovery::new(capabilities, lookup.kinds),
             lookup,
@@ -87,7 +75,7 @@ impl<'a> Endpoint<'a> {
 
     /// What a client has to know, and no text may say.
     pub(crate) fn token(&self) -> &str {
-        &self.token
+        self.loopback.token()
     }
 
     /// Writes a kubeconfig for it.
@@ -95,9 +83,8 @@ impl<'a> Endpoint<'a> {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn kubeconfig(&self, workspace: &Workspace) -> Result<PathBuf, HelmError> {
-        let wrong = |source| HelmError::Endpoint { source };
-        let address = self.listener.local_addr().map_err(wrong)?;
-        let cluster = json!({"server": format!("http://{address}/{}", self.token)});
+        let (address, token) = (self.loopback.address(), self.token());
+        let cluster = json!({"server": format!("http://{address}/{token}")});
         let kubeconfig = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -120,23 +107,8 @@ impl<'a> Endpoint<'a> {
 
     /// Answers until the work is done.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        tokio::select! {
-            done = work => done,
-            never = self.serve() => match never {},
-        }
-    }
-
-    async fn serve(&self) -> Infallible {
-        let mut open = FuturesUnordered::new();
-        loop {
-            tokio::select! {
-                accepted = self.listener.accept(), if open.len() < CONNECTIONS => match accepted {
-                    Ok((stream, _)) => open.push(self.connection(stream)),
-                    Err(_) => sleep(PAUSE).await,
-                },
-                Some(()) = open.next() => {}
-            }
-        }
+        let serve = |stream| self.connection(stream);
+        self.loopback.during(work, serve).await
     }
 
     async fn connection(&self, stream: TcpStream) {
@@ -151,7 +123,7 @@ impl<'a> Endpoint<'a> {
 
     async fn reply(&self, request: &Request<Incoming>) -> Reply {
         let mut path = request.uri().path().split('/').skip(1);
-        if !same(path.next().unwrap_or_default(), &self.token) {
+        if !self.loopback.is_token(path.next().unwrap_or_default()) {
             return failure(StatusCode::UNAUTHORIZED, "Unauthorized", "no token");
         }
         let query = request.uri().query().unwrap_or_default();
@@ -245,12 +217,6 @@ fn discovers(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get(ACCEPT);
     let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("apidiscovery"))
-}
-
-/// Compares in a time that says nothing of where the texts differ.
-fn same(a: &str, b: &str) -> bool {
-    let pairs = a.bytes().zip(b.bytes());
-    a.len() == b.len() && pairs.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
 fn list(gvk: &Gvk, objects: Vec<Value>) -> Value {

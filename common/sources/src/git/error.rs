@@ -84,10 +84,22 @@ pub enum Problem {
         /// The message of ssh.
         text: String,
     },
-    /// A program cannot be started.
-    #[error("the program {program} cannot be started; install OpenSSH's client, or use https://")]
+    /// A program that is not there.
+    #[error("{program}: not found in PATH")]
+    NoProgram {
+        /// `git` or `ssh`.
+        program: &'static str,
+    },
+    /// A git that lacks what is needed.
+    #[error("git {version} is too old")]
+    TooOld {
+        /// Its version.
+        version: String,
+    },
+    /// A program that cannot be started.
+    #[error("{program}: cannot be started")]
     Program {
-        /// `ssh`.
+        /// `git` or `ssh`.
         program: &'static str,
         /// Why.
         #[source]
@@ -198,9 +210,9 @@ pub enum Problem {
     /// Not the git protocol, or cut off.
     #[error("the server does not speak the git protocol, or the connection broke off")]
     Protocol {
-        /// The error of gix.
+        /// The message of git.
         #[source]
-        source: gix::Error,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// An object of more than `MAX_OBJECT`, or more objects than a list of that size names.
     #[error(
@@ -218,9 +230,16 @@ pub enum Problem {
     /// A local repository that cannot be opened.
     #[error("it cannot be opened as a git repository")]
     Open {
+        /// The message of git.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No port of this machine for git.
+    #[error("no port of this machine can be opened")]
+    Loopback {
         /// Why.
         #[source]
-        source: gix::Error,
+        source: std::io::Error,
     },
     /// The temporary folder for objects.
     #[error("cannot create a temporary folder")]

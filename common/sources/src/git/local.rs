@@ -2,47 +2,38 @@
 
 use std::path::Path;
 
-use gix::ObjectId;
+use super::program::Git;
+use super::refs::Refs;
+use super::{MAX_REFS, Problem};
 
-use super::Problem;
-use super::wanted::Wanted;
-
-/// Its objects, and the commit that is wanted.
+/// git for the repository at `path`: bare, or with a work tree around it. It is not searched for in folders above.
 ///
 /// # Errors
-/// No repository, no such ref.
-pub fn open(path: &Path, wanted: &Wanted) -> Result<(gix::odb::Handle, ObjectId), Problem> {
-    let wrong = |source| Problem::Open { source };
-    let repository = gix::open_opts(path, gix::open::Options::isolated()).map_err(wrong)?;
-    let objects = super::objects(repository.objects.store_ref().path())
-        .map_err(|source| wrong(gix::Error::from_error(source)))?;
-    if let Wanted::Commit(id) = wanted {
-        return Ok((objects, *id));
-    }
-    let found = repository
-        .try_find_reference(&wanted.full_name())
-        .map_err(wrong)?;
-    let commit = found.and_then(|mut found| found.peel_to_id().ok());
-    match commit {
-        Some(commit) => Ok((objects, commit.detach())),
-        None => {
-            let names = names(&repository, wanted);
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            Err(wanted.missing(&names))
-        }
+/// There is no repository, or no git.
+pub async fn open<'a>(path: &Path, home: &'a Path) -> Result<Git<'a>, Problem> {
+    let failed = |source| Problem::Folder { source };
+    let path = std::path::absolute(path).map_err(failed)?;
+    let inner = path.join(".git");
+    let repository = if inner.exists() { inner } else { path };
+    // Named outright, a repository may also belong to another user: git runs nothing that it configures.
+    let git = Git::new(home, repository).await?;
+    match git.run(&["rev-parse", "--git-dir"], &[], MAX_REFS).await {
+        Ok(_) => Ok(git),
+        Err(Problem::Protocol { source }) => Err(Problem::Open { source }),
+        Err(other) => Err(other),
     }
 }
 
-/// The names of the wanted kind.
-fn names(repository: &gix::Repository, wanted: &Wanted) -> Vec<String> {
-    let names = wanted.parts().and_then(|(_, prefix, _)| {
-        let all = repository.references().ok()?;
-        let all = all.prefixed(prefix).into_iter().flatten().flatten();
-        let names = all.filter_map(|found| {
-            let full = found.name().as_bstr().to_string();
-            full.strip_prefix(prefix).map(str::to_owned)
-        });
-        Some(names.collect())
-    });
-    names.unwrap_or_default()
+/// Its refs.
+///
+/// # Errors
+/// They cannot be read.
+pub async fn refs(git: &Git<'_>) -> Result<Refs, Problem> {
+    let arguments = ["show-ref", "--head", "--dereference"];
+    match git.run(&arguments, &[], MAX_REFS).await {
+        Ok(listing) => Ok(Refs::parse(&listing)),
+        // It fails where there is none.
+        Err(Problem::Protocol { .. }) => Ok(Refs::parse(&[])),
+        Err(other) => Err(other),
+    }
 }

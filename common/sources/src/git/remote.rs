@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use gix::bstr::{BString, ByteSlice as _};
-use gix::url::Scheme;
+use url::Url;
 
 use super::Problem;
 use crate::Reach;
@@ -23,7 +22,7 @@ pub struct Remote {
 #[derive(Clone, Debug)]
 pub enum Way {
     /// `https://` or `http://`.
-    Http(gix::Url),
+    Http(Url),
     /// `ssh://USER@HOST:PORT/PATH` or `USER@HOST:PATH`.
     Ssh(Ssh),
     /// A repository of this machine.
@@ -40,8 +39,11 @@ pub struct Ssh {
     /// Its port.
     pub port: Option<u16>,
     /// The repository there.
-    pub path: BString,
+    pub path: String,
 }
+
+const SCHEMES: &str = "git supports https://, http://, ssh:// and folders";
+const ODD_SSH: &str = "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH";
 
 impl Remote {
     /// Reads a remote.
@@ -49,41 +51,19 @@ impl Remote {
     /// # Errors
     /// Another scheme, credentials in the URL, or parts that ssh could take for an option.
     pub fn parse(remote: &str) -> Result<Self, Problem> {
-        let wrong = |why| Problem::Remote { why };
-        let url = gix::url::parse(remote).map_err(|_| {
-            wrong("not the URL of a git repository; use https://HOST/PATH or ssh://USER@HOST/PATH")
-        })?;
-        let is_http = matches!(url.scheme, Scheme::Http | Scheme::Https);
-        if url.password().is_some() || (is_http && url.user().is_some()) {
-            return Err(wrong(
-                "a user name or password in a URL would be recorded and shown; remove it, and name a Secret in auth.secretRef",
-            ));
-        }
-        let way = match url.scheme {
-            Scheme::Http | Scheme::Https if url.host().is_none_or(str::is_empty) => {
-                return Err(wrong("it names no host"));
-            }
-            Scheme::Http | Scheme::Https if url.path.find_byteset(b"?#").is_some() => {
-                return Err(wrong("a remote cannot have a query or fragment"));
-            }
-            Scheme::Http | Scheme::Https => Way::Http(url),
-            Scheme::Ssh => Way::Ssh(Ssh::new(&url).map_err(wrong)?),
-            Scheme::File if url.host().is_some() => {
-                return Err(wrong(
-                    "a file:// URL has no host: file:///path/to/repository",
-                ));
-            }
-            Scheme::File => Way::Local(
-                gix::path::from_bstring(url.path)
-                    .map_err(|_| wrong("not a path of this machine"))?,
-            ),
-            _ => {
-                return Err(wrong("git supports https://, http://, ssh:// and folders"));
-            }
+        let way = match remote.split_once("://") {
+            Some((scheme, rest)) => with_scheme(remote, scheme, rest),
+            None if remote.is_empty() => Err("it names no repository"),
+            // As in git, the host ends at a colon before any slash; a path with a colon begins with ./
+            None => match remote.split_once(':').filter(|(host, _)| is_host(host)) {
+                Some((_, path)) if path.starts_with(':') => Err(SCHEMES),
+                Some((host, path)) => Ssh::short(host, path).map(Way::Ssh),
+                None => Ok(Way::Local(remote.into())),
+            },
         };
         Ok(Self {
             name: remote.to_owned(),
-            way,
+            way: way.map_err(|why| Problem::Remote { why })?,
         })
     }
 
@@ -106,12 +86,12 @@ impl Remote {
             }
             Way::Local(_) => None,
             Way::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
-            Way::Http(url) => url.host().map(|host| host::with_port(host, url.port)),
+            Way::Http(url) => Some(host::of(url)),
         };
         let Some(credentials) = access.credentials else {
             return Ok(());
         };
-        let is_plain = matches!(&self.way, Way::Http(url) if url.scheme == Scheme::Http);
+        let is_plain = matches!(&self.way, Way::Http(url) if url.scheme() == "http");
         match (&self.way, &credentials.proof) {
             (Way::Http(_), Proof::Basic { .. }) | (Way::Ssh(_), Proof::Ssh { .. }) => {}
             (Way::Http(_), _) => {
@@ -138,37 +118,85 @@ impl Remote {
     }
 }
 
+/// Whether what stands before a colon is a host. On Windows, a letter is a drive.
+fn is_host(before: &str) -> bool {
+    let is_drive = cfg!(windows) && before.len() == 1;
+    !before.is_empty() && !before.contains('/') && !is_drive
+}
+
+fn with_scheme(remote: &str, scheme: &str, rest: &str) -> Result<Way, &'static str> {
+    let scheme = scheme.to_ascii_lowercase();
+    if scheme == "file" {
+        return match rest.starts_with('/') {
+            true => Ok(Way::Local(decoded(rest)?.into())),
+            false => Err("a file:// URL has no host: file:///path/to/repository"),
+        };
+    }
+    if !matches!(scheme.as_str(), "http" | "https" | "ssh") {
+        return Err(SCHEMES);
+    }
+    // Else parsers of URLs take the path for the host.
+    if rest.starts_with('/') {
+        return Err("it names no host");
+    }
+    let url = Url::parse(remote).map_err(
+        |_| "not the URL of a git repository; use https://HOST/PATH or ssh://USER@HOST/PATH",
+    )?;
+    let is_ssh = scheme == "ssh";
+    if url.password().is_some() || (!is_ssh && !url.username().is_empty()) {
+        return Err(
+            "a user name or password in a URL would be recorded and shown; remove it, and name a Secret in auth.secretRef",
+        );
+    }
+    if is_ssh {
+        return Ssh::long(&url).map(Way::Ssh);
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("a remote cannot have a query or fragment");
+    }
+    Ok(Way::Http(url))
+}
+
+/// Without the `%XX` of URLs.
+fn decoded(text: &str) -> Result<String, &'static str> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    Ok(decoded.map_err(|_| "it is not UTF-8")?.into_owned())
+}
+
 impl Ssh {
-    fn new(url: &gix::Url) -> Result<Self, &'static str> {
-        let host = url.host().unwrap_or_default();
-        let is_option = |text: &[u8]| text.trim().first() == Some(&b'-');
-        let is_odd = |text: &[u8]| text.iter().any(|byte| byte.is_ascii_control());
-        let user = url.user().map(str::to_owned);
-        let parts = [
-            host.as_bytes(),
-            user.as_deref().unwrap_or_default().as_bytes(),
-            &url.path,
-        ];
-        if parts.iter().any(|part| is_option(part)) {
+    /// `ssh://USER@HOST:PORT/PATH`
+    fn long(url: &Url) -> Result<Self, &'static str> {
+        let path = decoded(url.path())?;
+        // As in git, /~user is a home folder.
+        let home = path.strip_prefix('/').filter(|rest| rest.starts_with('~'));
+        let user = decoded(url.username())?;
+        let host = decoded(url.host_str().unwrap_or_default())?;
+        Self::new(user, &host, url.port(), home.unwrap_or(&path))
+    }
+
+    /// `USER@HOST:PATH`
+    fn short(host: &str, path: &str) -> Result<Self, &'static str> {
+        let (user, host) = host.rsplit_once('@').unwrap_or(("", host));
+        Self::new(user.to_owned(), host, None, path)
+    }
+
+    fn new(user: String, host: &str, port: Option<u16>, path: &str) -> Result<Self, &'static str> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let parts = [host, &user, path];
+        if parts.iter().any(|part| part.trim().starts_with('-')) {
             return Err(
                 "a host, user or path that begins with - would be taken for an option of ssh",
             );
         }
-        if host.is_empty() || url.path.is_empty() || parts.iter().any(|part| is_odd(part)) {
-            return Err(
-                "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH",
-            );
+        let is_odd = |part: &&str| part.contains(char::is_control);
+        if host.is_empty() || path.is_empty() || parts.iter().any(is_odd) {
+            return Err(ODD_SSH);
         }
-        // As in git, /~user is a home folder.
-        let path = url
-            .path
-            .strip_prefix(b"/")
-            .filter(|rest| rest.starts_with(b"~"));
         Ok(Self {
-            user,
+            user: (!user.is_empty()).then_some(user),
             host: host.to_owned(),
-            port: url.port,
-            path: path.map_or_else(|| url.path.clone(), BString::from),
+            port,
+            path: path.to_owned(),
         })
     }
 }
@@ -179,7 +207,7 @@ mod tests {
 
     fn ssh(remote: &str) -> (Option<String>, String, Option<u16>, String) {
         match Remote::parse(remote).unwrap().way {
-            Way::Ssh(ssh) => (ssh.user, ssh.host, ssh.port, ssh.path.to_string()),
+            Way::Ssh(ssh) => (ssh.user, ssh.host, ssh.port, ssh.path),
             other => panic!("{remote} is {other:?}"),
         }
     }

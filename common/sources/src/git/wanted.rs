@@ -1,10 +1,9 @@
 //! The commit and the path that a source names.
 
 use common::api::catalogue::{GitRef, GitSource};
-use gix::ObjectId;
-use gix::bstr::ByteSlice as _;
 
 use super::Problem;
+use super::oid::Oid;
 
 /// What the ref of a source names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub enum Wanted {
     /// A tag, which can move too.
     Tag(String),
     /// A commit: fixed.
-    Commit(ObjectId),
+    Commit(Oid),
 }
 
 impl Wanted {
@@ -27,8 +26,7 @@ impl Wanted {
     pub fn of(source: &GitSource) -> Result<Self, Problem> {
         let bad = |why: String| Problem::BadRef { why };
         let checked = |name: &String| {
-            let is_name = gix::validate::reference::name_partial(name.as_bytes().as_bstr()).is_ok();
-            is_name
+            is_name(name)
                 .then(|| name.clone())
                 .ok_or_else(|| bad(format!("{name:?} is not a valid name of a branch or tag")))
         };
@@ -43,9 +41,9 @@ impl Wanted {
         match (branch, tag, commit) {
             (Some(name), None, None) => checked(name).map(Self::Branch),
             (None, Some(name), None) => checked(name).map(Self::Tag),
-            (None, None, Some(id)) => ObjectId::from_hex(id.as_bytes())
+            (None, None, Some(id)) => Oid::parse(id)
                 .map(Self::Commit)
-                .map_err(|_| {
+                .ok_or_else(|| {
                     bad(format!(
                         "commit {id:?} is not a full commit id; give all 40 digits, as git rev-parse prints them"
                     ))
@@ -83,6 +81,18 @@ impl Wanted {
             },
         }
     }
+}
+
+/// Whether git allows a name of a branch or tag (git-check-ref-format).
+fn is_name(name: &str) -> bool {
+    let is_part =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    let is_odd = |c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c);
+    name.split('/').all(is_part)
+        && !name.contains(is_odd)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.ends_with('.')
 }
 
 /// The parts of a path in the tree; empty for the whole tree.
@@ -151,6 +161,9 @@ mod tests {
             (Some("a b"), None, None),
             (Some("a\nb"), None, None),
             (Some("../a"), None, None),
+            (Some("a/"), None, None),
+            (Some("a.lock"), None, None),
+            (Some("a@{1}"), None, None),
             (Some(""), None, None),
         ] {
             let error = of(branch, tag, commit).unwrap_err();

@@ -101,9 +101,8 @@ pub fn terminate_group(child: &Child) {
 }
 
 /// Ends the process group of a child.
-pub async fn kill_group(child: &mut Child) {
+pub fn kill_group(child: &Child) {
     signal(child, Signal::KILL);
-    let _ = child.kill().await;
 }
 
 /// Sends a signal to the process group of a child that [`own_group`] started, unless the child has ended.

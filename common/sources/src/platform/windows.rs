@@ -89,18 +89,17 @@ pub fn own_group(command: &mut Command) {
 pub fn terminate_group(_child: &Child) {}
 
 /// Ends a child and its children.
-pub async fn kill_group(child: &mut Child) {
+pub fn kill_group(child: &Child) {
     if let Some(id) = child.id() {
-        let mut command = Command::new("taskkill");
+        let mut command = std::process::Command::new("taskkill");
         command
             .args(["/F", "/T", "/PID"])
             .arg(id.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let _ = command.status().await;
+        let _ = command.status();
     }
-    let _ = child.kill().await;
 }
 
 /// The name of this machine.

@@ -40,6 +40,13 @@ pub(super) fn of_source(error: &SourceError) -> Vec<String> {
         SourceError::Git(error) => match &error.problem {
             GitProblem::Offline { .. } => online(),
             GitProblem::Credentials(error) => of_credentials(error),
+            GitProblem::NoProgram { program: "ssh" } => {
+                fix("install OpenSSH's client, or use https:// as the remote")
+            }
+            GitProblem::NoProgram { .. } | GitProblem::TooOld { .. } => {
+                let (major, minor) = addons_sources::git::OLDEST;
+                fix(&format!("install git {major}.{minor} or later"))
+            }
             _ => Vec::new(),
         },
         SourceError::Image(ImageError::Registry(error))
@@ -229,5 +236,25 @@ mod tests {
                 ["fix:    run this once without --offline"]
             );
         }
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_installed() {
+        let of = |problem| {
+            of_source(&SourceError::Git(addons_sources::git::GitError {
+                remote: "ssh://a.example/x".to_owned(),
+                problem,
+            }))
+        };
+        let version = "2.25.1".to_owned();
+        for problem in [
+            GitProblem::NoProgram { program: "git" },
+            GitProblem::TooOld { version },
+        ] {
+            assert_eq!(of(problem), ["fix:    install git 2.31 or later"]);
+        }
+        let ssh = of(GitProblem::NoProgram { program: "ssh" });
+        let fix = "fix:    install OpenSSH's client, or use https:// as the remote";
+        assert_eq!(ssh, [fix]);
     }
 }

@@ -152,6 +152,65 @@ async fn what_is_elsewhere() -> Result<()> {
     Ok(())
 }
 
+/// Nothing that a repository configures is run, and it cannot have objects fetched.
+#[tokio::test]
+async fn settings_of_a_repository() -> Result<()> {
+    let mut tally = Tally::new("git::settings_of_a_repository");
+    let repository = Repository::new()?;
+    repository.write("x.yaml", "x: 1\n")?;
+    repository.write("y.yaml", "y: 1\n")?;
+    repository.commit("first")?;
+    let marker = repository.root().join("ran");
+    let program = repository.root().join("program");
+    std::fs::write(&program, format!("#!/bin/sh\ntouch {}\n", marker.display()))?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode)?;
+    let program = program.display().to_string();
+    let helper = format!("ext::{program}");
+    for (key, value) in [
+        ("core.fsmonitor", program.as_str()),
+        ("core.pager", &program),
+        ("pager.cat-file", &program),
+        ("core.sshCommand", &program),
+        ("core.alternateRefsCommand", &program),
+        ("uploadpack.packObjectsHook", &program),
+        ("alias.cat-file", &format!("!{program}")),
+        ("protocol.allow", "always"),
+        ("remote.origin.url", &helper),
+        ("remote.origin.promisor", "true"),
+        ("extensions.partialClone", "origin"),
+        ("core.repositoryFormatVersion", "1"),
+    ] {
+        repository.git(&["config", key, value])?;
+    }
+    let hooks = repository.path().join("hooks");
+    std::fs::create_dir_all(&hooks)?;
+    for hook in ["post-checkout", "reference-transaction", "pre-auto-gc"] {
+        std::fs::copy(&program, hooks.join(hook))?;
+    }
+    // One file is missing.
+    let id = repository.git(&["rev-parse", "HEAD:y.yaml"])?;
+    let (folder, name) = id.split_at(2);
+    std::fs::remove_file(repository.path().join("objects").join(folder).join(name))?;
+    let _ = std::fs::remove_file(&marker);
+    let remote = repository.path().display().to_string();
+    let client = local()?;
+    let fetched = client.fetch(&remote, At::Head, "x.yaml").await?;
+    assert_eq!(files(&fetched), [("x.yaml", "x: 1\n".to_owned())]);
+    for path in ["", "y.yaml"] {
+        client
+            .refused(&remote, At::Head, path, &["missing or damaged"])
+            .await?;
+        tally.ran();
+    }
+    assert!(!marker.exists());
+    // The same repository does run it for a git that is not restrained.
+    let _ = repository.git(&["-c", "protocol.ext.allow=always", "cat-file", "-p", &id]);
+    assert!(marker.exists());
+    tally.ran();
+    Ok(())
+}
+
 /// A folder of this machine is read where it lies, by who may.
 #[tokio::test]
 async fn folders() -> Result<()> {

@@ -36,6 +36,8 @@ pub struct Options {
     pub tls: bool,
     /// It knows no protocol v2.
     pub old: bool,
+    /// It can leave out files. Without protocol v2, it then refuses to send them by their ids.
+    pub partial: bool,
 }
 
 /// How it breaks.
@@ -308,9 +310,11 @@ async fn backend(state: &State, request: Request<Incoming>) -> Result<Response<B
         .env("QUERY_STRING", request.uri().query().unwrap_or_default())
         .env("CONTENT_TYPE", header("content-type"))
         .env("REMOTE_ADDR", "127.0.0.1")
-        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_COUNT", "2")
         .env("GIT_CONFIG_KEY_0", "safe.directory")
         .env("GIT_CONFIG_VALUE_0", "*")
+        .env("GIT_CONFIG_KEY_1", "uploadpack.allowFilter")
+        .env("GIT_CONFIG_VALUE_1", state.options.partial.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());

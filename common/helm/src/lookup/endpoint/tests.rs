@@ -11,7 +11,7 @@ async fn ask(
     asked: &mut mpsc::Receiver<Question>,
     line: &str,
 ) -> (String, String) {
-    let address = endpoint.listener.local_addr().unwrap();
+    let address = endpoint.loopback.address();
     let line = line.replace("TOKEN", endpoint.token());
     let client = async {
         let mut stream = TcpStream::connect(address).await.unwrap();
