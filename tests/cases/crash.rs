@@ -108,20 +108,17 @@ async fn uninstall() -> Result<()> {
 
 #[tokio::test]
 async fn install_with_many_at_a_time() -> Result<()> {
-    many_at_a_time(Operation::Install, "crash::install_with_many_at_a_time")
-    .await
+    many_at_a_time(Operation::Install, "crash::install_with_many_at_a_time").await
 }
 
 #[tokio::test]
 async fn upgrade_with_many_at_a_time() -> Result<()> {
-    many_at_a_time(Operation::Upgrade, "crash::upgrade_with_many_at_a_time")
-    .await
+    many_at_a_time(Operation::Upgrade, "crash::upgrade_with_many_at_a_time").await
 }
 
 #[tokio::test]
 async fn uninstall_with_many_at_a_time() -> Result<()> {
-    many_at_a_time(Operation::Uninstall, "crash::uninstall_with_many_at_a_time")
-    .await
+    many_at_a_time(Operation::Uninstall, "crash::uninstall_with_many_at_a_time").await
 }
 
 /// Whoever comes next waits until the dead client's lock expires, and goes on.

@@ -9,7 +9,10 @@ fn files_from_this_repository_are_up_to_date() -> Result<()> {
 }
 
 #[test]
-#[cfg_attr(not(full), ignore = "FULL=1: downloads five releases of Kubernetes' sources")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: downloads five releases of Kubernetes' sources"
+)]
 fn the_table_of_apis_is_up_to_date() -> Result<()> {
     LIFECYCLE.check()
 }

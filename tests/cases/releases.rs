@@ -19,7 +19,10 @@ async fn installed(stage: &Stage) -> Result<()> {
 }
 
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: records of the release before and after this one")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: records of the release before and after this one"
+)]
 async fn what_a_newer_release_recorded_is_written_by_no_verb() -> Result<()> {
     let stage = Stage::new("releases-newer").await?;
     installed(&stage).await?;
@@ -66,7 +69,10 @@ async fn what_a_newer_release_recorded_is_written_by_no_verb() -> Result<()> {
 }
 
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: records of the release before and after this one")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: records of the release before and after this one"
+)]
 async fn fields_of_a_newer_release_outlast_every_write() -> Result<()> {
     static CLUSTER: Own = Own::new();
     let stage = Stage::of_module(&CLUSTER, "releases-fields").await?;
@@ -109,7 +115,10 @@ async fn fields_of_a_newer_release_outlast_every_write() -> Result<()> {
 }
 
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: records of the release before and after this one")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: records of the release before and after this one"
+)]
 async fn what_the_release_before_recorded_is_continued() -> Result<()> {
     let stage = Stage::new("releases-older").await?;
     installed(&stage).await?;

@@ -13,7 +13,10 @@ const CALLERS: usize = 16;
 
 /// A new Pod is ready before an old one is told to end, which serves on while the API server may still choose it.
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: thousands of reviews while replicas change")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: thousands of reviews while replicas change"
+)]
 async fn no_review_fails_while_both_replicas_are_replaced() -> Result<()> {
     let mut tally = Tally::new("rollout");
     let world = World::new().await?;

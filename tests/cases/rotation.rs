@@ -29,7 +29,10 @@ const AUTHORITIES: usize = 2;
 /// The certificate comes from files, which change every two seconds. How long each would be valid does not matter, so a slow machine
 /// proves as much as a fast one.
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: thousands of reviews while certificates change")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: thousands of reviews while certificates change"
+)]
 async fn no_review_fails_while_files_change_every_two_seconds() -> Result<()> {
     let mut tally = Tally::new("rotation::files");
     let cluster = ControlPlane::start(Options::default()).await?;
@@ -65,7 +68,10 @@ async fn no_review_fails_while_files_change_every_two_seconds() -> Result<()> {
 
 /// The webhook manages its authority itself: two replicas share it, and sign their own certificates.
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: thousands of reviews while certificates change")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: thousands of reviews while certificates change"
+)]
 async fn no_review_fails_while_certificates_and_authorities_change() -> Result<()> {
     let mut tally = Tally::new("rotation::managed");
     let leaf = match std::env::var("LEAF_SECONDS") {

@@ -28,7 +28,11 @@ pub fn measure_this_test() {
 
 /// Records that a control plane was ready after this time.
 pub fn cluster_started(took: Duration) {
-    write("cluster", took, std::thread::current().name().unwrap_or_default());
+    write(
+        "cluster",
+        took,
+        std::thread::current().name().unwrap_or_default(),
+    );
 }
 
 /// Records the CPU time of a program that a test ran.

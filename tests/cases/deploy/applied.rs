@@ -10,7 +10,10 @@ use serde_json::json;
 use super::world::{BASE, SECRET, World};
 
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: each starts a cluster with the deployed webhook")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: each starts a cluster with the deployed webhook"
+)]
 async fn applying_alone_ends_with_a_webhook_that_enforces() -> Result<()> {
     let mut tally = Tally::new("deploy::applied");
     let world = World::new().await?;

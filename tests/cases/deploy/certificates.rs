@@ -10,7 +10,10 @@ use super::world::{BASE, CONFIGURATIONS, SECRET, World};
 
 /// One scenario on one cluster, under load from the second step on.
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: each starts a cluster with the deployed webhook")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: each starts a cluster with the deployed webhook"
+)]
 async fn what_is_wiped_or_deleted_comes_back() -> Result<()> {
     let mut tally = Tally::new("deploy::certificates");
     let world = World::new().await?;

@@ -43,7 +43,10 @@ impl Builder<'_> {
 /// What the last stage makes of the program: its user and command are those of the Deployment, and there is nothing beside it. The
 /// stage before it compiles the program in an image from the internet, so this program is one that was built here.
 #[test]
-#[cfg_attr(not(full), ignore = "FULL=1: each starts a cluster with the deployed webhook")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: each starts a cluster with the deployed webhook"
+)]
 fn the_image_is_what_the_deployment_runs() -> Result<()> {
     let mut tally = Tally::new("deploy::image");
     tally.left_out("the stage that compiles: its image is fetched from the internet");

@@ -15,7 +15,10 @@ const POLICIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/policies"
 
 /// One scenario: a control plane is the expensive part.
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: each starts a cluster with the deployed webhook")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: each starts a cluster with the deployed webhook"
+)]
 async fn the_plugin_installs_mends_upgrades_and_uninstalls_it() -> Result<()> {
     let mut tally = Tally::new("deploy::init");
     let world = World::new().await?;

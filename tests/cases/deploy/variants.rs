@@ -35,7 +35,10 @@ fn names(objects: &[Value]) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: each starts a cluster with the deployed webhook")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: each starts a cluster with the deployed webhook"
+)]
 async fn cert_manager_can_take_the_place_of_the_managed_authority() -> Result<()> {
     let mut tally = Tally::new("deploy::variants cert-manager");
     let world = World::new().await?;
@@ -119,7 +122,10 @@ async fn play(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-#[cfg_attr(not(full), ignore = "FULL=1: each starts a cluster with the deployed webhook")]
+#[cfg_attr(
+    not(full),
+    ignore = "FULL=1: each starts a cluster with the deployed webhook"
+)]
 async fn components_complete_the_base() -> Result<()> {
     let mut tally = Tally::new("deploy::variants components");
     let world = World::new().await?;

@@ -28,6 +28,9 @@ fn find(name: &str) -> Result<&'static Generated> {
     let all = || FROM_THIS_REPOSITORY.iter().chain([&LIFECYCLE]);
     all().find(|one| one.name == name).with_context(|| {
         let known: Vec<_> = all().map(|one| one.name).collect();
-        format!("{name} is not generated; the names are {}", known.join(", "))
+        format!(
+            "{name} is not generated; the names are {}",
+            known.join(", ")
+        )
     })
 }
