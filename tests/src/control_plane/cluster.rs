@@ -283,13 +283,17 @@ impl ControlPlane {
 /// # Errors
 /// Of the kubeconfig.
 pub async fn client(kubeconfig: &Path) -> Result<Client> {
+    Ok(Client::try_from(config(kubeconfig).await?)?)
+}
+
+/// How a client of the kubeconfig's user reaches the cluster.
+///
+/// # Errors
+/// Of the kubeconfig.
+pub async fn config(kubeconfig: &Path) -> Result<Config> {
     let text = fs::read_to_string(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
-    let config = Config::from_custom_kubeconfig(
-        Kubeconfig::from_yaml(&text)?,
-        &KubeConfigOptions::default(),
-    )
-    .await?;
-    Ok(Client::try_from(config)?)
+    let kubeconfig = Kubeconfig::from_yaml(&text)?;
+    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
 /// Asks `/readyz` until it says ok.

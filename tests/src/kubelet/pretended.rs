@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::api::{
     Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions, WatchEvent, WatchParams,
 };
-use kube::{Client, ResourceExt as _};
+use kube::{Client, Config, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::node::{self, Size};
@@ -49,10 +49,12 @@ impl Pretended {
     /// # Errors
     /// Of the API server.
     pub(crate) async fn start(kubeconfig: &Path, folder: &Path, name: &str) -> Result<Self> {
-        let client = cluster::client(kubeconfig).await?;
+        // The next node writes the kubeconfig again.
+        let config = cluster::config(kubeconfig).await?;
+        let client = Client::try_from(config.clone())?;
         node::create(&client, name, &SIZE).await?;
         let log = folder.join(format!("{name}.log"));
-        let playing = play(kubeconfig.to_owned(), name.to_owned(), log.clone());
+        let playing = play(config, name.to_owned(), log.clone());
         Ok(Self {
             name: name.to_owned(),
             log,
@@ -68,14 +70,14 @@ impl Pretended {
 }
 
 /// Keeps the node alive and moves its Pods, until it is dropped.
-async fn play(kubeconfig: PathBuf, name: String, log: PathBuf) {
+async fn play(config: Config, name: String, log: PathBuf) {
     let note = |error: anyhow::Error| {
         // Where the folder is gone, so is the cluster.
         let _ = fs::write(&log, format!("{error:#}\n"));
     };
-    let client = match cluster::client(&kubeconfig).await {
+    let client = match Client::try_from(config) {
         Ok(client) => client,
-        Err(error) => return note(error),
+        Err(error) => return note(error.into()),
     };
     let living = super::persist(note, || node::live(&client, &name));
     let moving = super::persist(note, || move_pods(&client, &name));
