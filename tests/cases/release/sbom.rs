@@ -11,8 +11,8 @@ use super::ROOT;
 
 /// Linked into both programs.
 const IN: [&str; 4] = ["aws-lc-sys", "kube-client", "serde_json", "tokio"];
-/// What only tests, builds or other systems need.
-const OUT: [&str; 5] = ["addons-tests", "cc", "proptest", "s3s", "windows-sys"];
+/// What only tests or builds need.
+const OUT: [&str; 4] = ["addons-tests", "cc", "proptest", "s3s"];
 
 #[test]
 fn the_packages_are_those_of_the_lock_file() -> Result<()> {
