@@ -92,6 +92,7 @@ async fn labels(stage: &Stage) -> Result<Vec<String>> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(full), ignore = "FULL=1: real add-ons of kops")]
 async fn a_cluster_of_an_older_kops_is_upgraded_in_place() -> Result<()> {
     let mut tally = Tally::new("channels::eras");
     let Some((old, new)) = corpus(&mut tally) else {
