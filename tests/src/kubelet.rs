@@ -1,4 +1,4 @@
-//! The kubelets of a cluster. A [`pretended`] node says of every Pod that it is ready; each cluster has one. A [`Kubelet`] adds two
+//! The kubelets of a cluster. A `pretended` node says of every Pod that it is ready; each cluster has one. A [`Kubelet`] adds two
 //! nodes whose Pods are real: each Pod of the webhook's Deployment is a process of the webhook that was built here, with the
 //! arguments, the ServiceAccount and the probes of the Pod. What is deployed is tested as it is, behind its Service.
 //!
