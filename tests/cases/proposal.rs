@@ -36,7 +36,8 @@ fn is_test(named: &str) -> Result<bool> {
         return Ok(false);
     };
     let before = lines[..at].iter().rev();
-    let mut attributes = before.take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+    // An attribute may be several lines long.
+    let mut attributes = before.take_while(|line| !line.is_empty() && **line != "}");
     Ok(attributes.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test")))
 }
 
