@@ -30,7 +30,10 @@ impl User {
         let home = tempfile::tempdir()?;
         let plugin = binaries::plugin()?;
         symlink(&plugin, home.path().join("kubectl-addons"))?;
-        symlink("kubectl-addons", home.path().join("kubectl_complete-addons"))?;
+        symlink(
+            "kubectl-addons",
+            home.path().join("kubectl_complete-addons"),
+        )?;
         symlink(&plugin, home.path().join("other-name"))?;
         Ok(Self { home })
     }
