@@ -21,7 +21,7 @@ const LONGEST: usize = 64 << 10;
 /// times as long to draw.
 type Edit = u64;
 
-/// Runs `target` on every seed and then on edited ones until the time is over. `tokens` are the words of the format.
+/// Runs `target` on every seed and then on edited ones for [`TIME`]. `tokens` are the words of the format.
 pub fn run(
     name: &'static str,
     seeds: Vec<Vec<u8>>,
@@ -40,7 +40,7 @@ pub fn run(
     tally.note(format!("{count} edited inputs"));
 }
 
-/// Runs `target` on random inputs until the time is over, and returns how many there were. An input that fails is printed, as small
+/// Runs `target` on random inputs for [`TIME`], and returns how many there were. An input that fails is printed, as small
 /// as it could be made.
 pub fn random<S: Strategy>(inputs: S, target: impl Fn(S::Value)) -> u32 {
     let end = Instant::now() + TIME;

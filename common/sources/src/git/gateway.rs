@@ -131,7 +131,7 @@ impl<'a> Gateway<'a> {
         self.traffic.advertisement()
     }
 
-    /// Sets them, or has the server asked for them anew.
+    /// Sets the capabilities of the server. Without any, the server is asked for them again.
     pub fn set_advertisement(&self, advertisement: Option<Advertisement>) {
         self.traffic.set_advertisement(advertisement);
     }

@@ -1,15 +1,48 @@
 //! The objects of a repository, read with `git cat-file --batch`: nothing is checked out, and no filter runs.
 
+use std::fmt;
+
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use super::Problem;
-use super::oid::Oid;
 use super::program::{Git, not_started};
 use crate::child::Running;
 
+/// Digits of an id.
+const DIGITS: usize = 40;
+/// Digits of a commit in a location.
+const SHORT: usize = 12;
 /// Bytes of the line before an object.
 const MAX_LINE: u64 = 256;
+
+/// The id of an object: a SHA-1 in hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Oid(String);
+
+impl Oid {
+    /// Reads a whole id.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_id = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then(|| Self(text.to_ascii_lowercase()))
+    }
+
+    /// An id as it stands in a tree.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(common::hex::of(bytes))
+    }
+
+    /// Its beginning, for locations.
+    pub fn short(&self) -> &str {
+        self.0.get(..SHORT).unwrap_or(&self.0)
+    }
+}
+
+impl fmt::Display for Oid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// An object.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The refs of a repository, as `git ls-remote` and `git show-ref` print them.
 
 use super::Problem;
-use super::oid::Oid;
+use super::objects::Oid;
 use super::wanted::Wanted;
 
 /// How a listing names the commit of an annotated tag.

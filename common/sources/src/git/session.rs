@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::gateway::Gateway;
-use super::oid::Oid;
+use super::objects::Oid;
 use super::program::Git;
 use super::refs::Refs;
 use super::wanted::Wanted;

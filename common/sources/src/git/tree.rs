@@ -3,8 +3,7 @@
 use common::render::package::{self, File, Package, PackageError};
 
 use super::Problem;
-use super::objects::{Object, Objects};
-use super::oid::Oid;
+use super::objects::{Object, Objects, Oid};
 use super::program::Git;
 use super::session::Session;
 

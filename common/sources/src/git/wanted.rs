@@ -3,7 +3,7 @@
 use common::api::catalogue::{GitRef, GitSource};
 
 use super::Problem;
-use super::oid::Oid;
+use super::objects::Oid;
 
 /// What the ref of a source names.
 #[derive(Clone, Debug, PartialEq, Eq)]

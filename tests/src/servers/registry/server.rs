@@ -45,7 +45,7 @@ const NO_TLS: &[u8] =
 /// A running registry; dropped, it is gone.
 pub(super) struct Server(Running);
 
-/// What it consists of.
+/// The content of the registry, and the rule of who may use it.
 struct State {
     guard: Guard,
     /// Whether it has the referrers API; without it, clients keep lists under a tag.
