@@ -232,7 +232,7 @@ async fn a_plan_file_adopts_what_it_was_made_for() -> Result<()> {
     );
 
     // Another object of that name, and one that another installation took meanwhile.
-    stage.kubectl(&["delete", "configmap", "settings"]).await?;
+    stage.delete("configmap", "settings").await?;
     stage.apply(&map("1")).await?;
     let said = stage.run("apply first.json --yes").await?.ended(4)?.stderr;
     ensure!(said.contains("ConfigMap settings: "), "{said}");

@@ -32,7 +32,7 @@ async fn pages(stage: &Stage) -> Result<[(&'static str, String); 2]> {
     run(format!("install web --channel {first} --yes")).await?;
     let plan = run(format!("plan web --channel {second} -o html")).await?;
     run(format!("upgrade web --channel {second} --yes")).await?;
-    stage.kubectl(&["delete", "configmap", "a"]).await?;
+    stage.delete("configmap", "a").await?;
     let status = run("status web -o html".to_owned()).await?;
     Ok([("plan", plan), ("status", status)])
 }

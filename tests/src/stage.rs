@@ -163,6 +163,9 @@ impl Stage {
 
     /// Applies a manifest as another manager.
     pub async fn apply(&self, manifest: &str) -> Result<()> {
+        if objects::create(&self.client, &self.namespace, manifest).await? {
+            return Ok(());
+        }
         let args = ["apply", "-n", &self.namespace, "-f", "-"];
         let applied = self.plugin.kubectl_with_input(&args, manifest).await?;
         applied.done().map(drop)
@@ -170,6 +173,9 @@ impl Stage {
 
     /// Patches an object as another manager.
     pub async fn patch(&self, kind: &str, name: &str, patch: &Value) -> Result<()> {
+        if let Some(path) = objects::path(kind, &self.namespace, name) {
+            return objects::patch(&self.client, &path, patch).await;
+        }
         let patch = patch.to_string();
         let args = ["patch", kind, name, "--type=merge", "-p", &patch];
         self.kubectl(&args).await.map(drop)
@@ -177,10 +183,22 @@ impl Stage {
 
     /// Patches the status of an object as another manager.
     pub async fn patch_status(&self, kind: &str, name: &str, status: &Value) -> Result<()> {
-        let patch = json!({"status": status}).to_string();
+        let patch = json!({"status": status});
+        if let Some(path) = objects::path(kind, &self.namespace, name) {
+            return objects::patch(&self.client, &format!("{path}/status"), &patch).await;
+        }
+        let patch = patch.to_string();
         let args = ["patch", kind, name, "--subresource=status"];
         let args = [&args[..], &["--type=merge", "-p", &patch]].concat();
         self.kubectl(&args).await.map(drop)
+    }
+
+    /// Deletes an object, and waits until it is gone.
+    pub async fn delete(&self, kind: &str, name: &str) -> Result<()> {
+        if let Some(path) = objects::path(kind, &self.namespace, name) {
+            return objects::delete(&self.client, &path).await;
+        }
+        self.kubectl(&["delete", kind, name]).await.map(drop)
     }
 
     /// Writes an upgrade of another client into the record, renewed so many seconds ago.

@@ -55,9 +55,7 @@ async fn install(stage: &Stage) -> Result<()> {
         .run(&format!("install old --channel {old} --yes"))
         .await?
         .done()?;
-    stage
-        .kubectl(&["delete", "addoninstallation", "old"])
-        .await?;
+    stage.delete("addoninstallation", "old").await?;
     let kept = stage.index("kept.yaml", &[("kept", "1.0.0", &config_map("h", "1"))])?;
     stage
         .run(&format!("install kept --channel {kept} --yes"))

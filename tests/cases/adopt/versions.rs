@@ -145,7 +145,7 @@ async fn what_is_adopted_in_part_is_completed_as_the_warning_says() -> Result<()
         .done()?;
     let advice = format!("kubectl addons upgrade web -n {at} --adopt sets them aside");
     ensure!(said.stderr.contains(&advice), "{}", said.stderr);
-    stage.kubectl(&["delete", "configmap", "rest"]).await?;
+    stage.delete("configmap", "rest").await?;
     let line = format!("upgrade web -n {at} --adopt --yes");
     stage.run(&line).await?.done()?;
     ensure!(releases(&stage).await?.is_empty(), "helm finds it");

@@ -57,7 +57,7 @@ async fn a_directory_is_installed_repaired_and_upgraded() -> Result<()> {
     stage
         .patch("configmap", "dns", &json!({"data": {"key": "edited"}}))
         .await?;
-    stage.kubectl(&["delete", "configmap", "web-b"]).await?;
+    stage.delete("configmap", "web-b").await?;
     stage.run(&directory.line("--yes")).await?.done()?;
     ensure!(directory.value("dns").await?.as_deref() == Some("1"));
     ensure!(stage.has("configmap", "web-b").await?);
@@ -103,7 +103,7 @@ async fn what_is_only_created_is_never_changed_or_pruned() -> Result<()> {
     stage.run(&directory.line("--yes")).await?.done()?;
     ensure!(directory.value("settings").await?.as_deref() == Some("theirs"));
     for _ in 0..2 {
-        stage.kubectl(&["delete", "configmap", "settings"]).await?;
+        stage.delete("configmap", "settings").await?;
         stage.run(&directory.line("--yes")).await?.done()?;
         ensure!(
             directory.value("settings").await?.as_deref() == Some("1"),

@@ -58,7 +58,7 @@ async fn a_watch_repairs_upgrades_and_uninstalls() -> Result<()> {
     until_value(&directory, "a", Some("1")).await?;
     tally.note(format!("an edit was undone after {:?}", begun.elapsed()));
     idle(&directory).await?;
-    stage.kubectl(&["delete", "configmap", "b"]).await?;
+    stage.delete("configmap", "b").await?;
     until_value(&directory, "b", Some("1")).await?;
     let mark = stage.cluster.audit().mark()?;
     directory.write("b.yaml", &directory.reconciled("b", "2"))?;
@@ -165,7 +165,7 @@ async fn an_object_that_is_edited_again_and_again_delays_no_other() -> Result<()
     stage.patch("configmap", "a", &edit).await?;
     for name in ["b", "c"] {
         let begun = Instant::now();
-        stage.kubectl(&["delete", "configmap", name]).await?;
+        stage.delete("configmap", name).await?;
         until_value(&directory, name, Some("1")).await?;
         let took = begun.elapsed();
         ensure!(took < Duration::from_secs(4), "{name} took {took:?}");

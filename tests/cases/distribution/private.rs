@@ -144,10 +144,7 @@ async fn the_cache_serves_no_one_without_the_credentials() -> Result<()> {
         private.refused("show web", &[words]).await?;
         private.refused("install web -y", &[words]).await?;
     }
-    private
-        .stage
-        .kubectl(&["delete", "secret", "git-reader"])
-        .await?;
+    private.stage.delete("secret", "git-reader").await?;
     private.refused("show web", &["git-reader"]).await?;
     private
         .refused("install web -y --offline", &["git-reader"])

@@ -219,9 +219,7 @@ async fn replicas_under_an_autoscaler_yield() -> Result<()> {
         output.stderr
     );
     // Without the autoscaler, what it once wrote is a field as any other.
-    stage
-        .kubectl(&["delete", "horizontalpodautoscaler", "web"])
-        .await?;
+    stage.delete("horizontalpodautoscaler", "web").await?;
     let index = stage.index(
         "3.yaml",
         &[("scaled", "3.0.0", &deployment("web", 1, None))],

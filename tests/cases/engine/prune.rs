@@ -37,7 +37,7 @@ async fn an_object_that_another_client_recreated_stays() -> Result<()> {
     let stage = Stage::new("recreated").await?;
     let manifest = [config_map("kept", "1"), config_map("again", "1")].concat();
     install(&stage, "1.0.0", &manifest).await?;
-    stage.kubectl(&["delete", "configmap", "again"]).await?;
+    stage.delete("configmap", "again").await?;
     stage.apply(&config_map("again", "theirs")).await?;
     let before = stage.must("configmap", "again").await?;
     install(&stage, "2.0.0", &config_map("kept", "2")).await?;

@@ -121,7 +121,7 @@ async fn repairs_end_no_rollback() -> Result<()> {
     shop.run("rollback web --yes").await?;
     let kept = shop.history().await?;
     for _ in 0..11 {
-        stage.kubectl(&["delete", "configmap", "web"]).await?;
+        stage.delete("configmap", "web").await?;
         shop.run("reconcile web").await?;
     }
     let all = shop.history().await?;

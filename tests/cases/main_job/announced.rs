@@ -69,7 +69,7 @@ async fn hints_name_the_version_and_the_installation_that_is_meant() -> Result<(
     let index = index(&stage, &stage.namespace, &["1.0.0", "1.1.0"], &manifest)?;
     let install = |version: &str| format!("install web@{version} --channel {index} --yes");
     stage.run(&install("1.0.0")).await?.done()?;
-    stage.kubectl(&["delete", "configmap", "hints-map"]).await?;
+    stage.delete("configmap", "hints-map").await?;
     let said = stage.run("status web").await?.done()?;
     ensure!(
         said.stdout

@@ -102,7 +102,7 @@ async fn a_webhook_configuration_is_ready_when_its_service_has_endpoints() -> Re
     applied?;
     upgraded?.done()?;
     stage
-        .kubectl(&["delete", "validatingwebhookconfiguration", &namespace])
+        .delete("validatingwebhookconfiguration", &namespace)
         .await?;
     Ok(())
 }

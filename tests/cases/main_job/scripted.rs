@@ -106,7 +106,7 @@ async fn looked_at(stage: &Stage) -> Result<()> {
     let words = "no installation matches -l tier=front";
     ensure!(none.contains(words), "{none}");
     stage.run("status -A --exit-code").await?.done()?;
-    stage.kubectl(&["delete", "configmap", "two"]).await?;
+    stage.delete("configmap", "two").await?;
     stage.run("status one --exit-code").await?.done()?;
     stage.run("status one two --exit-code").await?.ended(1)?;
     stage.run("status two").await?.done()?;

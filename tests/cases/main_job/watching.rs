@@ -59,7 +59,7 @@ async fn each_change_is_a_line_or_a_document() -> Result<()> {
         .await?;
     let web = format!("web  {namespace}/Deployment web  2/2 ready");
     prints(&lines, &[&web]).await?;
-    stage.kubectl(&["delete", "configmap", "a"]).await?;
+    stage.delete("configmap", "a").await?;
     let gone = format!("web  {namespace}/ConfigMap a  is gone");
     for process in [&lines, &judge] {
         prints(process, &[&gone, "web  Degraded: ConfigMap a is gone"]).await?;

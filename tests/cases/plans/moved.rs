@@ -65,7 +65,7 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
     stage
         .patch("configmap", "kept", &json!({"data": {"key": "edited"}}))
         .await?;
-    stage.kubectl(&["delete", "configmap", "dropped-a"]).await?;
+    stage.delete("configmap", "dropped-a").await?;
     upgrade
         .refused(&[
             "ConfigMap kept: edited: resourceVersion",
@@ -82,10 +82,7 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
             "ConfigMap added exists, and no installation owns it",
         ])
         .await?;
-    upgrade
-        .stage
-        .kubectl(&["delete", "configmap", "added"])
-        .await?;
+    upgrade.stage.delete("configmap", "added").await?;
 
     // The record's spec.
     upgrade.plan().await?;
@@ -141,7 +138,7 @@ async fn discovery_moved() -> Result<()> {
         "{}",
         refused.stderr
     );
-    stage.kubectl(&["delete", "crd", &name]).await?;
+    stage.delete("crd", &name).await?;
     stage.run("apply plan.json --yes").await?.done()?;
     Ok(())
 }

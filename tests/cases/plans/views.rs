@@ -86,7 +86,7 @@ async fn a_plan_of_the_record_alone_says_what_it_records() -> Result<()> {
     let diff = format!("diff -f {file}");
     stage.run(&diff).await?.done()?;
     // What is deleted differs, and only the printed command restores it.
-    stage.kubectl(&["delete", "configmap", "till"]).await?;
+    stage.delete("configmap", "till").await?;
     stage.run(&format!("apply -f {file} --yes")).await?.done()?;
     let said = stage.run(&diff).await?.ended(1)?.stderr;
     let mut lines = said.lines();

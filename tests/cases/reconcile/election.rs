@@ -110,7 +110,7 @@ async fn a_lost_lease_is_replaced_and_a_taken_one_is_obeyed() -> Result<()> {
     let stage = super::stage("lost-lease").await?;
     let mut first = run(&stage, "first").await?;
     first.leads().await?;
-    stage.kubectl(&["delete", "lease", "leader"]).await?;
+    stage.delete("lease", "leader").await?;
     until("the Lease is there again", async || {
         let lease = stage.get("lease", "leader").await?;
         Ok(match lease {

@@ -90,7 +90,7 @@ async fn a_failed_target_is_held() -> Result<()> {
     stage
         .kubectl(&["create", "serviceaccount", "missing"])
         .await?;
-    stage.kubectl(&["delete", "deployment", "web"]).await?;
+    stage.delete("deployment", "web").await?;
     is(&stage, "Ready").await?;
 
     // Another failure, and newer content.

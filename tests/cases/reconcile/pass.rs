@@ -275,7 +275,7 @@ async fn interrupted_operations_are_continued() -> Result<()> {
         .run(&format!("install web --channel {index} --yes"))
         .await?
         .done()?;
-    stage.kubectl(&["delete", "configmap", "web"]).await?;
+    stage.delete("configmap", "web").await?;
     stage.lock("web", "ann@desk", 20).await?;
     stage
         .patch(

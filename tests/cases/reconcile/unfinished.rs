@@ -13,7 +13,7 @@ async fn what_a_person_was_removing_is_not_installed_again() -> Result<()> {
         .run(&format!("install web --channel {index} --yes"))
         .await?
         .done()?;
-    stage.kubectl(&["delete", "configmap", "web"]).await?;
+    stage.delete("configmap", "web").await?;
     stage.begin("uninstall", "web", "ann@desk", 20).await?;
     let asked = async |way_out: &str| {
         let said = stage.run("reconcile").await?.ended(1)?.stderr;

@@ -52,7 +52,7 @@ async fn the_loop_does_what_records_ask_for() -> Result<()> {
         .await?;
     is(&stage, "one", "1").await?;
     let begun = Instant::now();
-    stage.kubectl(&["delete", "deployment", "web"]).await?;
+    stage.delete("deployment", "web").await?;
     until("the Deployment is back", async || {
         Ok(stage
             .has("deployment", "web")
@@ -162,7 +162,7 @@ async fn a_person_and_the_loop_never_work_on_one_at_the_same_time() -> Result<()
         ensure!(record["status"]["phase"] != "Failed", "{record}");
     }
     // A lock of a client that died is waited for, and its operation continued.
-    stage.kubectl(&["delete", "configmap", "one"]).await?;
+    stage.delete("configmap", "one").await?;
     until("the ConfigMap is back", async || {
         Ok(stage
             .has("configmap", "one")

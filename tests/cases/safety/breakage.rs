@@ -179,7 +179,7 @@ async fn a_kind_that_is_not_served_any_more_is_a_warning() -> Result<()> {
     let one = till(&stage, "one", &json!({"color": "red"}));
     let all = manifest(&[definition(&stage, &spec), one]);
     install(&stage, "1.0.0", &all).await?;
-    stage.kubectl(&["delete", "crd", &crd(&stage)]).await?;
+    stage.delete("crd", &crd(&stage)).await?;
     let said = install(&stage, "2.0.0", &manifest(&[])).await?;
     let told = format!(
         "{}/Till one is forgotten: the cluster no longer serves Till",
@@ -189,7 +189,7 @@ async fn a_kind_that_is_not_served_any_more_is_a_warning() -> Result<()> {
 
     install(&stage, "3.0.0", &all).await?;
     ensure!(stage.has(&crd(&stage), "one").await?, "not created again");
-    stage.kubectl(&["delete", "crd", &crd(&stage)]).await?;
+    stage.delete("crd", &crd(&stage)).await?;
     let said = stage.run(&uninstall(&stage)).await?.done()?.stderr;
     ensure!(said.contains(&told), "{said}");
     ensure!(

@@ -250,7 +250,7 @@ async fn t24_what_a_webhook_hides_is_judged_by_the_table_or_counted() -> Result<
         shown.stderr
     );
     stage
-        .kubectl(&["delete", "mutatingwebhookconfiguration", &stage.namespace])
+        .delete("mutatingwebhookconfiguration", &stage.namespace)
         .await?;
     stage.run(&format!("{line} --yes")).await?.done()?;
     Ok(())

@@ -27,7 +27,7 @@ async fn remade() -> Result<Stage> {
         .await?
         .done()?;
     for name in ["applied", "created"] {
-        stage.kubectl(&["delete", "configmap", name]).await?;
+        stage.delete("configmap", name).await?;
     }
     let theirs = "key: theirs, own: theirs";
     stage.apply(&map("applied", theirs)).await?;

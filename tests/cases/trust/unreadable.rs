@@ -239,7 +239,7 @@ async fn t13_a_record_stays_while_objects_of_it_cannot_be_read() -> Result<()> {
 
     for version in ["v1", "v2"] {
         let name = format!("{version}.{group}");
-        stage.kubectl(&["delete", "apiservice", &name]).await?;
+        stage.delete("apiservice", &name).await?;
     }
     until("the group is served again", async || {
         let args = ["get", &resource, "-n", &stage.namespace];
