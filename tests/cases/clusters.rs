@@ -9,9 +9,8 @@ mod sites;
 
 use std::sync::Arc;
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::{ControlPlane, Own};
 use addons_tests::objects;
-use addons_tests::own::Own;
 use addons_tests::plugin::Output;
 use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::stage::{Stage, config_map, deployment};
@@ -24,9 +23,7 @@ use serde_json::{Value, json};
 /// The other cluster, which knows nothing of our definitions.
 pub(crate) async fn other() -> Result<Arc<ControlPlane>> {
     static OTHER: Own = Own::new();
-    OTHER
-        .get(async || ControlPlane::start(Options::default()).await)
-        .await
+    OTHER.get().await
 }
 
 /// A Secret with one key.

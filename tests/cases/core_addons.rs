@@ -5,7 +5,7 @@ mod clusters;
 mod restored;
 mod rolled_back;
 
-use addons_tests::control_plane::{Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
@@ -31,7 +31,7 @@ const RULES: &str = r#"
 
 /// A user of a cluster of one's own, whose catalogue has five add-ons with a ConfigMap each.
 async fn stage() -> Result<Stage> {
-    let cluster = definitions::cluster(Options::default()).await?;
+    let cluster = definitions::on(ControlPlane::alone().await?).await?;
     let stage = Stage::on(cluster, "core-set").await?;
     let version = |name: &str, version: &str| {
         json!({"version": version, "defaultNamespace": stage.namespace,

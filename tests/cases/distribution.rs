@@ -9,14 +9,11 @@ mod synced;
 
 use std::sync::Arc;
 
-use addons_tests::control_plane::{ControlPlane, Options};
-use addons_tests::own::Own;
+use addons_tests::control_plane::{ControlPlane, Own};
 use anyhow::Result;
 
 /// A cluster of its own, which knows nothing of our definitions at first.
 async fn other() -> Result<Arc<ControlPlane>> {
-    static OTHER: Own = Own::new();
-    OTHER
-        .get(async || ControlPlane::start(Options::api_only()).await)
-        .await
+    static OTHER: Own = Own::api_only();
+    OTHER.get().await
 }

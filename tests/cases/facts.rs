@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use addons_engine::cluster::{Cluster, ClusterOptions};
 use addons_engine::template_facts;
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 #[tokio::test]
 async fn the_facts_of_a_real_cluster() -> Result<()> {
     let mut tally = Tally::new("facts");
-    let control_plane = ControlPlane::start(Options::api_only()).await?;
+    let control_plane = ControlPlane::alone_api_only().await?;
     let client = control_plane.client().await?;
     let cluster = Cluster::from_client(
         client.clone(),

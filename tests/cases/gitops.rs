@@ -7,7 +7,7 @@ mod page;
 mod refused;
 mod unchanged;
 
-use addons_tests::control_plane::{Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::stage::Stage;
 use addons_tests::webhook::Webhook;
 use anyhow::Result;
@@ -42,7 +42,7 @@ const WAYS: [Way; 4] = [
 
 /// A user of a cluster that no other test uses, with the catalogue.
 async fn stage(what: &str) -> Result<Stage> {
-    let cluster = definitions::cluster(Options::default()).await?;
+    let cluster = definitions::on(ControlPlane::alone().await?).await?;
     Stage::on(cluster, what).await
 }
 

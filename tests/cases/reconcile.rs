@@ -16,8 +16,7 @@ mod watch;
 
 use std::time::Duration;
 
-use addons_tests::control_plane::{Options, definitions};
-use addons_tests::own::Own;
+use addons_tests::control_plane::{ControlPlane, Own, definitions};
 use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use tokio::time::sleep;
@@ -30,7 +29,7 @@ async fn stage(what: &str) -> Result<Stage> {
 
 /// A user of a cluster that no other test uses: its namespaces stand for the cluster, whoever reconciles it.
 async fn alone(what: &str) -> Result<Stage> {
-    Stage::on(definitions::cluster(Options::default()).await?, what).await
+    Stage::on(definitions::on(ControlPlane::alone().await?).await?, what).await
 }
 
 /// What a loop does in a while in which nothing is to be done: it looks, and writes nothing but its Lease.

@@ -1,6 +1,6 @@
 //! Two releases beside each other (semantics 13): neither damages what the other one recorded.
 
-use addons_tests::own::Own;
+use addons_tests::control_plane::Own;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};

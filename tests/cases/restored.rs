@@ -1,7 +1,7 @@
 //! Records that come from a backup while the cluster has moved on (semantics 13): no verb follows them, and `adopt` records again what
 //! is there.
 
-use addons_tests::own::Own;
+use addons_tests::control_plane::Own;
 use addons_tests::stage::{OF_SERVER, Stage, config_map, deployment, recorded};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -56,9 +56,7 @@ impl Shop {
 
     /// Deletes the record and creates the one of the backup without its status.
     async fn created_again(&self, verb: &[&str]) -> Result<Value> {
-        self.stage
-            .kubectl(&["delete", "addoninstallation", "shop"])
-            .await?;
+        self.stage.delete("addoninstallation", "shop").await?;
         let mut record = self.backup.clone();
         for field in OF_SERVER {
             if let Some(metadata) = record["metadata"].as_object_mut() {
@@ -256,9 +254,7 @@ async fn a_reconciler_asks_once_and_writes_nothing_more() -> Result<()> {
 async fn a_record_that_is_as_new_as_the_cluster_is_followed() -> Result<()> {
     let mut shop = Shop::new("restored-current").await?;
     shop.backup = shop.stage.record("shop").await?;
-    shop.stage
-        .kubectl(&["delete", "addoninstallation", "shop"])
-        .await?;
+    shop.stage.delete("addoninstallation", "shop").await?;
     // Installing again under the same name takes the objects back.
     let install = format!("install shop --channel {} --yes", shop.index);
     shop.stage.run(&install).await?.done()?;

@@ -12,7 +12,7 @@ mod world;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use addons_tests::own::Own;
+use addons_tests::control_plane::Own;
 use addons_tests::running::Running;
 use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;

@@ -9,25 +9,20 @@ mod seen;
 
 use std::sync::Arc;
 
-use addons_tests::control_plane::{ControlPlane, Options};
-use addons_tests::own::Own;
+use addons_tests::control_plane::{ControlPlane, Own};
 use anyhow::Result;
 
 /// A cluster for the chains of this module: their cluster-scoped objects bear the names of real projects, as those of other
 /// tests do on the shared one.
 async fn cluster() -> Result<Arc<ControlPlane>> {
     static CLUSTER: Own = Own::new();
-    CLUSTER.get(start).await
+    CLUSTER.get().await
 }
 
 /// Another one: the tree of the addon-manager holds calico and metrics-server, too.
 async fn cluster_of_the_tree() -> Result<Arc<ControlPlane>> {
     static CLUSTER: Own = Own::new();
-    CLUSTER.get(start).await
-}
-
-async fn start() -> Result<ControlPlane> {
-    ControlPlane::start(Options::default()).await
+    CLUSTER.get().await
 }
 
 #[tokio::test]

@@ -15,7 +15,6 @@ pub mod guard;
 pub mod kubelet;
 pub mod lifecycle;
 pub mod objects;
-pub mod own;
 pub mod plugin;
 pub mod proxy;
 pub mod raw;

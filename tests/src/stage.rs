@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::control_plane::audit::{Mark, Requests};
-use crate::control_plane::{ControlPlane, Options, definitions};
+use crate::control_plane::{ControlPlane, Own, definitions};
 use crate::objects;
-use crate::own::Own;
 use crate::plugin::{Output, Plugin};
 use crate::until::until;
 use anyhow::{Context as _, Result};
@@ -50,8 +49,7 @@ impl Stage {
 
     /// A new user of a cluster with our definitions that only the tests of one module use.
     pub async fn of_module(cluster: &'static Own, what: &str) -> Result<Self> {
-        let start = async || definitions::cluster(Options::default()).await;
-        Self::on(cluster.get(start).await?, what).await
+        Self::on(definitions::on(cluster.get().await?).await?, what).await
     }
 
     /// Waits until a condition of a record is true, and returns it.

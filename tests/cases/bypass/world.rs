@@ -1,9 +1,10 @@
 //! A cluster with the webhook, core add-ons in it, and users who would like to be rid of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use addons_tests::control_plane::cluster::client;
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
 use addons_tests::raw;
 use addons_tests::scene::{catalogue, create, installation, version};
@@ -49,13 +50,13 @@ pub struct World {
     clients: BTreeMap<Who, Client>,
     webhook: Webhook,
     /// The cluster.
-    pub cluster: ControlPlane,
+    pub cluster: Arc<ControlPlane>,
 }
 
 impl World {
     /// Started once: the routes share it.
     pub async fn new() -> Result<Self> {
-        let cluster = ControlPlane::start(Options::default()).await?;
+        let cluster = ControlPlane::alone().await?;
         definitions::install(&cluster).await?;
         let admin = Plugin::admin(&cluster)?;
         for name in [SYSTEM_NAMESPACE, TENANT, TARGET, EMPTY, "plain"] {

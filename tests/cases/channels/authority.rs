@@ -1,6 +1,6 @@
 //! The certificate authority that an entry asks for.
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::stage::{Stage, config_map};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -26,7 +26,7 @@ spec:
 #[tokio::test]
 async fn an_authority_is_made_where_it_is_missing() -> Result<()> {
     // kube-system and the definitions of cert-manager are of this test alone.
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::alone().await?;
     let stage = Stage::on(cluster, "kops-pki").await?;
     stage.apply(ISSUERS).await?;
     let wait = [

@@ -1,7 +1,7 @@
 //! Two records that lead to the same objects: an object has one owner, wherever that is recorded (semantics 5 and 6).
 
+use addons_tests::control_plane::Own;
 use addons_tests::objects;
-use addons_tests::own::Own;
 use addons_tests::stage::{Stage, config_map};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};

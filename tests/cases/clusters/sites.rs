@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use addons_tests::control_plane::ControlPlane;
+use addons_tests::control_plane::{ControlPlane, Own};
 use addons_tests::objects;
-use addons_tests::own::Own;
 use addons_tests::plugin::Output;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;

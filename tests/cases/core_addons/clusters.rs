@@ -1,6 +1,6 @@
 //! Several clusters: each has its own facts, a change reaches one after the other, and a person releases.
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
@@ -66,7 +66,7 @@ async fn apply(stage: &Stage, objects: &Value) -> Result<()> {
 pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
     stage: &Stage,
 ) -> Result<()> {
-    let other = ControlPlane::start(Options::api_only()).await?;
+    let other = ControlPlane::alone_api_only().await?;
     let team = format!("{}-team", stage.namespace);
     let kubeconfig = STANDARD.encode(std::fs::read(other.kubeconfig())?);
     let data = "Cluster: {CNIPlugin: {Type: cilium}}";

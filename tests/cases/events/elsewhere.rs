@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 
 use super::*;
 
@@ -11,7 +11,7 @@ use super::*;
 async fn a_new_cluster_is_told_by_its_name() -> Result<()> {
     let stage = Stage::new("events-new").await?;
     stage.run("init").await?.done()?;
-    let new = ControlPlane::start(Options::api_only()).await?;
+    let new = ControlPlane::alone_api_only().await?;
     let read = |path: &Path| -> Result<Value> {
         Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
     };

@@ -1,6 +1,6 @@
 //! The webhook is asked by the API server from the moment that its start returns until it is stopped.
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::webhook::Webhook;
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
@@ -11,7 +11,7 @@ use serde_json::json;
 // Not the shared cluster: a registered webhook judges what all other tests do there.
 #[tokio::test]
 async fn the_webhook_denies_while_it_is_registered() -> Result<()> {
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::alone_api_only().await?;
     definitions::install(&cluster).await?;
     let version =
         |version: &str| json!({"version": version, "source": {"inline": {"manifest": ""}}});

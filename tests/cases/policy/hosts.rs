@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use addons_tests::control_plane::{Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::servers::http::{Answer, Seen, Server};
 use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
@@ -22,7 +22,11 @@ struct Hosts {
 
 impl Hosts {
     async fn new(what: &str) -> Result<Self> {
-        let stage = Stage::on(definitions::cluster(Options::api_only()).await?, what).await?;
+        let stage = Stage::on(
+            definitions::on(ControlPlane::alone_api_only().await?).await?,
+            what,
+        )
+        .await?;
         let index: Arc<Mutex<String>> = Arc::default();
         let serve = || {
             let index = Arc::clone(&index);

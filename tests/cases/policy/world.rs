@@ -1,9 +1,10 @@
 //! A cluster with the policies of all rows, each for the namespace of its row.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use addons_tests::control_plane::cluster::client;
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
 use addons_tests::raw::{self, Answer, Send};
 use addons_tests::scene::{catalogue, installation, version};
@@ -32,7 +33,7 @@ struct User {
 /// The cluster, and who is on it.
 pub struct World {
     /// The cluster.
-    pub cluster: ControlPlane,
+    pub cluster: Arc<ControlPlane>,
     /// The administrator.
     pub admin: Plugin,
     /// The rows.
@@ -43,7 +44,7 @@ pub struct World {
 impl World {
     /// Started once: the rows share it.
     pub async fn new() -> Result<Self> {
-        let cluster = ControlPlane::start(Options::default()).await?;
+        let cluster = ControlPlane::alone().await?;
         definitions::install(&cluster).await?;
         let admin = Plugin::admin(&cluster)?;
         let rows = rows(&index(&admin)?)?;

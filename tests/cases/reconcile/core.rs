@@ -1,6 +1,6 @@
 //! The loop as it is deployed, with the webhook and the policies: its ServiceAccount follows core sets.
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::plugin::Plugin;
 use addons_tests::stage::config_map;
 use addons_tests::until::until;
@@ -154,7 +154,7 @@ async fn policies(admin: &Plugin) -> Result<()> {
 
 #[tokio::test]
 async fn the_deployed_loop_follows_core_sets() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::alone().await?;
     let admin = Plugin::admin(&cluster)?;
     world(&admin).await?;
     let webhook = Webhook::start(&cluster, &[CORE_USER]).await?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::plugin::Plugin;
 use addons_tests::stage::config_map;
 use addons_tests::until::until;
@@ -84,7 +84,7 @@ pub(crate) async fn record(admin: &Plugin) -> Result<()> {
 
 #[tokio::test]
 async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::alone().await?;
     let admin = Plugin::admin(&cluster)?;
     admin.run(&["init"]).await?.done()?;
     deploy(&admin).await?;

@@ -66,11 +66,11 @@ async fn records_written_by_hand_are_installed_and_kept_as_they_are() -> Result<
 
     let mark = stage.cluster.audit().mark()?;
     let again = stage.run("reconcile").await?.done()?;
-    ensure!(
-        again.stderr.matches("  up to date").count() == 2,
-        "{}",
-        again.stderr
-    );
+    // Other tests of the module may have records in labelled namespaces.
+    for name in ["base", "web"] {
+        let line = format!("{name}  up to date");
+        ensure!(again.stderr.contains(&line), "{}", again.stderr);
+    }
     ensure!(
         stage.requests(mark)?.writes("kubectl-addons") == 0,
         "it wrote something"

@@ -1,6 +1,6 @@
 //! Two catalogues that are created at the same time are not judged by each other: one of them has to give way, and says so (semantics 2).
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{catalogue, create, version};
 use addons_tests::until::until;
@@ -46,7 +46,7 @@ async fn duplicate(admin: &Plugin, name: &str) -> Result<Option<(String, String)
 /// One cluster: each step needs what the one before left.
 #[tokio::test]
 async fn of_two_catalogues_created_at_once_one_gives_way() -> Result<()> {
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::alone_api_only().await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

@@ -1,9 +1,10 @@
 //! A cluster whose objects were there before the webhook: some of them it would not admit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use addons_tests::control_plane::cluster::client;
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
 use addons_tests::raw::{self, Answer};
 use addons_tests::webhook::Webhook;
@@ -19,13 +20,13 @@ const OBJECTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/rules/world.yam
 pub struct World {
     clients: BTreeMap<Who, Client>,
     webhook: Webhook,
-    _cluster: ControlPlane,
+    _cluster: Arc<ControlPlane>,
 }
 
 impl World {
     /// Started once: the rows share it.
     pub async fn new() -> Result<Self> {
-        let cluster = ControlPlane::start(Options::api_only()).await?;
+        let cluster = ControlPlane::alone_api_only().await?;
         definitions::install(&cluster).await?;
         let admin = Plugin::admin(&cluster)?;
         admin.kubectl(&["create", "-f", OBJECTS]).await?.done()?;

@@ -1,6 +1,8 @@
 //! Whose records run with whose rights (semantics 5, 6).
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use std::sync::Arc;
+
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::plugin::Plugin;
 use anyhow::{Result, ensure};
 use common::plan::file;
@@ -12,13 +14,13 @@ const TENANT: &str = "team-a";
 
 /// An administrator of a cluster in which a tenant wrote an installation into a namespace of their own.
 struct Tenants {
-    _cluster: ControlPlane,
+    _cluster: Arc<ControlPlane>,
     admin: Plugin,
 }
 
 impl Tenants {
     async fn new() -> Result<Self> {
-        let cluster = ControlPlane::start(Options::api_only()).await?;
+        let cluster = ControlPlane::alone_api_only().await?;
         let admin = Plugin::admin(&cluster)?;
         admin.run(&["init"]).await?.done()?;
         admin

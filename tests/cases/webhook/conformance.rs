@@ -6,7 +6,7 @@ mod configurations;
 use std::net::TcpListener;
 
 use addons_tests::control_plane::pki::{Authority, base64};
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::{Output, Plugin};
 use addons_tests::scene::{DENIED, catalogue, create, installation, stored, version};
 use addons_tests::tally::Tally;
@@ -89,7 +89,7 @@ fn replace(field: &str, value: Value) -> Value {
 /// One cluster: each step puts right what it broke.
 #[tokio::test]
 async fn the_api_server_keeps_what_it_promises_of_webhooks() -> Result<()> {
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::alone_api_only().await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{create, installation, stored};
 use addons_tests::until::until;
@@ -19,7 +19,7 @@ const FAILED: &str = "failed calling webhook \"validate.kubectl-addons.dev\"";
 /// One scenario on one cluster, which has nothing of ours at first but the webhook's configuration.
 #[tokio::test]
 async fn the_loop_and_sync_write_while_nothing_answers() -> Result<()> {
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::alone_api_only().await?;
     let admin = Plugin::admin(&cluster)?;
     register(&admin).await?;
     let rights = format!("{DEPLOY}/sync/rbac.yaml");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions, unique};
+use addons_tests::control_plane::{ControlPlane, definitions, unique};
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{DENIED, catalogue, create, version};
 use addons_tests::tally::Tally;
@@ -23,7 +23,7 @@ const REVIEWS: usize = 5;
 #[tokio::test]
 async fn from_a_new_certificate_to_the_end_of_the_process() -> Result<()> {
     let mut tally = Tally::new("webhook::lifecycle");
-    let cluster = ControlPlane::start(Options::default()).await?;
+    let cluster = ControlPlane::alone().await?;
     let user = Plugin::admin(&cluster)?;
     definitions::install(&cluster).await?;
     let create = ["create", "namespace", SYSTEM_NAMESPACE];

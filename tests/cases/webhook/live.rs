@@ -1,6 +1,6 @@
 //! Catalogue, namespace and installation right after each other: the watches of the webhook have not heard of them yet.
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
 use addons_tests::proxy::Proxy;
 use addons_tests::scene::{DENIED, catalogue, create, installation, stored, version};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn what_was_created_just_now_is_looked_for_once() -> Result<()> {
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::alone_api_only().await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

@@ -1,6 +1,6 @@
 //! A watch that brings nothing: what the webhook knows may be out of date, so it judges nothing (semantics 18).
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
 use addons_tests::proxy::Proxy;
 use addons_tests::scene::{catalogue, create, installation, version};
@@ -14,7 +14,7 @@ const STALLED: &str = "the webhook has heard nothing of addoninstallations";
 
 #[tokio::test]
 async fn a_silent_watch_stops_verdicts_until_it_brings_what_was_missed() -> Result<()> {
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::alone_api_only().await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

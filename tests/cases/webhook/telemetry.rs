@@ -1,6 +1,6 @@
 //! What the webhook and the API server tell about verdicts, and what the webhook keeps to itself.
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{catalogue, create, installation, version};
 use addons_tests::until::until;
@@ -15,7 +15,7 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 #[tokio::test]
 async fn rules_uids_and_traces_are_told_and_no_content() -> Result<()> {
-    let cluster = ControlPlane::start(Options::api_only()).await?;
+    let cluster = ControlPlane::alone_api_only().await?;
     definitions::install(&cluster).await?;
     let admin = Plugin::admin(&cluster)?;
     let namespace = ["create", "namespace", SYSTEM_NAMESPACE];

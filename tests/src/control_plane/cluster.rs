@@ -185,6 +185,12 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// Ends the nodes that [`ControlPlane::add_node`] added after the first.
+    pub(super) fn end_added_nodes(&self) {
+        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        nodes.truncate(1);
+    }
+
     /// URL of the API server.
     #[must_use]
     pub fn server(&self) -> &str {

@@ -1,6 +1,7 @@
 //! Our definitions as the project ships them, for tests that do not go through `kubectl addons init`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -22,6 +23,15 @@ const FILES: [&str; 3] = [
 /// Of [`ControlPlane::start`] and [`install`].
 pub async fn cluster(options: Options) -> Result<ControlPlane> {
     let cluster = ControlPlane::start(options).await?;
+    install(&cluster).await?;
+    Ok(cluster)
+}
+
+/// The cluster with them.
+///
+/// # Errors
+/// Of [`install`].
+pub async fn on(cluster: Arc<ControlPlane>) -> Result<Arc<ControlPlane>> {
     install(&cluster).await?;
     Ok(cluster)
 }
