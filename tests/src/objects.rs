@@ -66,13 +66,18 @@ fn collection(api: &str, resource: &str, is_namespaced: bool, namespace: &str) -
     }
 }
 
+/// Boxed: unoptimised, a future lies on the stack of everybody who waits for it, and that of kube alone is large.
+async fn send(client: &Client, asked: http::Request<Vec<u8>>) -> Result<Value, kube::Error> {
+    Box::pin(client.request(asked)).await
+}
+
 /// The object of a path as `kubectl get -o json` prints it, without its managers; `None` where there is none.
 ///
 /// # Errors
 /// The API server cannot be reached, or refuses.
 pub async fn read(client: &Client, path: &str) -> Result<Option<Value>> {
     let asked = http::Request::get(path).body(Vec::new())?;
-    match client.request::<Value>(asked).await {
+    match send(client, asked).await {
         Ok(mut object) => {
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.remove("managedFields");
@@ -92,7 +97,7 @@ pub async fn patch(client: &Client, path: &str, patch: &Value) -> Result<()> {
     let asked = http::Request::patch(format!("{path}?fieldManager=kubectl-patch"))
         .header("Content-Type", "application/merge-patch+json")
         .body(patch.to_string().into_bytes())?;
-    let patched = client.request::<Value>(asked).await;
+    let patched = send(client, asked).await;
     patched.with_context(|| path.to_owned()).map(drop)
 }
 
@@ -105,7 +110,7 @@ pub async fn delete(client: &Client, path: &str) -> Result<()> {
     let asked = http::Request::delete(path)
         .header("Content-Type", "application/json")
         .body(options.into_bytes())?;
-    let deleted = client.request::<Value>(asked).await;
+    let deleted = send(client, asked).await;
     let uid = deleted.with_context(|| path.to_owned())?;
     // The answer is the object where finalizers hold it, and a Status with its uid where it is gone.
     let uid = [&uid["metadata"]["uid"], &uid["details"]["uid"]]
@@ -118,6 +123,32 @@ pub async fn delete(client: &Client, path: &str) -> Result<()> {
         Ok(is_left.map_or(Ok(()), |left| Err(left.to_string())))
     })
     .await
+}
+
+/// Deletes the installations of a namespace without what they installed.
+///
+/// # Errors
+/// The API server cannot be reached, or refuses.
+pub async fn delete_records(client: &Client, namespace: &str) -> Result<()> {
+    let all =
+        format!("/apis/kubectl-addons.dev/v1alpha1/namespaces/{namespace}/addoninstallations");
+    let found = send(client, http::Request::get(&all).body(Vec::new())?).await?;
+    for record in found["items"].as_array().into_iter().flatten() {
+        let path = format!(
+            "{all}/{}",
+            record["metadata"]["name"].as_str().unwrap_or_default()
+        );
+        if record["metadata"]["finalizers"].is_array() {
+            patch(client, &path, &json!({"metadata": {"finalizers": null}})).await?;
+        }
+        let gone = send(client, http::Request::delete(&path).body(Vec::new())?).await;
+        // It was being deleted already.
+        gone.map(drop).or_else(|error| match error {
+            kube::Error::Api(status) if status.code == 404 => Ok(()),
+            error => Err(error),
+        })?;
+    }
+    Ok(())
 }
 
 /// Creates the objects of a manifest as `kubectl apply` does; `false`, and some may be created, where that is no matter of creating
@@ -138,7 +169,7 @@ pub async fn create(client: &Client, namespace: &str, manifest: &str) -> Result<
         ))
         .header("Content-Type", "application/json")
         .body(object.to_string().into_bytes())?;
-        match client.request::<Value>(asked).await {
+        match send(client, asked).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 409 => return Ok(false),
             Err(error) => bail!("{of}: {error}"),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::control_plane::audit::{Mark, Requests};
 use crate::control_plane::{ControlPlane, Own, definitions};
@@ -24,6 +24,7 @@ pub struct Stage {
     pub namespace: String,
     /// The administrator, whose requests are not counted as the user's.
     client: Client,
+    _end: End,
 }
 
 impl Stage {
@@ -39,8 +40,11 @@ impl Stage {
         // An administrator of their own: requests are counted by user, while other tests run.
         let user = cluster.user(&namespace, &["system:masters"])?;
         let plugin = Plugin::new(&cluster, &user.kubeconfig)?.system_namespace(&namespace);
+        let client = cluster.client().await?;
+        Box::pin(bury(&cluster, &client)).await;
         Ok(Self {
-            client: cluster.client().await?,
+            client,
+            _end: End(Arc::downgrade(&cluster), namespace.clone()),
             cluster,
             plugin,
             namespace,
@@ -49,7 +53,8 @@ impl Stage {
 
     /// A new user of a cluster with our definitions that only the tests of one module use.
     pub async fn of_module(cluster: &'static Own, what: &str) -> Result<Self> {
-        Self::on(definitions::on(cluster.get().await?).await?, what).await
+        let cluster = Box::pin(cluster.get()).await?;
+        Self::on(definitions::on(cluster).await?, what).await
     }
 
     /// Waits until a condition of a record is true, and returns it.
@@ -161,7 +166,7 @@ impl Stage {
 
     /// Applies a manifest as another manager.
     pub async fn apply(&self, manifest: &str) -> Result<()> {
-        if objects::create(&self.client, &self.namespace, manifest).await? {
+        if Box::pin(objects::create(&self.client, &self.namespace, manifest)).await? {
             return Ok(());
         }
         let args = ["apply", "-n", &self.namespace, "-f", "-"];
@@ -194,7 +199,7 @@ impl Stage {
     /// Deletes an object, and waits until it is gone.
     pub async fn delete(&self, kind: &str, name: &str) -> Result<()> {
         if let Some(path) = objects::path(kind, &self.namespace, name) {
-            return objects::delete(&self.client, &path).await;
+            return Box::pin(objects::delete(&self.client, &path)).await;
         }
         self.kubectl(&["delete", kind, name]).await.map(drop)
     }
@@ -224,6 +229,40 @@ impl Stage {
     pub async fn must(&self, kind: &str, name: &str) -> Result<Value> {
         let object = self.get(kind, name).await?;
         object.with_context(|| format!("{kind} {name} is not there"))
+    }
+}
+
+/// Stages that have ended: their clusters and namespaces.
+static ENDED: Mutex<Vec<(Weak<ControlPlane>, String)>> = Mutex::new(Vec::new());
+
+/// The end of a stage, for the next one on the same cluster.
+struct End(Weak<ControlPlane>, String);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let end = (Weak::clone(&self.0), std::mem::take(&mut self.1));
+        ENDED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(end);
+    }
+}
+
+/// Deletes the records of stages that have ended. Most commands list all records of the cluster: with those of all tests before, that
+/// would take most of the time of the API server. What stays is only slower.
+async fn bury(cluster: &Arc<ControlPlane>, client: &Client) {
+    let ended: Vec<String> = {
+        let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_here = |end: &mut (Weak<ControlPlane>, String)| {
+            std::ptr::eq(end.0.as_ptr(), Arc::as_ptr(cluster))
+        };
+        ended
+            .extract_if(.., is_here)
+            .map(|(_, namespace)| namespace)
+            .collect()
+    };
+    for namespace in ended {
+        let _ = objects::delete_records(client, &namespace).await;
     }
 }
 
