@@ -90,6 +90,12 @@ fn is_catalogue(value: &Value) -> bool {
 /// Those of [`edits`]; a path that cannot be read.
 pub fn changes(typed: &Changes, addons: &[String]) -> Result<Edits> {
     let mut edits = edits(&typed.values, addons)?;
+    let changes_values = !edits.values.is_empty() || edits.values_from.is_some();
+    if addons.is_empty() && changes_values {
+        let usage = "values belong to one installation: name those that they are for, as in \
+                     kubectl addons upgrade NAME --set replicas=3";
+        return Err(Usage(usage.to_owned()).into());
+    }
     let mut unset = Vec::new();
     for flag in &typed.unset {
         let paths = removals(flag).map_err(OperationError::from);
@@ -213,14 +219,14 @@ mod tests {
                 unset: all(unset),
                 reset_values,
             };
-            let edits = changes(&typed, &[]).unwrap();
+            let edits = changes(&typed, &["web".to_owned()]).unwrap();
             assert_eq!(edits.over(before.clone(), &[]).unwrap(), after, "{typed:?}");
         }
         let typed = Changes {
             unset: all(&["a.b=s3cret"]),
             ..Changes::default()
         };
-        let error = changes(&typed, &[]).unwrap_err();
+        let error = changes(&typed, &["web".to_owned()]).unwrap_err();
         assert_eq!(
             format!("{error:#}"),
             "--unset: path \"a.b\": give only the path, without = and a value"

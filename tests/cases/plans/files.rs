@@ -191,9 +191,9 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
     Ok(())
 }
 
-/// Values that are given without names are those of every installation: here of one whose method takes none.
+/// A method that takes no values refuses them.
 #[tokio::test]
-async fn values_without_names_are_not_lost() -> Result<()> {
+async fn values_that_nothing_takes_are_not_lost() -> Result<()> {
     let stage = Stage::new("plan-values").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "a"))])?;
     stage
@@ -201,7 +201,7 @@ async fn values_without_names_are_not_lost() -> Result<()> {
         .await?
         .done()?;
     let flags = format!("-n {} --channel {index} --set a=b", stage.namespace);
-    for verb in ["plan", "diff", "upgrade --yes"] {
+    for verb in ["plan set", "diff set", "upgrade set --yes"] {
         let said = stage.run(&format!("{verb} {flags}")).await?.ended(6)?;
         ensure!(said.stderr.contains("values"), "{verb}: {}", said.stderr);
     }
