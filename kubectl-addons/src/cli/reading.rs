@@ -97,6 +97,9 @@ pub struct CatalogueRemove {
     /// Names of the catalogues
     #[arg(required = true, value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
+    /// Do not ask
+    #[arg(short = 'y', long)]
+    pub yes: bool,
 }
 
 /// Flags of `catalogue sync`.

@@ -303,7 +303,10 @@ async fn another_cluster_gets_the_reference() -> Result<()> {
     let copy = ["catalogue", "sync", "merged-ref-platform"];
     let refused = there.run(&copy).await?.ended(1)?;
     holds(&refused.stderr, &["it is a copy"])?;
-    pair.stage.run("catalogue remove platform").await?.done()?;
+    pair.stage
+        .run("catalogue remove platform --yes")
+        .await?
+        .done()?;
     let pushed = pair.push("--to-context other").await?.done()?;
     holds(
         &pushed.stderr,

@@ -34,7 +34,7 @@ async fn t18_one_orphan_does_not_stop_the_others() -> Result<()> {
         .run(&format!("install idx --channel {gone} --yes"))
         .await?
         .done()?;
-    stage.run("catalogue remove team").await?.done()?;
+    stage.run("catalogue remove team --yes").await?.done()?;
     std::fs::remove_file(&gone)?;
     stage.write("rest.yaml", &catalogue(&stage, "rest", "web", "1.1.0"))?;
     stage.run("catalogue add rest.yaml").await?.done()?;

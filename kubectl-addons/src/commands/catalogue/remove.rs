@@ -6,15 +6,16 @@ use common::admission::validate;
 
 use crate::cli::reading::CatalogueRemove;
 use crate::exit::Exit;
-use crate::output;
 use crate::session::Session;
+use crate::{change, output};
 use addons_operation::Records;
 use addons_operation::verdict;
 
-/// Removes catalogues; what was installed from them stays. All are judged before the first one is removed.
+/// Removes catalogues; what was installed from them stays, and where there is such, the user is asked. All are judged before the first
+/// one is removed.
 ///
 /// # Errors
-/// No such catalogue; a core installation that needs one; what the server refuses.
+/// No such catalogue; a core installation that needs one; the user declined; what the server refuses.
 pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
     let objects: Result<Vec<_>> = args
@@ -26,13 +27,18 @@ pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let requester = super::requester(session, &objects).await?;
     let mut facts = verdict::facts(session.ctx(), &known, Default::default(), true).await?;
+    let mut is_in_use = false;
     for object in &objects {
         let judged = validate::catalogue_deletion(object, &requester, &facts);
         let what = format!("removing catalogue {}", super::name(object));
         verdict::conclude(session.ctx(), &what, &judged)?;
+        is_in_use |= !judged.warnings.is_empty();
         facts
             .catalogues
             .retain(|other| other.name() != super::name(object));
+    }
+    if is_in_use && !args.yes {
+        change::confirm("Remove? [y/N] ")?;
     }
     for object in objects {
         let namespace = &session.global().system_namespace;
