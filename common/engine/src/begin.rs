@@ -111,11 +111,12 @@ async fn lock_with_spec(
         if plan.create_namespace.is_none() && !plan.verb.ends() {
             namespace::identify(cluster, &plan.installation, &mut begun).await?;
         }
+        // Not the time from before the last request, which may have been slow.
         let operation = lock::operation(
             plan.verb.as_recorded(),
             &options.holder,
             plan.to.clone(),
-            now,
+            cluster.home().now(),
         );
         match Lock::acquire(cluster, stored.clone(), begun, operation).await {
             Ok(lock) => return Ok(Begun::Locked(Box::new(lock))),

@@ -236,12 +236,39 @@ impl Lock {
         }
     }
 
+    /// Does something while the lock is renewed.
+    ///
+    /// # Errors
+    /// The lock is lost before it is done.
+    pub(super) async fn during<T>(
+        &mut self,
+        cluster: &Cluster,
+        journal: &Journal,
+        work: impl Future<Output = T>,
+    ) -> Result<T, EngineError> {
+        let keeping = pin!(self.keep(cluster, journal));
+        match select(pin!(work), keeping).await {
+            Either::Left((done, _)) => Ok(done),
+            Either::Right((lost, _)) => Err(lost),
+        }
+    }
+
     async fn renew(&mut self, cluster: &Cluster, journal: &Journal) -> Result<(), EngineError> {
+        let inventory = journal.inventory().to_groups();
+        self.note(cluster, |status| status.inventory.clone_from(&inventory))
+            .await
+    }
+
+    /// Changes the status as [`Lock::write`] does, and renews the lock with the same write.
+    pub(super) async fn note(
+        &mut self,
+        cluster: &Cluster,
+        change: impl Fn(&mut AddonInstallationStatus),
+    ) -> Result<(), EngineError> {
         let sent = Instant::now();
         let now = Time(cluster.home().now());
-        let inventory = journal.inventory().to_groups();
         self.write(cluster, |status| {
-            status.inventory.clone_from(&inventory);
+            change(status);
             if let Some(operation) = &mut status.operation {
                 operation.renewed_at = now.clone();
             }

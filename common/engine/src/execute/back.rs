@@ -1,6 +1,6 @@
 //! The way back of an operation that failed (`--atomic`): a second plan under the same lock.
 
-use futures::future::{Either, join, select};
+use futures::future::join;
 use tokio::sync::{mpsc, oneshot};
 
 use common::api::installation::Operation as Recorded;
@@ -33,8 +33,14 @@ impl Operation<'_> {
         } = failed;
         self.finish(&mut lock, namespace_uid, &report, Afterwards::Held)
             .await?;
-        revisions::keep(self.cluster, &self.task, &lock.record, self.events).await;
-        let back = match self.begin_back(plan_back, &mut lock).await {
+        let record = lock.record.clone();
+        let kept = revisions::keep(self.cluster, &self.task, &record, self.events);
+        let kept = lock.during(self.cluster, self.task.journal, kept).await;
+        let begun = match kept {
+            Ok(()) => self.begin_back(plan_back, &mut lock).await,
+            Err(lost) => Err(lost.to_string()),
+        };
+        let back = match begun {
             Ok(way) => self.way_back(&way, &mut lock).await,
             Err(why) => {
                 // What failed stays as it is, like without a way back. A lock that is lost is another client's.
@@ -58,14 +64,10 @@ impl Operation<'_> {
         plan_back: PlanBack<'_>,
         lock: &mut Lock,
     ) -> Result<WayBack, String> {
-        let planned = {
-            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
-            match select(plan_back, keeping).await {
-                Either::Left((planned, _)) => planned,
-                Either::Right((lost, _)) => Err(lost.to_string()),
-            }
-        };
-        let way = planned?;
+        let planned = lock
+            .during(self.cluster, self.task.journal, plan_back)
+            .await;
+        let way = planned.map_err(|lost| lost.to_string())??;
         let begun = self.record_beginning(&way, lock).await;
         begun.map_err(|error| error.to_string())?;
         Ok(way)
@@ -92,7 +94,7 @@ impl Operation<'_> {
             }
         }
         let now = self.cluster.home().now();
-        lock.write(self.cluster, |status| {
+        lock.note(self.cluster, |status| {
             let operation = status.operation.take();
             let mut begun = status::begun(Some(status), &way.plan, now);
             begun.operation = operation.map(|operation| Recorded {

@@ -1,7 +1,5 @@
 //! The target namespace of an installation: created before its objects, removed after them.
 
-use futures::future::{Either, select};
-
 use common::plan::Action;
 
 use super::super::error::EngineError;
@@ -45,16 +43,11 @@ impl Operation<'_> {
         let key = namespace::key(&created.name);
         let deletions = self.task.plan.prune.iter().flatten();
         let deleted = deletions.map(|deletion| deletion.uid.clone()).collect();
-        let removal = {
-            let deadline = self.deadline;
-            let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);
-            let removing = std::pin::pin!(removing);
-            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
-            match select(removing, keeping).await {
-                Either::Left((removal, _)) => removal,
-                Either::Right((lost, _)) => return Err(lost),
-            }
-        };
+        let deadline = self.deadline;
+        let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);
+        let removal = lock
+            .during(self.cluster, self.task.journal, removing)
+            .await?;
         // An empty namespace that stays for good is not a reason to keep the record.
         let why = match removal {
             Ok(Removal::Removed) => {

@@ -336,3 +336,18 @@ async fn a_late_renewal_holds_back_what_would_delay_it_further() {
         "it waited {waited:?} alone"
     );
 }
+
+/// Work between two phases may take longer than a lease.
+#[tokio::test]
+async fn what_takes_long_is_done_under_a_lock_that_is_renewed() {
+    let written = answer(200, json!({"metadata": {"resourceVersion": "2"}}));
+    let (cluster, asked) = fake::cluster(vec![written]);
+    let mut lock = lock();
+    lock.renewed = Instant::now() - (LEASE - MARGIN) / 2;
+    let before = lock.renewed;
+    let journal = Journal::default();
+    let work = sleep(FIRST_PAUSE);
+    lock.during(&cluster, &journal, work).await.expect("kept");
+    assert!(lock.renewed > before);
+    assert_eq!(asked.lines().len(), 1);
+}
