@@ -248,6 +248,12 @@ impl Cluster {
         self.clock.now()
     }
 
+    /// A time that no write of the operation is after, neither one to the record nor one to the objects: the clocks of their API
+    /// servers may differ.
+    pub(super) fn latest(&self) -> Timestamp {
+        self.now().max(self.home().now())
+    }
+
     /// `gitVersion` of the server, e.g. `v1.36.3`.
     ///
     /// # Errors
@@ -341,31 +347,38 @@ pub(super) fn client(mut config: kube::Config) -> Result<kube::Client, kube::Err
     kube::Client::try_from(config)
 }
 
-/// The local clock, corrected where it differs from the server's by more than [`Clock::TOLERANCE`].
+/// The local clock, corrected where it certainly differs from the server's.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
+    /// How far the server is ahead, in milliseconds.
     skew: AtomicI64,
 }
 
 impl Clock {
-    /// Milliseconds: within this difference the local clock is as exact as what the server says.
-    const TOLERANCE: i64 = 1000;
-    /// The Date header has whole seconds: the middle of that second is at most this far from the server's time.
-    const HALF_A_SECOND: i64 = 500;
-    /// How far [`Cluster::now`] can be from the server's time.
-    pub(super) const ERROR: u64 = (Self::TOLERANCE + Self::HALF_A_SECOND).unsigned_abs();
+    /// The Date header has whole seconds, in milliseconds.
+    const SECOND: i64 = 1000;
+    /// How far [`Cluster::now`] can be from the server's time, in milliseconds, where an answer begins within half a second.
+    pub(super) const ERROR: u64 = Self::SECOND.unsigned_abs() + 500;
 
-    /// Learns the server's time from a response.
-    pub(super) fn observe(&self, headers: &HeaderMap) {
+    /// Learns the server's time from a response that begins now. `sent`: when it was asked for.
+    pub(super) fn observe(&self, headers: &HeaderMap, sent: Timestamp) {
         if let Some(server) = server_time(headers) {
-            let server = server.as_millisecond() + Self::HALF_A_SECOND;
-            let skew = server - Timestamp::now().as_millisecond();
-            let skew = if skew.abs() > Self::TOLERANCE {
-                skew
-            } else {
-                0
-            };
-            self.skew.store(skew, Ordering::Relaxed);
+            let known = self.skew.load(Ordering::Relaxed);
+            let learned = Self::learn(known, server, sent, Timestamp::now());
+            self.skew.store(learned, Ordering::Relaxed);
+        }
+    }
+
+    /// The server wrote its time, rounded down, between the request and the beginning of the answer. What is known of the difference
+    /// stays where that allows it: a slow answer says less, and nothing wrong.
+    fn learn(known: i64, server: Timestamp, sent: Timestamp, begun: Timestamp) -> i64 {
+        let server = server.as_millisecond();
+        let least = server - begun.as_millisecond();
+        let most = server + Self::SECOND - sent.as_millisecond();
+        if (least..=most).contains(&known) {
+            known
+        } else {
+            i64::midpoint(least, most)
         }
     }
 
@@ -373,5 +386,36 @@ impl Clock {
         let now = Timestamp::now();
         let skew = SignedDuration::from_millis(self.skew.load(Ordering::Relaxed));
         now.checked_add(skew).unwrap_or(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds since the epoch.
+    fn at(seconds: f64) -> Timestamp {
+        Timestamp::from_millisecond((seconds * 1000.0) as i64).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_certainly_wrong_is_corrected() {
+        for (known, server, sent, begun, learned) in [
+            // The server says 100: it is anything up to 101.
+            (0, 100.0, 100.2, 100.4, 0),
+            (0, 100.0, 99.2, 100.9, 0),
+            // It is ahead by 90 s, less what the answer took, and more by the rest of its second.
+            (0, 190.0, 100.0, 100.2, 90_400),
+            (90_400, 191.0, 101.0, 101.3, 90_400),
+            (90_400, 100.0, 100.0, 100.2, 400),
+            (0, 10.0, 100.0, 100.2, -89_600),
+            // A slow answer does not say when the server wrote it.
+            (0, 100.0, 100.0, 108.0, 0),
+            (0, 108.0, 100.0, 108.0, 0),
+            (90_400, 100.0, 100.0, 108.0, -3_500),
+        ] {
+            let found = Clock::learn(known, at(server), at(sent), at(begun));
+            assert_eq!(found, learned, "{known} {server} {sent} {begun}");
+        }
     }
 }

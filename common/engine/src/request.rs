@@ -12,6 +12,7 @@ use std::time::Duration;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
+use jiff::Timestamp;
 use kube::client::Body;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
@@ -321,8 +322,11 @@ impl Cluster {
         let limit = self.options().request_timeout;
         let client = if call.own { self.own() } else { self.client() };
         let exchange = async {
+            let sent = Timestamp::now();
             let response = client.send(request).await?;
             let (parts, body) = response.into_parts();
+            // Before the body, which may take long.
+            self.clock.observe(&parts.headers, sent);
             let body = Limited::new(body, self.largest_answer()).collect().await;
             let body = body.map_err(kube::Error::Service)?.to_bytes();
             Ok::<_, kube::Error>((parts.status, parts.headers, body))
@@ -343,7 +347,6 @@ impl Cluster {
             }
         };
         self.answered.store(true, Ordering::Relaxed);
-        self.clock.observe(&headers);
         if !status.is_success() {
             let error = classify::error(call, &self.server, status.as_u16(), &bytes);
             return match status {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use futures::future::{Either, select};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::Instant;
@@ -186,12 +185,8 @@ impl Operation<'_> {
         lock: &mut Lock,
         applied: oneshot::Receiver<Applied>,
     ) -> Result<Worked, EngineError> {
-        let working = std::pin::pin!(self.work(applied));
-        let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
-        match select(working, keeping).await {
-            Either::Left((worked, _)) => Ok(worked),
-            Either::Right((lost, _)) => Err(lost),
-        }
+        let working = self.work(applied);
+        lock.during(self.cluster, self.task.journal, working).await
     }
 
     /// Namespace, objects, wait, migrations, prune, until something fails.
@@ -358,8 +353,8 @@ impl Operation<'_> {
         // Not that of the record: a spec that was changed meanwhile is not installed.
         let generation = lock.generation;
         let recorded = self.task.journal.inventory();
-        let now = self.cluster.home().now();
-        lock.write(self.cluster, |status| {
+        let now = self.cluster.latest();
+        lock.note(self.cluster, |status| {
             if let Some(name) = &plan.create_namespace {
                 status.created_namespace = namespace_uid.as_ref().map(|uid| CreatedNamespace {
                     name: name.clone(),
