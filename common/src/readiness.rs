@@ -95,6 +95,9 @@ const GRACE: SignedDuration = SignedDuration::from_secs(10);
 pub struct Context<'a> {
     /// The server's time; `None` = ages are not known, and nothing is tolerated.
     pub now: Option<Timestamp>,
+    /// Since when the object is waited for, in the server's time: what failed before may have been mended. `None` = it is only looked
+    /// at.
+    pub begun: Option<Timestamp>,
     /// Whether the kind has a subresource `status`.
     pub has_status: bool,
     /// The StorageClasses of the cluster, where they are known.
@@ -159,11 +162,11 @@ pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
         return verdict;
     }
     match kind {
-        ("apps" | "extensions", "Deployment") => workload::deployment(object, ctx.now),
+        ("apps" | "extensions", "Deployment") => workload::deployment(object, ctx),
         ("apps", "StatefulSet") => workload::stateful_set(object),
         ("apps" | "extensions", "DaemonSet") => workload::daemon_set(object),
         ("apps" | "extensions", "ReplicaSet") | ("", "ReplicationController") => {
-            workload::replica_set(object, ctx.now)
+            workload::replica_set(object, ctx)
         }
         ("", "Pod") => pod::pod(object),
         ("batch", "Job") => job::job(object),

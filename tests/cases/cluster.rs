@@ -45,6 +45,7 @@ mod signatures;
 mod soak;
 mod starter;
 mod trust;
+mod truth;
 mod upgrades;
 #[path = "values/on_cluster.rs"]
 mod values;

@@ -17,6 +17,8 @@ use super::listing;
 /// Facts of a cluster, as far as they were read.
 #[derive(Debug, Default)]
 pub struct Facts {
+    /// Since when the objects are waited for.
+    pub(super) begun: Option<Timestamp>,
     /// Group and kind → whether it has a subresource `status`.
     has_status: BTreeMap<(String, String), bool>,
     asked_classes: bool,
@@ -64,6 +66,7 @@ impl Facts {
         let readable = self.closed.is_disjoint(&called_namespaces(object));
         let ctx = Context {
             now: Some(now),
+            begun: self.begun,
             has_status: has_status.copied().unwrap_or(false),
             classes: self.classes.as_ref(),
             endpoints: readable.then_some(&self.endpoints),

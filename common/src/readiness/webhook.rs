@@ -60,24 +60,36 @@ pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Without endpoints (they may not be read) only the certificate is checked.
+/// Without endpoints (they may not be read) only the certificate is checked. A validating webhook whose failures are ignored stops
+/// nothing while nobody answers for it: it is not waited for, and its backend may come with an add-on that needs this one.
 pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Readiness {
+    let is_validating = text(object, &["kind"]) == "ValidatingWebhookConfiguration";
+    let mut ignored = None;
     for webhook in webhooks(object) {
-        // A webhook by url may have a publicly trusted certificate.
-        let Some((namespace, name)) = service(webhook) else {
+        let Some(missing) = missing(webhook, endpoints) else {
             continue;
         };
-        if text(webhook, &["clientConfig", "caBundle"]).is_empty() {
-            let webhook = text(webhook, &["name"]);
-            return Readiness::in_progress(format!("waiting: {webhook} has no caBundle yet"));
-        }
-        if endpoints.is_some_and(|endpoints| !endpoints.has(namespace, name)) {
-            return Readiness::in_progress(format!(
-                "waiting: {namespace}/Service {name} has no ready endpoints yet"
-            ));
+        if is_validating && text(webhook, &["failurePolicy"]) == "Ignore" {
+            ignored.get_or_insert(missing);
+        } else {
+            return Readiness::in_progress(format!("waiting: {missing} yet"));
         }
     }
-    Readiness::current("ready")
+    match ignored {
+        Some(missing) => Readiness::current(format!("{missing} yet, which is ignored")),
+        None => Readiness::current("ready"),
+    }
+}
+
+/// What a webhook needs before it can be called.
+fn missing(webhook: &Value, endpoints: Option<&Endpoints>) -> Option<String> {
+    // A webhook by url may have a publicly trusted certificate.
+    let (namespace, name) = service(webhook)?;
+    if text(webhook, &["clientConfig", "caBundle"]).is_empty() {
+        return Some(format!("{} has no caBundle", text(webhook, &["name"])));
+    }
+    let is_served = endpoints.is_none_or(|endpoints| endpoints.has(namespace, name));
+    (!is_served).then(|| format!("{namespace}/Service {name} has no ready endpoints"))
 }
 
 /// `None` counts as ready: then its writer does not know (documented in the API).

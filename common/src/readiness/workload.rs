@@ -1,28 +1,34 @@
 //! Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController: counts of pods.
 
-use jiff::Timestamp;
 use serde_json::Value;
 
-use super::fields::{condition, field, is_true, number, text};
-use super::{GRACE, Readiness};
+use super::fields::{Condition, condition, field, is_true, number, text};
+use super::{Context, GRACE, Readiness};
 
 /// The value of `progressDeadlineSeconds` for no deadline: then Progressing is never set.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
-pub(super) fn deployment(object: &Value, now: Option<Timestamp>) -> Readiness {
+pub(super) fn deployment(object: &Value, ctx: &Context<'_>) -> Readiness {
     let wanted = wanted(object);
     let ready = count(object, "readyReplicas");
     if is_true(object, &["spec", "paused"]) {
         return Readiness::current(format!("paused, {ready}/{wanted} ready"));
     }
-    if let Some(failure) = replica_failure(object, now) {
+    if let Some(failure) = replica_failure(object, ctx) {
         return failure;
     }
     let progressing = condition(object, "Progressing");
     if let Some(progressing) = progressing
         && progressing.reason() == "ProgressDeadlineExceeded"
     {
-        return Readiness::failed(format!("{ready}/{wanted} ready, {}", progressing.why()));
+        let why = format!("{ready}/{wanted} ready, {}", progressing.why());
+        return match ctx
+            .begun
+            .is_some_and(|begun| progressing.since() < Some(begun))
+        {
+            true if !has_lasted(progressing, ctx) => Readiness::in_progress(why),
+            _ => Readiness::failed(why),
+        };
     }
     let updated = count(object, "updatedReplicas");
     let available = count(object, "availableReplicas");
@@ -128,10 +134,10 @@ pub(super) fn daemon_set(object: &Value) -> Readiness {
 }
 
 /// Also for a ReplicationController, which has the same status.
-pub(super) fn replica_set(object: &Value, now: Option<Timestamp>) -> Readiness {
+pub(super) fn replica_set(object: &Value, ctx: &Context<'_>) -> Readiness {
     let wanted = wanted(object);
     let ready = count(object, "readyReplicas");
-    if let Some(failure) = replica_failure(object, now) {
+    if let Some(failure) = replica_failure(object, ctx) {
         return failure;
     }
     if ready < wanted {
@@ -154,16 +160,25 @@ pub(super) fn replica_set(object: &Value, now: Option<Timestamp>) -> Readiness {
 /// Pods cannot be created: a quota, pod security, a missing service account (semantics 17: terminal). kstatus waits for ever
 /// and kops calls it healthy (T12); here it is a failure once it has lasted, because in a new namespace
 /// the service account and the quota's count may still be missing.
-fn replica_failure(object: &Value, now: Option<Timestamp>) -> Option<Readiness> {
+fn replica_failure(object: &Value, ctx: &Context<'_>) -> Option<Readiness> {
     let failure = condition(object, "ReplicaFailure").filter(|failure| failure.is_true())?;
-    let age = now.zip(failure.since());
-    if age.is_some_and(|(now, since)| now.duration_since(since) < GRACE) {
-        return Some(Readiness::in_progress(format!(
-            "waiting: {}",
-            failure.why()
-        )));
-    }
-    Some(Readiness::failed(failure.why()))
+    Some(match has_lasted(failure, ctx) {
+        true => Readiness::failed(failure.why()),
+        false => Readiness::in_progress(format!("waiting: {}", failure.why())),
+    })
+}
+
+/// Whether a condition of failure is there long enough to stay. The cause of one that was there before the wait may have been mended
+/// since: controllers try again after pauses that double, so the next try comes before the failure is twice as old.
+fn has_lasted(failure: Condition<'_>, ctx: &Context<'_>) -> bool {
+    let (Some(now), Some(since)) = (ctx.now, failure.since()) else {
+        return true;
+    };
+    let (from, patience) = match ctx.begun {
+        Some(begun) if begun > since => (begun, begun.duration_since(since).max(GRACE)),
+        _ => (since, GRACE),
+    };
+    now.duration_since(from) >= patience
 }
 
 fn counted(ready: i64, wanted: i64) -> Readiness {

@@ -64,7 +64,7 @@ async fn a_webhook_configuration_is_ready_when_its_service_has_endpoints() -> Re
     let manifest = format!(
         "apiVersion: v1\nkind: Service\nmetadata: {{name: guard}}\nspec: {{ports: [{{port: 443}}]}}\n---\n\
          apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {{name: {namespace}}}\n\
-         webhooks:\n- name: guard.example.com\n  failurePolicy: Ignore\n  sideEffects: None\n  admissionReviewVersions: [v1]\n  \
+         webhooks:\n- name: guard.example.com\n  failurePolicy: Fail\n  sideEffects: None\n  admissionReviewVersions: [v1]\n  \
          rules: [{{apiGroups: [{namespace}.example.com], apiVersions: [v1], operations: [CREATE], resources: [nothing]}}]\n  \
          clientConfig: {{caBundle: Zm9v, service: {{namespace: {namespace}, name: guard}}}}\n"
     );

@@ -120,6 +120,7 @@ impl<'a> Board<'a> {
     /// Takes in an observation; true = none is pending.
     pub(super) fn see(&mut self, seen: Seen, now: Timestamp) -> bool {
         self.lost = None;
+        self.facts.begun.get_or_insert(now);
         match seen {
             Seen::Listed(objects) => {
                 let there: BTreeSet<String> = objects.iter().filter_map(name).collect();

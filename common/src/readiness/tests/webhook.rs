@@ -17,6 +17,53 @@ fn calls(service: &str, bundle: &str) -> Value {
     json!({"name": format!("{bundle}.example.com"), "clientConfig": {"service": service, "caBundle": bundle}})
 }
 
+/// What is validated passes while nobody answers and failures are ignored; what is mutated would be stored as it was not meant.
+#[test]
+fn a_validating_webhook_whose_failures_are_ignored_is_not_waited_for() {
+    let endpoints = Endpoints::default();
+    let ctx = Context {
+        endpoints: Some(&endpoints),
+        ..Context::default()
+    };
+    let ignored = |bundle: &str| {
+        let mut webhook = calls("a", bundle);
+        webhook["failurePolicy"] = json!("Ignore");
+        webhook
+    };
+    let validating = "admissionregistration.k8s.io/ValidatingWebhookConfiguration";
+    let mutating = "admissionregistration.k8s.io/MutatingWebhookConfiguration";
+    let bundle = ".example.com has no caBundle yet";
+    let endpoint = "guard/Service a has no ready endpoints yet";
+    for (kind, webhooks, status, message) in [
+        (
+            validating,
+            json!([ignored("")]),
+            Current,
+            format!("{bundle}, which is ignored"),
+        ),
+        (
+            validating,
+            json!([ignored("x")]),
+            Current,
+            format!("{endpoint}, which is ignored"),
+        ),
+        (
+            validating,
+            json!([ignored(""), calls("a", "x")]),
+            InProgress,
+            format!("waiting: {endpoint}"),
+        ),
+        (
+            mutating,
+            json!([ignored("")]),
+            InProgress,
+            format!("waiting: {bundle}"),
+        ),
+    ] {
+        check_in(kind, json!({"webhooks": webhooks}), &ctx, status, &message);
+    }
+}
+
 /// A webhook without an endpoint blocks whatever it judges.
 #[test]
 fn a_webhook_needs_an_endpoint() {

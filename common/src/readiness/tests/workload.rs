@@ -157,6 +157,60 @@ fn a_failure_to_make_pods_has_to_last() {
     }
 }
 
+/// What failed before the cause was mended does not fail the next try at once.
+#[test]
+fn a_failure_of_before_the_wait_gets_time_to_pass() {
+    let failure = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+        "message": "no account", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let late = json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded",
+        "message": "too long", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let waited = |clock: &str, begun: &str| Context {
+        now: Some(at(clock)),
+        begun: Some(at(begun)),
+        ..Context::default()
+    };
+    for (condition, waiting, failed) in [
+        (
+            failure,
+            "waiting: FailedCreate, no account",
+            "FailedCreate, no account",
+        ),
+        (
+            late,
+            "0/1 ready, ProgressDeadlineExceeded, too long",
+            "0/1 ready, ProgressDeadlineExceeded, too long",
+        ),
+    ] {
+        let kind = "apps/Deployment";
+        let status = json!({"status": {"conditions": [condition]}});
+        for (begun, waits, fails) in [
+            ("00:00:01", "00:00:10", "00:00:11"),
+            ("00:01:00", "00:01:59", "00:02:00"),
+        ] {
+            check_in(
+                kind,
+                status.clone(),
+                &waited(waits, begun),
+                InProgress,
+                waiting,
+            );
+            check_in(kind, status.clone(), &waited(fails, begun), Failed, failed);
+        }
+    }
+    // A deadline that passes while it is waited for has passed.
+    let late = json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded",
+        "message": "too long", "lastTransitionTime": "2026-01-01T00:00:01Z"});
+    let status = json!({"status": {"conditions": [late]}});
+    let failed = "0/1 ready, ProgressDeadlineExceeded, too long";
+    check_in(
+        "apps/Deployment",
+        status,
+        &waited("00:00:02", "00:00:00"),
+        Failed,
+        failed,
+    );
+}
+
 #[test]
 fn stateful_sets() {
     let kind = "apps/StatefulSet";
