@@ -1,3 +1,4 @@
 //! What the tool says holds, and what it does is what was said. The number in a name is that of the rule's kind.
 
+mod named;
 mod waits;

@@ -95,6 +95,15 @@ pub enum Finding {
         /// The newest that fits.
         newest: String,
     },
+    /// An installation stays at the version that its record names, and a newer one fits.
+    Pinned {
+        /// The installation.
+        installation: InstallationName,
+        /// The version that it stays at.
+        version: String,
+        /// The newest that fits.
+        newest: String,
+    },
     /// Installations of a namespace besides the system namespace are worked on (semantics 6).
     OtherNamespace(String),
     /// A value was to be taken away that `spec.values` of an installation does not have.

@@ -23,6 +23,8 @@ pub enum Intent {
         installations: Vec<Target>,
         /// Changes of their values.
         edits: Edits,
+        /// Whether their records name no version any more: from then on, each newer version counts.
+        unpin: bool,
     },
     /// Upgrade what is installed of these names, and install the rest.
     InstallOrUpgrade {

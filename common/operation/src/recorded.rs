@@ -84,14 +84,24 @@ impl<'a> Resolver<'a> {
         &self,
         record: &AddonInstallation,
     ) -> Result<Resolved, OperationError> {
-        let version = record.spec.addon_ref.version.as_deref();
         let (edits, answers) = (Edits::default(), Answers::new());
-        let mut resolved = match self.held(record).await? {
-            Some(held) => held,
-            None => self.chosen(record, version).await?,
-        };
+        let mut resolved = self.as_recorded(record).await?;
         resolved.keeps_spec = true;
         self.complete(resolved, &edits, &answers).await
+    }
+
+    /// The same before its defaults and the verdict.
+    pub(crate) async fn as_recorded(
+        &self,
+        record: &AddonInstallation,
+    ) -> Result<Resolved, OperationError> {
+        match self.held(record).await? {
+            Some(held) => Ok(held),
+            None => {
+                let version = record.spec.addon_ref.version.as_deref();
+                self.chosen(record, version).await
+            }
+        }
     }
 
     /// Whether what is installed is listed, and fits the cluster. It stays installed whatever the answer is.

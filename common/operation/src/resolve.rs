@@ -4,11 +4,12 @@ mod install;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_versions::tolerant;
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::catalogue::Entry;
-use common::catalogue::select::Request;
+use common::catalogue::select::{Request, Selection};
 use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
@@ -33,6 +34,16 @@ pub struct Resolver<'a> {
     /// The records of the cluster.
     pub records: Records,
     pub(crate) facts: Facts,
+}
+
+/// An upgrade of several installations.
+struct Asked<'a> {
+    /// Which, with the version that is asked for; none = all.
+    targets: &'a [Target],
+    /// Changes of their values.
+    edits: &'a Edits,
+    /// Whether their records name no version any more.
+    unpin: bool,
 }
 
 /// Values that were asked for because a form requires them, by installation.
@@ -128,9 +139,14 @@ impl<'a> Resolver<'a> {
             Intent::Upgrade {
                 installations,
                 edits,
+                unpin,
             } => {
-                self.upgrade_all(&mut resolution, installations, edits, answers)
-                    .await?;
+                let asked = Asked {
+                    targets: installations,
+                    edits,
+                    unpin: *unpin,
+                };
+                self.upgrade_all(&mut resolution, &asked, answers).await?;
             }
             Intent::InstallOrUpgrade { named, edits } => {
                 let (new, installed): (Vec<_>, Vec<_>) =
@@ -139,13 +155,20 @@ impl<'a> Resolver<'a> {
                     resolution.add(&one.addon.name, self.install(one, answers).await);
                 }
                 for one in &installed {
-                    let target = std::slice::from_ref(&one.addon);
-                    self.upgrade_all(&mut resolution, target, &one.edits, answers)
-                        .await?;
+                    let asked = Asked {
+                        targets: std::slice::from_ref(&one.addon),
+                        edits: &one.edits,
+                        unpin: false,
+                    };
+                    self.upgrade_all(&mut resolution, &asked, answers).await?;
                 }
                 if named.is_empty() {
-                    self.upgrade_all(&mut resolution, &[], edits, answers)
-                        .await?;
+                    let asked = Asked {
+                        targets: &[],
+                        edits,
+                        unpin: false,
+                    };
+                    self.upgrade_all(&mut resolution, &asked, answers).await?;
                 }
             }
             Intent::Declared(set) => self.declared(set, &mut resolution, answers).await?,
@@ -170,14 +193,19 @@ impl<'a> Resolver<'a> {
         named.name.is_some() || !there.any(|record| record.metadata.name.as_ref() == name)
     }
 
-    /// Upgrades of the named installations, or of all; not of those that are suspended.
+    /// Upgrades of the named installations, or of all; not of those that are suspended. A version that a record names is left by a
+    /// command that names the installation alone.
     async fn upgrade_all(
         &self,
         resolution: &mut Resolution,
-        targets: &[Target],
-        edits: &Edits,
+        asked: &Asked<'_>,
         answers: &Answers,
     ) -> Result<(), OperationError> {
+        let Asked {
+            targets,
+            edits,
+            unpin,
+        } = *asked;
         let namespace = self.ctx.settings().namespace.as_deref();
         let named: Result<Vec<_>, _> = targets
             .iter()
@@ -207,22 +235,48 @@ impl<'a> Resolver<'a> {
                 self.ctx.find(Finding::Suspended(name));
                 continue;
             }
-            let resolved = self.upgrade(record, version, &edits, answers).await;
+            let chosen = match targets {
+                [] => self.followed(record).await,
+                _ => self.chosen(record, version).await,
+            };
+            let resolved = match chosen {
+                Ok(mut resolved) => {
+                    if unpin {
+                        resolved.unpin();
+                    }
+                    self.complete(resolved, &edits, answers).await
+                }
+                Err(error) => Err(error),
+            };
             resolution.add(&name.name, resolved);
         }
         Ok(())
     }
 
-    /// The record for an upgrade.
-    pub(crate) async fn upgrade(
-        &self,
-        record: &AddonInstallation,
-        version: Option<&str>,
-        edits: &Edits,
-        answers: &Answers,
-    ) -> Result<Resolved, OperationError> {
-        let resolved = self.chosen(record, version).await?;
-        self.complete(resolved, edits, answers).await
+    /// The entry that a record follows where nobody names it: the version that it names, else the newest that fits. Tells what is
+    /// newer than a version that holds.
+    async fn followed(&self, record: &AddonInstallation) -> Result<Resolved, OperationError> {
+        let reference = &record.spec.addon_ref;
+        let Some(version) = reference.version.as_deref() else {
+            return self.chosen(record, None).await;
+        };
+        let held = self.as_recorded(record).await?;
+        // Where nothing fits any more, what holds is all there is.
+        if let Ok((newest, _)) = self.pick(record, None).await {
+            let newest = newest.version.version;
+            let is_newer = match (tolerant::parse(&newest), tolerant::parse(version)) {
+                (Ok(newest), Ok(version)) => newest > version,
+                _ => false,
+            };
+            if is_newer {
+                self.ctx.find(Finding::Pinned {
+                    installation: name_of(record),
+                    version: version.to_owned(),
+                    newest,
+                });
+            }
+        }
+        Ok(held)
     }
 
     /// The entry for a record, before defaults and the verdict.
@@ -231,6 +285,24 @@ impl<'a> Resolver<'a> {
         record: &AddonInstallation,
         version: Option<&str>,
     ) -> Result<Resolved, OperationError> {
+        let (entry, selection) = self.pick(record, version).await?;
+        self.warn(&entry, &selection.warnings);
+        let existing = Some(record.clone());
+        let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
+        resolved.is_asked_for = version.is_some();
+        if resolved.is_asked_for {
+            resolved.pin();
+        }
+        resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
+        Ok(resolved)
+    }
+
+    /// The entry that is chosen for a record, and how.
+    async fn pick(
+        &self,
+        record: &AddonInstallation,
+        version: Option<&str>,
+    ) -> Result<(Entry, Selection), OperationError> {
         let reference = &record.spec.addon_ref;
         let catalogue = match &self.offer {
             Offer::Catalogues => catalogue_of(self.ctx, record).await?,
@@ -251,16 +323,7 @@ impl<'a> Resolver<'a> {
         };
         let rules = self.ctx.settings().rules;
         let fit = self.ctx.fit_for(catalogue.versions()).await?;
-        let (entry, selection) = choose(&catalogue, &request, &fit, rules)?;
-        self.warn(&entry, &selection.warnings);
-        let existing = Some(record.clone());
-        let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
-        resolved.is_asked_for = version.is_some();
-        if resolved.is_asked_for {
-            resolved.pin();
-        }
-        resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
-        Ok(resolved)
+        Ok(choose(&catalogue, &request, &fit, rules)?)
     }
 
     pub(crate) async fn complete(

@@ -113,6 +113,12 @@ impl Resolved {
         self.wanted.spec.addon_ref.id = id;
     }
 
+    /// Takes version and id out of the record: from then on, it follows the newest version that fits.
+    pub(crate) fn unpin(&mut self) {
+        self.wanted.spec.addon_ref.version = None;
+        self.wanted.spec.addon_ref.id = None;
+    }
+
     /// Changes its values and its registry. Returns the paths that were to be taken away and that its values do not have.
     ///
     /// # Errors

@@ -68,6 +68,9 @@ pub struct Upgrade {
     /// Upgrade every installation of this cluster
     #[arg(long, conflicts_with = "addons")]
     pub all: bool,
+    /// Follow new versions again: the installations no longer name a version, and are upgraded to the newest that fits
+    #[arg(long, requires = "addons")]
+    pub unpin: bool,
     /// Roll back if the upgrade fails or is not ready in time
     #[arg(long)]
     pub atomic: bool,

@@ -43,6 +43,8 @@ struct Row {
     target_namespace: String,
     version: String,
     id: String,
+    /// Whether it stays at the version that its record names until a command names it.
+    pinned: bool,
     core: bool,
     /// Phase and message in one text.
     status: String,
@@ -275,6 +277,7 @@ async fn rows(
             target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),
             version: installed.version.clone(),
             id: installed.id.clone(),
+            pinned: reference.version.is_some(),
             core: record.spec.core_addon,
             newer,
             origin: words::origin(record),
@@ -314,6 +317,8 @@ fn table(rows: &[Row], wide: bool, namespaces: bool) -> Table {
         };
         let version = if row.version.is_empty() && !row.id.is_empty() {
             format!("id {}", row.id)
+        } else if row.pinned && !row.core {
+            format!("{} (pinned)", row.version)
         } else {
             row.version.clone()
         };

@@ -23,12 +23,22 @@ async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
             "--atomic goes back where an upgrade is not ready in time: leave out --wait=false";
         return Err(Usage(why.to_owned()).into());
     }
+    let targets = args.addons.iter().map(|typed| Target::parse(typed));
+    let installations: Vec<Target> = targets.collect();
+    if args.unpin
+        && let Some(Target {
+            name,
+            version: Some(version),
+        }) = installations.iter().find(|one| one.version.is_some())
+    {
+        return Err(Usage(format!(
+            "{name}@{version} pins the version and --unpin takes it away: leave out one of them"
+        ))
+        .into());
+    }
     let intent = Intent::Upgrade {
-        installations: args
-            .addons
-            .iter()
-            .map(|typed| Target::parse(typed))
-            .collect(),
+        installations,
+        unpin: args.unpin,
         edits: choices::changes(&args.values, &args.addons)?,
     };
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;

@@ -23,6 +23,15 @@ pub fn text(finding: &Finding) -> String {
                 installation.name
             )
         }
+        Finding::Pinned {
+            installation,
+            version,
+            newest,
+        } => format!(
+            "{} is pinned to {version} and stays; to upgrade it to {newest}: {}",
+            installation.name,
+            hint::command("upgrade", installation)
+        ),
         Finding::Suspended(installation) => {
             let fix = hint::below(&hint::patch(installation, r#""suspend":false"#));
             format!("{} is suspended{fix}", installation.name)
