@@ -10,7 +10,9 @@ use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
+use common::api::names;
 use common::manifest::key::{Gvk, ObjectKey};
+use common::manifest::managed_fields::CLIENT_SIDE;
 use common::plan::crd_safety::{Breakage, Comparison, Scan};
 use common::plan::migration::{self, Migration};
 use common::plan::teardown::{self, Inhabited};
@@ -36,6 +38,8 @@ const AT_A_TIME: usize = 4;
 /// # Errors
 /// Those of the requests that read definitions; objects that cannot be read are reported in the plan.
 pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(), EngineError> {
+    let name = &plan.installation;
+    let manager = names::field_manager(&name.namespace, &name.name);
     let changed: Vec<Step> = plan
         .steps
         .iter()
@@ -44,7 +48,7 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
         .cloned()
         .collect();
     let found: Vec<_> = stream::iter(&changed)
-        .map(async |step| changed_definition(cluster, step).await)
+        .map(async |step| changed_definition(cluster, step, &manager).await)
         .buffered(AT_A_TIME)
         .try_collect()
         .await?;
@@ -87,11 +91,23 @@ struct Found {
     migration: Option<(Migration, Value)>,
 }
 
-async fn changed_definition(cluster: &Cluster, step: &Step) -> Result<Found, EngineError> {
+async fn changed_definition(
+    cluster: &Cluster,
+    step: &Step,
+    manager: &str,
+) -> Result<Found, EngineError> {
     let Some(live) = live(cluster, &step.target.key).await? else {
         return Ok(Found::default());
     };
-    let comparison = Comparison::of(&live, &step.object);
+    let inherited = step.policy.inherited.as_deref().map(names::manager_of_owner);
+    // The fields of a former owner and of client-side apply become ours before or with the apply.
+    let is_ours = |other: &str| {
+        step.policy.adopted.is_some()
+            || other == manager
+            || inherited.as_deref() == Some(other)
+            || CLIENT_SIDE.contains(&other)
+    };
+    let comparison = Comparison::of(&live, &step.object, &is_ours);
     let versions: Vec<String> = comparison
         .versions_to_read()
         .into_iter()

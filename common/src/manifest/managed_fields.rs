@@ -118,6 +118,32 @@ pub fn move_version(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> 
     Some(entries)
 }
 
+/// The managers of one field of an object, or of a field that it is in as a whole.
+pub fn managers_of<'a>(object: &'a Value, field: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let entries = object
+        .pointer("/metadata/managedFields")
+        .and_then(Value::as_array);
+    let entries = entries.into_iter().flatten();
+    let owning = entries.filter(|entry| {
+        text(entry, "subresource").is_empty()
+            && entry
+                .get("fieldsV1")
+                .is_some_and(|set| has_field(set, field))
+    });
+    owning.map(|entry| text(entry, "manager"))
+}
+
+fn has_field(set: &Value, field: &[&str]) -> bool {
+    let Some((first, rest)) = field.split_first() else {
+        return true;
+    };
+    set.get(format!("f:{first}")).is_some_and(|below| {
+        // A field as a whole.
+        let is_whole = below.as_object().is_some_and(Map::is_empty);
+        is_whole || has_field(below, rest)
+    })
+}
+
 /// Whether two entries are those of one manager: the server keeps one of them.
 fn is_same(one: &Value, other: &Value) -> bool {
     ["manager", "operation", "subresource", "apiVersion"]

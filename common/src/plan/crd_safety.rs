@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::schema::versions;
 use crate::manifest::key::ObjectKey;
+use crate::manifest::managed_fields;
 
 pub(super) use breakage::counted;
 pub use breakage::{Breakage, BreakageError, Hurt, Scan};
@@ -78,16 +79,17 @@ enum What {
 }
 
 impl Comparison {
-    /// Compares the live definition with the wanted one.
+    /// Compares the live definition with the wanted one. `is_ours`: whether the fields of a manager leave the definition with an apply
+    /// that does not have them.
     #[must_use]
-    pub fn of(live: &Value, wanted: &Value) -> Self {
+    pub fn of(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) -> Self {
         let mut comparison = Self {
             definition: ObjectKey::of(wanted).unwrap_or_default(),
             kind: text(live, "/spec/names/kind").to_owned(),
             ..Self::default()
         };
         comparison.fixed_fields(live, wanted);
-        comparison.versions(live, wanted);
+        comparison.versions(live, wanted, is_ours);
         comparison
     }
 
@@ -123,12 +125,12 @@ impl Comparison {
         }
     }
 
-    fn versions(&mut self, live: &Value, wanted: &Value) {
+    fn versions(&mut self, live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) {
         let root_is_free = live
             .pointer("/spec/preserveUnknownFields")
             .and_then(Value::as_bool)
             == Some(true);
-        for (old, new) in pairs(live, wanted) {
+        for (old, new) in pairs(live, wanted, is_ours) {
             let (Some(version), Some(new_schema)) = (name(old), new.pointer(SCHEMA)) else {
                 continue;
             };
@@ -263,15 +265,20 @@ const SCHEMA: &str = "/schema/openAPIV3Schema";
 
 /// The pairs of versions whose schemas are compared: the live storage version with the wanted one
 /// (without a conversion webhook they are the same JSON), then every version with itself.
-fn pairs<'a>(live: &'a Value, wanted: &'a Value) -> Vec<(&'a Value, &'a Value)> {
-    let strategy = |crd: &'a Value| crd.pointer("/spec/conversion/strategy")?.as_str();
-    let converts = strategy(wanted).or_else(|| strategy(live)) == Some("Webhook");
+fn pairs<'a>(
+    live: &'a Value,
+    wanted: &'a Value,
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Vec<(&'a Value, &'a Value)> {
     let stored = |crd: &'a Value| versions(crd).find(|version| is_storage(version));
     let mut pairs: Vec<(&Value, &Value)> = Vec::new();
-    if let (Some(old), Some(new)) = (stored(live), stored(wanted))
-        && (!converts || name(old) == name(new))
-    {
-        pairs.push((old, new));
+    if let (Some(old), Some(new)) = (stored(live), stored(wanted)) {
+        // Objects of a stored version that leaves are written again before the webhook does (`migration`).
+        let leaves = name(old).is_none_or(|name| version_of(wanted, name).is_none());
+        let converts = will_convert(live, wanted, is_ours) || leaves && converts(live);
+        if !converts || name(old) == name(new) {
+            pairs.push((old, new));
+        }
     }
     for old in versions(live) {
         let new = name(old).and_then(|name| version_of(wanted, name));
@@ -282,6 +289,27 @@ fn pairs<'a>(live: &'a Value, wanted: &'a Value) -> Vec<(&'a Value, &'a Value)> 
         }
     }
     pairs
+}
+
+/// Whether a webhook converts the objects of a definition.
+fn converts(crd: &Value) -> bool {
+    strategy(crd) == Some("Webhook")
+}
+
+/// Whether one does once the wanted definition is applied. Without a conversion of its own, it keeps that of the live definition only
+/// where a manager whose fields stay has set it: what only we applied leaves with our apply, and the default is none.
+fn will_convert(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool {
+    if strategy(wanted).is_some() || !converts(live) {
+        return converts(wanted);
+    }
+    let mut managers =
+        managed_fields::managers_of(live, &["spec", "conversion", "strategy"]).peekable();
+    // A field that no manager has is not touched by an apply.
+    managers.peek().is_none() || managers.any(|manager| !is_ours(manager))
+}
+
+fn strategy(crd: &Value) -> Option<&str> {
+    crd.pointer("/spec/conversion/strategy")?.as_str()
 }
 
 fn version_of<'a>(crd: &'a Value, wanted: &str) -> Option<&'a Value> {

@@ -2,6 +2,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn is_ours(manager: &str) -> bool {
+    manager == "ours"
+}
+
 fn definition(versions: Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -159,7 +163,7 @@ fn changes_and_the_objects_they_break() {
         ),
     ];
     for (old, new, broken, fine, words) in rows {
-        let comparison = Comparison::of(&one(old.clone()), &one(new.clone()));
+        let comparison = Comparison::of(&one(old.clone()), &one(new.clone()), &is_ours);
         let mut scan = Scan::new(comparison.clone());
         scan.judge("v1", &[till("broken", broken), till("fine", fine)]);
         let (breakage, _) = scan.finish(None);
@@ -218,7 +222,7 @@ fn harmless_changes_are_none() {
         ),
     ];
     for (old, new) in rows {
-        let comparison = Comparison::of(&old, &new);
+        let comparison = Comparison::of(&old, &new, &is_ours);
         assert_eq!(comparison.changes, [], "{new}");
         assert!(comparison.impossible.is_empty() && comparison.unjudged.is_empty());
     }
@@ -234,11 +238,11 @@ fn changes_of_a_status_are_ignored_and_rules_of_cel_are_warnings() {
         crd
     };
     let old = with_status(object(json!({"phase": {"type": "string"}})));
-    let comparison = Comparison::of(&old, &with_status(object(json!({}))));
+    let comparison = Comparison::of(&old, &with_status(object(json!({}))), &is_ours);
     assert_eq!(comparison.changes, []);
 
     let with_rule = json!({"type": "object", "x-kubernetes-validations": [{"rule": "self.a > 0"}]});
-    let comparison = Comparison::of(&one(json!({"type": "object"})), &one(with_rule));
+    let comparison = Comparison::of(&one(json!({"type": "object"})), &one(with_rule), &is_ours);
     let (breakage, warnings) = Scan::new(comparison).finish(None);
     assert_eq!(breakage, None);
     assert_eq!(
@@ -254,19 +258,58 @@ fn what_the_api_server_never_changes() {
     let live = one(json!({"type": "object"}));
     let mut cluster = live.clone();
     cluster["spec"]["scope"] = json!("Cluster");
-    let comparison = Comparison::of(&live, &cluster);
+    let comparison = Comparison::of(&live, &cluster, &is_ours);
     assert!(
         comparison.impossible[0]
             .to_string()
             .starts_with("spec.scope cannot change from Namespaced to Cluster; ")
     );
     let next = definition(json!([version("v2", true, json!({"type": "object"}))]));
-    let comparison = Comparison::of(&live, &next);
+    let comparison = Comparison::of(&live, &next, &is_ours);
     assert!(comparison.impossible.is_empty(), "it is migrated");
     assert_eq!(
         comparison.unjudged,
         ["version v1 would no longer be served: move its clients to another version first"]
     );
+}
+
+/// (managers of the live conversion by webhook, the wanted conversion, whether `spec.a` is lost). Without a conversion of its own, the
+/// wanted definition loses that which only its installation has applied.
+#[test]
+fn a_conversion_that_is_left_out_stays_only_where_others_set_it() {
+    let v1 = |storage| version("v1", storage, object(json!({"a": {"type": "string"}})));
+    let v2 = version("v2", true, object(json!({"b": {"type": "string"}})));
+    let none = || Some(json!({"strategy": "None"}));
+    let webhook = || Some(json!({"strategy": "Webhook"}));
+    for (managers, conversion, loses) in [
+        (&["ours"][..], None, true),
+        (&["ours", "other"], None, false),
+        (&["other"], None, false),
+        (&[], None, false),
+        (&["other"], none(), true),
+        (&["ours"], webhook(), false),
+    ] {
+        let mut live = definition(json!([v1(true)]));
+        live["spec"]["conversion"] = json!({"strategy": "Webhook"});
+        let strategy = json!({"f:spec": {"f:conversion": {".": {}, "f:strategy": {}}}});
+        let entries = managers
+            .iter()
+            .map(|manager| json!({"manager": manager, "fieldsV1": strategy}));
+        // Whoever injects a certificate has not decided how objects are converted.
+        let injector = json!({"manager": "injector", "fieldsV1":
+            {"f:spec": {"f:conversion": {"f:webhook": {"f:clientConfig": {"f:caBundle": {}}}}}}});
+        live["metadata"]["managedFields"] = entries.chain([injector]).collect();
+        let mut wanted = definition(json!([v1(false), v2]));
+        if let Some(conversion) = &conversion {
+            wanted["spec"]["conversion"] = conversion.clone();
+        }
+        let changes = Comparison::of(&live, &wanted, &is_ours).changes;
+        assert_eq!(!changes.is_empty(), loses, "{managers:?} {conversion:?}");
+
+        // The objects of a version that leaves are written again while the webhook still converts them.
+        wanted["spec"]["versions"] = json!([v2]);
+        assert_eq!(Comparison::of(&live, &wanted, &is_ours).changes, []);
+    }
 }
 
 /// Versions: a new storage version without conversion, one behind a webhook, one that is not served any more.
@@ -278,7 +321,7 @@ fn versions_are_compared_with_what_they_become() {
     v1["storage"] = json!(false);
     let v2 = version("v2", true, object(json!({"b": {"type": "string"}})));
     let mut wanted = definition(json!([v1.clone(), v2.clone()]));
-    let comparison = Comparison::of(&live, &wanted);
+    let comparison = Comparison::of(&live, &wanted, &is_ours);
     let changes: Vec<String> = comparison.changes.iter().map(ToString::to_string).collect();
     assert_eq!(
         changes,
@@ -288,12 +331,16 @@ fn versions_are_compared_with_what_they_become() {
     assert_eq!(comparison.versions_to_read(), ["v1"]);
 
     wanted["spec"]["conversion"] = json!({"strategy": "Webhook"});
-    assert_eq!(Comparison::of(&live, &wanted).changes, [], "converted");
+    assert_eq!(
+        Comparison::of(&live, &wanted, &is_ours).changes,
+        [],
+        "converted"
+    );
 
     v1["served"] = json!(false);
     wanted["spec"]["versions"] = json!([v1, v2]);
     assert_eq!(
-        Comparison::of(&live, &wanted).unjudged,
+        Comparison::of(&live, &wanted, &is_ours).unjudged,
         ["version v1 would no longer be served: move its clients to another version first"]
     );
 }
@@ -303,7 +350,13 @@ fn versions_are_compared_with_what_they_become() {
 fn objects_that_were_not_read_may_break() {
     let old = object(json!({"a": {"type": "string"}, "b": {"type": "integer"}}));
     let new = object(json!({"b": {"type": "integer", "format": "int32", "maximum": 9}}));
-    let scan = || Scan::new(Comparison::of(&one(old.clone()), &one(new.clone())));
+    let scan = || {
+        Scan::new(Comparison::of(
+            &one(old.clone()),
+            &one(new.clone()),
+            &is_ours,
+        ))
+    };
     let fine = [till("fine", json!({"b": 9}))];
     let changes = [
         "field spec.a is removed",
@@ -344,7 +397,7 @@ fn objects_that_were_not_read_may_break() {
 fn the_refusal_counts_every_object_once() {
     let old = object(json!({"a": {"type": "string"}, "b": {"type": "string"}}));
     let new = object(json!({"b": {"type": "string", "maxLength": 1}}));
-    let mut scan = Scan::new(Comparison::of(&one(old), &one(new)));
+    let mut scan = Scan::new(Comparison::of(&one(old), &one(new), &is_ours));
     let names = ["c", "a", "b", "d", "e", "f"];
     let objects: Vec<Value> = names
         .iter()
