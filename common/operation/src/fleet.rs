@@ -8,7 +8,7 @@ use futures::{StreamExt as _, stream};
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::health::{self, Word};
+use crate::health::{self, ObjectHealth, Word};
 
 /// Namespaces that are looked at at the same time.
 const AT_ONCE: usize = 16;
@@ -67,7 +67,8 @@ pub async fn not_ready(
         let now = ctx.home().await?.now();
         let health = health::objects(ctx.cluster().await?, &record).await?;
         let state = health::state(&record, &health, None, now);
-        if state.word != Word::Ready {
+        // What cannot be read may not be ready.
+        if state.word != Word::Ready || health.objects.iter().any(ObjectHealth::is_unread) {
             return Ok(Some(format!("{name} {state}")));
         }
     }

@@ -54,6 +54,8 @@ pub struct ObjectHealth {
 pub struct Health {
     /// The objects.
     pub objects: Vec<ObjectHealth>,
+    /// How many objects were judged; not all of them are in [`Health::objects`] where only those that are not ready were asked for.
+    pub judged: usize,
     /// Whether they show that the record is older than the cluster: then it says nothing of them (semantics 13).
     pub older: Option<RecordOlder>,
 }
@@ -108,10 +110,12 @@ pub async fn troubles(
             .keys()
             .filter(|key| KindTraits::of_key(key).tells_health);
         let broken = telling
+            .clone()
             .map(|key| health(key, inventory, &seen, owner))
             .filter(|health| !health.is_current());
         let health = Health {
             objects: broken.collect(),
+            judged: telling.count(),
             older: older(record, ours.get(owner.as_str())),
         };
         troubles.insert(owner.clone(), health);
@@ -156,6 +160,7 @@ pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<He
     let ours = by_owner(&seen.live);
     Ok(Health {
         older: older(record, ours.get(owner.as_str())),
+        judged: objects.len(),
         objects,
     })
 }
@@ -213,6 +218,12 @@ impl ObjectHealth {
         self.readiness
             .as_ref()
             .is_some_and(|readiness| readiness.status == Status::Current)
+    }
+
+    /// Whether it cannot be read: then it is not known whether it exists and is ready.
+    pub fn is_unread(&self) -> bool {
+        let readiness = self.readiness.as_ref();
+        readiness.is_some_and(|readiness| readiness.status == Status::Unknown)
     }
 
     /// Its readiness, for people.
@@ -289,7 +300,7 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
             message: "gone, as a Job may be after its end".to_owned(),
         };
         let unread = seen.unread(key).map(|why| Readiness {
-            status: Status::InProgress,
+            status: Status::Unknown,
             message: format!("cannot be read: {why}"),
         });
         let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");

@@ -34,6 +34,8 @@ pub enum Word {
     Suspended,
     /// Objects are not ready.
     Degraded,
+    /// None of its objects can be read.
+    Unknown,
     /// Its last operation failed.
     Failed,
     /// An operation is running.
@@ -124,7 +126,9 @@ fn judged(
 ) -> State {
     let status = record.status.as_ref();
     let phase = status.and_then(|status| status.phase);
-    let mut troubles = health.objects.iter().filter(|object| !object.is_current());
+    let objects = health.objects.iter();
+    // What cannot be read is not broken.
+    let mut troubles = objects.filter(|object| !object.is_current() && !object.is_unread());
     if let Some(trouble) = troubles.next() {
         // That an object does not exist yet is no reason.
         let is_partial = health.objects.iter().any(|object| object.planned);
@@ -168,9 +172,23 @@ fn judged(
             let stalled = || raised(STALLED).map(|why| (Word::Stalled, why));
             let noted = || confirm().or_else(contested).or_else(stalled);
             lost.or_else(|| noted().map(|(word, why)| word.because(why)))
+                .or_else(|| unread(health))
                 .unwrap_or_else(|| Word::Ready.into())
         }
     }
+}
+
+/// How an installation is of which some objects cannot be read by this client, and all others are ready.
+fn unread(health: &Health) -> Option<State> {
+    let mut unread = health.objects.iter().filter(|object| object.is_unread());
+    let first = unread.next()?;
+    let more = unread.count();
+    let word = if more + 1 < health.judged {
+        Word::Ready
+    } else {
+        Word::Unknown
+    };
+    Some(word.because(in_short(first, more)))
 }
 
 /// What is gone of the origin of an installation.
@@ -247,6 +265,7 @@ impl fmt::Display for State {
 
 #[cfg(test)]
 mod tests {
+    use common::readiness::{Readiness, Status};
     use serde_json::{Value, json};
 
     use super::*;
@@ -291,7 +310,7 @@ mod tests {
         let failed = json!({"phase": "Failed", "history": ended});
         let broken = Health {
             objects: vec![gone(), gone()],
-            older: None,
+            ..Health::default()
         };
         let mut refused = failed.clone();
         refused["conditions"] = raised(STALLED);
@@ -302,7 +321,7 @@ mod tests {
         };
         let uncreated = Health {
             objects: vec![uncreated],
-            older: None,
+            ..Health::default()
         };
         let all_is_there = Health::default();
         for (status, health, expected) in [
@@ -341,6 +360,47 @@ mod tests {
             (json!({}), &all_is_there, "Pending"),
         ] {
             assert_eq!(judged(status.clone(), health, None), expected, "{status}");
+        }
+    }
+
+    /// (objects that cannot be read, of how many, whether another one is gone)
+    #[test]
+    fn what_cannot_be_read_is_neither_broken_nor_ready() {
+        let unread = || ObjectHealth {
+            readiness: Some(Readiness {
+                status: Status::Unknown,
+                message: "cannot be read: not allowed".to_owned(),
+            }),
+            ..gone()
+        };
+        for (objects, judged_of, expected) in [
+            (
+                vec![unread()],
+                2,
+                "Ready: Deployment web cannot be read: not allowed",
+            ),
+            (
+                vec![unread()],
+                1,
+                "Unknown: Deployment web cannot be read: not allowed",
+            ),
+            (
+                vec![unread(), unread()],
+                2,
+                "Unknown: Deployment web cannot be read: not allowed and 1 more",
+            ),
+            (
+                vec![unread(), gone()],
+                2,
+                "Degraded: Deployment web is gone",
+            ),
+        ] {
+            let health = Health {
+                objects,
+                judged: judged_of,
+                older: None,
+            };
+            assert_eq!(judged(json!({"phase": "Ready"}), &health, None), expected);
         }
     }
 
