@@ -13,9 +13,10 @@ pub(super) mod precise;
 mod recreate;
 mod settle;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -31,6 +32,7 @@ use super::error::EngineError;
 use super::meta::or_default;
 use super::report::Settled;
 use super::request::{self, APPLY_PATCH, Call, METADATA};
+use super::served;
 use super::snapshot::read_one;
 pub(super) use explain::explain;
 use settle::Attempt;
@@ -57,6 +59,8 @@ pub(super) struct Applier {
     pub(super) deadline: Instant,
     /// Hides values of Secrets in conflicts, before these are shortened.
     pub(super) mask: Arc<Mask>,
+    /// When the first Job of this operation was created, by the API server's clock.
+    pub(super) first_job: Arc<OnceLock<Timestamp>>,
 }
 
 /// What became of one step.
@@ -84,6 +88,7 @@ struct WrittenMetadata {
     uid: String,
     generation: Option<i64>,
     resource_version: String,
+    creation_timestamp: Option<Timestamp>,
     deletion_timestamp: Option<String>,
     #[serde(deserialize_with = "or_default")]
     managed_fields: Vec<managed::Manager>,
@@ -114,6 +119,9 @@ impl Applier {
             Ok(applied) => {
                 notes.warnings.extend(applied.warnings);
                 let metadata = applied.object.metadata;
+                if applied.created {
+                    self.note_job(step, &metadata);
+                }
                 let answer = Answer {
                     created: applied.created,
                     uid: metadata.uid,
@@ -201,6 +209,25 @@ impl Applier {
         })
     }
 
+    /// Remembers when the first Job was created, if this object is one.
+    fn note_job(&self, step: &Step, metadata: &WrittenMetadata) {
+        let key = &step.target.key;
+        if (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
+            && let Some(created) = metadata.creation_timestamp
+        {
+            // A second Job comes later.
+            let _ = self.first_job.set(created);
+        }
+    }
+
+    /// Whether a Job of this operation made a definition that did not exist when the plan was made: charts have Jobs that apply their
+    /// definitions before anything else.
+    fn is_of_job(&self, step: &Step, metadata: &WrittenMetadata) -> bool {
+        let since = self.first_job.get();
+        let is_later = since.is_some_and(|since| metadata.creation_timestamp >= Some(*since));
+        served::is_definition(&step.target.key) && is_later
+    }
+
     /// For a planned creation it matters whether the object is ours. 201 says so; 200 says that another client was faster, unless
     /// no other client wrote it: then it is the late creation of an operation that was killed. Where the response was lost, the label
     /// of the live object decides before the next try.
@@ -213,8 +240,9 @@ impl Applier {
                 Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
                 Err(error) => return Err(error),
                 Ok(mut answer) => {
-                    let managers = &answer.object.metadata.managed_fields;
-                    answer.created |= managed::is_only(managers, &self.manager);
+                    let metadata = &answer.object.metadata;
+                    let is_ours = managed::is_only(&metadata.managed_fields, &self.manager);
+                    answer.created |= is_ours || self.is_of_job(step, metadata);
                     return Ok(answer);
                 }
             };

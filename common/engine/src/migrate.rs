@@ -295,6 +295,7 @@ impl<'a> Migrator<'a> {
             owner: names::owner_hash(&name.namespace, &name.name),
             deadline: self.deadline,
             mask: Arc::clone(&self.plan.mask),
+            first_job: Arc::default(),
         };
         let outcome = applier.step(self.cluster, &last).await;
         let answer = outcome.result.map_err(|error| failed(key, &error))?;

@@ -59,6 +59,7 @@ fn applier() -> Applier {
         owner: "ours".into(),
         deadline: Instant::now(),
         mask: Arc::default(),
+        first_job: Arc::default(),
     }
 }
 
@@ -119,6 +120,42 @@ async fn who_made_a_planned_object_decides_whose_it_is() {
     }
 }
 
+/// A definition that came into being after the first Job of the operation was made by that; anything else was not.
+#[tokio::test]
+async fn a_definition_that_a_job_of_the_operation_made_is_ours() {
+    let at = |seconds: u8| format!("2026-11-21T12:00:{seconds:02}Z");
+    let made = |code: u16, seconds: u8| {
+        let mut live = written_by(&[("kubectl", "")]);
+        live["metadata"]["creationTimestamp"] = json!(at(seconds));
+        answer(code, live)
+    };
+    let of = |group: &str, kind: &str| {
+        let mut step = step(kind, Action::Create);
+        group.clone_into(&mut step.target.key.group);
+        step
+    };
+    let definition = || of("apiextensions.k8s.io", "CustomResourceDefinition");
+    for (step, job, seconds, is_ours) in [
+        (definition(), made(201, 10), 10, true),
+        (definition(), made(201, 10), 20, true),
+        // It was there before the Job.
+        (definition(), made(201, 10), 9, false),
+        // The Job was there before the operation.
+        (definition(), made(200, 10), 20, false),
+        (of("", "ConfigMap"), made(201, 10), 20, false),
+    ] {
+        let (cluster, _) = fake::cluster(vec![job, made(200, seconds)]);
+        let applier = applier();
+        applier
+            .step(&cluster, &of("batch", "Job"))
+            .await
+            .result
+            .unwrap();
+        let applied = applier.step(&cluster, &step).await.result.unwrap();
+        assert_eq!(applied.created, is_ours, "{seconds}: {}", step.target.key);
+    }
+}
+
 #[tokio::test]
 async fn the_request_is_an_apply_that_asks_for_metadata() {
     let (cluster, asked) = fake::cluster(vec![answer(200, live("ours"))]);
@@ -127,6 +164,7 @@ async fn the_request_is_an_apply_that_asks_for_metadata() {
         owner: "ours".into(),
         deadline: Instant::now(),
         mask: Arc::default(),
+        first_job: Arc::default(),
     };
     applier
         .step(&cluster, &step("ConfigMap", Action::Update))

@@ -82,6 +82,7 @@ impl<'a> Part<'a> {
                 owner: names::owner_hash(namespace, name),
                 deadline,
                 mask: Arc::clone(&task.plan.mask),
+                first_job: Arc::default(),
             },
             is_idle: false,
             applied: Applied {
