@@ -1,4 +1,5 @@
 //! What the tool says holds, and what it does is what was said. The number in a name is that of the rule's kind.
 
+mod absence;
 mod named;
 mod waits;

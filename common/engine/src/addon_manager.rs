@@ -8,6 +8,7 @@ use common::directory::legacy::VERSIONED;
 use common::plan::Deletion;
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::snapshot::{live, read_selected};
@@ -43,8 +44,7 @@ pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> 
         };
         let collection = Collection::new(gvk, info, None);
         let selectors = [("labelSelector", selector.as_str())];
-        let objects = read_selected(cluster, &collection, &selectors).await?;
-        for metadata in objects.unwrap_or_default() {
+        for metadata in addressed::metadata(cluster, &collection, &selectors).await? {
             let target = collection.target(&metadata);
             let live = live(metadata);
             if live.keep.is_none() && live.controlled_by.is_none() {

@@ -4,9 +4,10 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use common::manifest::key::{Gvk, ObjectKey};
-use common::manifest::kinds::KindInfo;
+use common::manifest::kinds::{KindInfo, KindTable};
 use common::plan::Target;
 
+use super::error::EngineError;
 use super::meta::Metadata;
 
 /// The objects of one kind, in one namespace or in all. Printed as `deployments.apps in namespace shop`.
@@ -66,6 +67,29 @@ impl Collection {
             kind: self.gvk.kind.clone(),
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
+        }
+    }
+
+    /// The same objects in the other served versions of their kind.
+    pub(super) fn in_other_versions(&self, kinds: &KindTable) -> Vec<Self> {
+        let gvk = &self.gvk;
+        let versions = kinds.versions(&gvk.group, &gvk.kind);
+        let others = versions.filter(|version| *version != gvk.version);
+        let others = others.map(|version| Self {
+            gvk: Gvk {
+                version: version.to_owned(),
+                ..gvk.clone()
+            },
+            ..self.clone()
+        });
+        others.collect()
+    }
+
+    /// Its version is not served.
+    pub(super) fn unserved(&self) -> EngineError {
+        EngineError::Unserved {
+            what: self.to_string(),
+            message: format!("{} is not served", self.gvk.api_version()),
         }
     }
 

@@ -9,9 +9,9 @@ use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing;
 use super::meta::Writer;
 
 /// The field manager of every autoscaler, which writes through the subresource `scale`.
@@ -67,10 +67,11 @@ pub(super) async fn of(
             "horizontalpodautoscalers",
             namespace.as_deref(),
         );
-        let found: Option<Vec<Value>> = match listing::all(cluster, &collection, None).await {
-            Ok(found) => Some(found),
+        let found: Option<Vec<Value>> = match addressed::list(cluster, collection, None).await {
+            Ok((_, found)) => Some(found),
+            // A cluster without autoscalers serves nothing of the group.
+            Err(error) if error.is_unserved() => Some(Vec::new()),
             Err(EngineError::Forbidden { .. }) => None,
-            Err(error) if error.is_not_found() => Some(Vec::new()),
             Err(error) => return Err(error),
         };
         let here = scaled.iter().filter(|one| one.key.namespace == namespace);
@@ -139,7 +140,10 @@ mod tests {
             has_status: true,
         };
         kinds.insert(&Gvk::new("apps/v1", "Deployment"), info);
-        let snapshot = snapshot::read(&cluster, &kinds, &reads).await.unwrap();
+        let snapshot = snapshot::read(&cluster, kinds.into(), &reads)
+            .await
+            .unwrap()
+            .1;
         (snapshot, asked.lines())
     }
 
@@ -187,12 +191,49 @@ mod tests {
             (&[AUTOSCALER][..], autoscaler_of("StatefulSet"), None),
             (&[AUTOSCALER][..], forbidden(), Some("web")),
             (&[("kubectl", "scale")][..], forbidden(), None),
-            (&[AUTOSCALER][..], failure(404, "not found"), None),
         ] {
             let (snapshot, asked) = read(writers, reads(true), list).await;
             let found = snapshot.autoscalers.get(&key()).map(String::as_str);
             assert_eq!(found, expected, "{writers:?}");
             assert_eq!(asked.len(), 2, "{asked:?}");
+        }
+    }
+
+    /// A version that is not served says nothing: the autoscaler is found in another one. A cluster without any serves none.
+    #[tokio::test]
+    async fn an_autoscaler_is_found_in_the_version_that_is_served() {
+        let discovery = |groups: Value| -> Reply {
+            let list = json!({"kind": "APIGroupDiscoveryList", "items": groups});
+            Some((200, &[], list))
+        };
+        let v1 = json!([{"metadata": {"name": GROUP}, "versions": [{"version": "v1", "resources": [{
+            "resource": "horizontalpodautoscalers", "responseKind": {"kind": KIND}, "scope": "Namespaced", "verbs": ["list"]}]}]}]);
+        let unserved = || failure(404, "404 page not found");
+        for (replies, expected) in [
+            (
+                vec![
+                    unserved(),
+                    discovery(json!([])),
+                    discovery(v1),
+                    autoscaler_of("Deployment"),
+                ],
+                Some("auto"),
+            ),
+            (
+                vec![unserved(), discovery(json!([])), discovery(json!([]))],
+                None,
+            ),
+        ] {
+            let (cluster, asked) = fake::cluster(replies);
+            let scaled = Scaled {
+                key: key(),
+                by_controller: true,
+            };
+            let found = of(&cluster, &KindTable::default(), vec![scaled])
+                .await
+                .unwrap();
+            let found = found.get(&key()).map(String::as_str);
+            assert_eq!(found, expected, "{:?}", asked.lines());
         }
     }
 

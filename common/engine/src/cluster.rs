@@ -52,7 +52,15 @@ pub struct Cluster {
     /// Limits the searches for blockers of all operations.
     pub(super) turns: Turns,
     cache: Option<Cache>,
-    kinds: Mutex<Option<Arc<KindTable>>>,
+    kinds: Mutex<KnownKinds>,
+}
+
+/// The served kinds, as this process knows them.
+#[derive(Clone, Default)]
+struct KnownKinds {
+    table: Option<Arc<KindTable>>,
+    /// Whether definitions have changed since: then only what groups served that do not answer now still counts.
+    is_stale: bool,
 }
 
 impl Cluster {
@@ -175,7 +183,7 @@ impl Cluster {
             clock: Clock::default(),
             turns: Turns::default(),
             cache,
-            kinds: Mutex::new(None),
+            kinds: Mutex::default(),
         }
     }
 
@@ -297,40 +305,54 @@ impl Cluster {
         };
         // Held during the discovery: callers at the same time share one.
         let mut known = self.kinds.lock().await;
-        if let Some(table) = known.as_ref().filter(|table| complete(table)) {
-            return Ok(Arc::clone(table));
-        }
-        if known.is_none()
-            && let Some(cache) = &self.cache
-            && let Some(table) = cache.load(self.now())
-            && complete(&table)
+        self.load_kinds(&mut known);
+        if let Some(table) = known.table.as_ref().filter(|table| complete(table))
+            && !known.is_stale
         {
-            return Ok(Arc::clone(known.insert(Arc::new(table))));
+            return Ok(Arc::clone(table));
         }
         let mut table = discovery::discover(self).await?;
         // A group that does not answer now may still be served: what was known of it is better than nothing.
-        let cached = || self.cache.as_ref()?.load(self.now());
-        match known.as_ref() {
-            Some(before) => table.keep_silent(before),
-            None => table.keep_silent(&cached().unwrap_or_default()),
+        if let Some(before) = &known.table {
+            table.keep_silent(before);
         }
         if let Some(cache) = &self.cache {
             cache.store(&table, self.now());
         }
-        Ok(Arc::clone(known.insert(Arc::new(table))))
+        known.is_stale = false;
+        Ok(Arc::clone(known.table.insert(Arc::new(table))))
+    }
+
+    /// The kinds that are served now: the server is asked, whatever is known.
+    ///
+    /// # Errors
+    /// As [`Cluster::kinds`].
+    pub async fn kinds_now(&self) -> Result<Arc<KindTable>, EngineError> {
+        self.forget_kinds().await;
+        self.kinds(&BTreeSet::new()).await
     }
 
     /// Forgets the served kinds in this process and on disk, because definitions were created or deleted.
     pub async fn forget_kinds(&self) {
+        let mut known = self.kinds.lock().await;
+        self.load_kinds(&mut known);
+        known.is_stale = true;
         if let Some(cache) = &self.cache {
             cache.remove();
         }
-        *self.kinds.lock().await = None;
+    }
+
+    /// Takes the kinds from the cache on disk, where this process knows none.
+    fn load_kinds(&self, known: &mut KnownKinds) {
+        if known.table.is_none() {
+            let cached = self.cache.as_ref().and_then(|cache| cache.load(self.now()));
+            known.table = cached.map(Arc::new);
+        }
     }
 
     /// The same where a list or watch says that its kind is not served in this version: the table is older than the definition.
     pub(super) async fn forget_unserved(&self, error: &EngineError) {
-        if error.code() == Some(404) {
+        if error.is_unserved() {
             self.forget_kinds().await;
         }
     }

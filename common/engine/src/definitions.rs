@@ -1,21 +1,17 @@
-//! Live definitions and the objects of their kinds, as far as a plan changes or deletes the definitions.
+//! Live definitions and the objects of their kinds, as far as a plan changes the definitions.
 //!
 //! Nothing is read where the plan leaves definitions alone. Of a changed definition the whole live one is read (one GET), and
-//! objects only where some could break according to the schemas (paged LISTs, `MOST_OBJECTS` at most). Of a definition that is
-//! deleted, one page of its objects' metadata is read as well, because they are deleted with it.
-
-use std::collections::BTreeSet;
+//! objects only where some could break according to the schemas (paged LISTs, `MOST_OBJECTS` at most).
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
 use common::api::names;
-use common::manifest::key::{Gvk, ObjectKey};
+use common::manifest::key::Gvk;
 use common::manifest::managed_fields::CLIENT_SIDE;
 use common::plan::crd_safety::{Breakage, Comparison, Scan};
 use common::plan::migration::{self, Migration};
-use common::plan::teardown::{self, Inhabited};
 use common::plan::{Action, InstallationPlan, Step, Verb};
 
 use super::address::{Collection, query_value};
@@ -32,8 +28,7 @@ const PAGE: &str = "500";
 /// Whole definitions and pages of whole objects are large: few are held at a time.
 const AT_A_TIME: usize = 4;
 
-/// Adds to a plan what its changes of definitions do to live objects ([`InstallationPlan::breakages`]), and what goes with the definitions
-/// that it deletes; those are put where the controllers of their objects still run.
+/// Adds to a plan what its changes of definitions do to live objects ([`InstallationPlan::breakages`]).
 ///
 /// # Errors
 /// Those of the requests that read definitions; objects that cannot be read are reported in the plan.
@@ -65,20 +60,6 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
             plan.migrate(migration, &live);
         }
     }
-
-    let deleted: BTreeSet<ObjectKey> = plan
-        .prune
-        .iter()
-        .flatten()
-        .map(|deletion| deletion.target.key.clone())
-        .collect();
-    let definitions = deleted.iter().filter(|key| is_definition(key));
-    let inhabited: Vec<Option<Inhabited>> = stream::iter(definitions)
-        .map(async |key| inhabited(cluster, key, &deleted).await)
-        .buffered(AT_A_TIME)
-        .try_collect()
-        .await?;
-    teardown::keep_controllers(plan, inhabited.into_iter().flatten().collect());
     Ok(())
 }
 
@@ -96,10 +77,14 @@ async fn changed_definition(
     step: &Step,
     manager: &str,
 ) -> Result<Found, EngineError> {
-    let Some(live) = live(cluster, &step.target.key).await? else {
+    let Some(live) = read(cluster, &step.target.key.name).await? else {
         return Ok(Found::default());
     };
-    let inherited = step.policy.inherited.as_deref().map(names::manager_of_owner);
+    let inherited = step
+        .policy
+        .inherited
+        .as_deref()
+        .map(names::manager_of_owner);
     // The fields of a former owner and of client-side apply become ours before or with the apply.
     let is_ours = |other: &str| {
         step.policy.adopted.is_some()
@@ -159,9 +144,9 @@ async fn count(cluster: &Cluster, definition: &Value) -> Result<Option<usize>, E
     }
 }
 
-/// The live definition, whole.
-pub(super) async fn live(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, EngineError> {
-    let call = Call::get(&served::collection(), &key.name, JSON);
+/// The live definition of this name, whole.
+pub(super) async fn read(cluster: &Cluster, name: &str) -> Result<Option<Value>, EngineError> {
+    let call = Call::get(&served::collection(), name, JSON);
     match cluster.send::<Value>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -214,7 +199,6 @@ async fn judge(
         }
         let page = match listing::page::<Page<Value>>(cluster, call, &mut taken).await {
             Ok(page) => page,
-            Err(error) if error.is_not_found() => return Ok(()),
             // The server's continue token expired. What was read was judged; the rest is reported as not read.
             Err(error) if error.code() == Some(410) && read > 0 => {
                 scan.there_are_more();
@@ -233,51 +217,4 @@ async fn judge(
             return Ok(());
         }
     }
-}
-
-/// The live objects that are deleted with a definition and not by the plan itself; `None` where there are none.
-async fn inhabited(
-    cluster: &Cluster,
-    definition: &ObjectKey,
-    deleted: &BTreeSet<ObjectKey>,
-) -> Result<Option<Inhabited>, EngineError> {
-    // Its kind need not be in the table: perhaps no object of it is ours.
-    let Some(live) = live(cluster, definition).await? else {
-        return Ok(None);
-    };
-    let Some(collection) = objects_of(&live) else {
-        return Ok(None);
-    };
-    let gvk = &collection.gvk;
-    let call = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
-    let page = match cluster.send::<PartialList>(call).await {
-        Ok(answer) => answer.object,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
-            return Err(error);
-        }
-        Err(error) => {
-            return Ok(Some(Inhabited {
-                definition: definition.clone(),
-                kind: gvk.kind.clone(),
-                objects: Vec::new(),
-                more: 0,
-                unseen: Some(error.to_string()),
-            }));
-        }
-    };
-    let objects = page.items.into_iter().map(|item| ObjectKey {
-        group: gvk.group.clone(),
-        kind: gvk.kind.clone(),
-        namespace: item.metadata.namespace,
-        name: item.metadata.name,
-    });
-    let inhabited = Inhabited {
-        definition: definition.clone(),
-        kind: gvk.kind.clone(),
-        objects: objects.filter(|key| !deleted.contains(key)).collect(),
-        more: page.metadata.remaining_item_count,
-        unseen: None,
-    };
-    Ok(Some(inhabited).filter(|found| !found.objects.is_empty() || found.more > 0))
 }

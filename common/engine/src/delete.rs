@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::Metadata;
@@ -59,9 +60,9 @@ pub(super) async fn delete(
         #[serde(default)]
         metadata: Metadata,
     }
-    let options = options(json!({"uid": uid}), Some(propagation));
-    let call = Call::delete(collection, name).body(options.to_string().into_bytes());
-    match cluster.send::<Answered>(call).await {
+    let options = options(json!({"uid": uid}), Some(propagation)).to_string();
+    let call = |at: &Collection| Call::delete(at, name).body(options.clone().into_bytes());
+    match addressed::send::<Answered>(cluster, &mut collection.clone(), name, call).await {
         Ok(answer) if answer.object.kind == "Status" => Ok(Deleted::Gone),
         Ok(answer) => {
             let finalizers = answer.object.metadata.finalizers.into_iter();
@@ -78,7 +79,7 @@ pub(super) async fn delete(
                 Deleted::Held(of_addons)
             })
         }
-        Err(error) if error.code() == Some(404) => Ok(Deleted::Gone),
+        Err(error) if error.is_not_found() => Ok(Deleted::Gone),
         Err(error) if error.is_conflict() => Ok(Deleted::Foreign),
         Err(error) => Err(error),
     }
@@ -95,8 +96,9 @@ pub(super) async fn dry_run(
     let mut options = options(json!({"uid": uid}), Some(Propagation::Background));
     // In the body: the API server ignores the query of a DELETE that has one, and would delete.
     options["dryRun"] = json!(["All"]);
-    let call = Call::delete(collection, name).body(options.to_string().into_bytes());
-    match cluster.send::<IgnoredAny>(call).await {
+    let options = options.to_string();
+    let call = |at: &Collection| Call::delete(at, name).body(options.clone().into_bytes());
+    match addressed::send::<IgnoredAny>(cluster, &mut collection.clone(), name, call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
         Err(error) => Err(error),
@@ -129,7 +131,7 @@ pub(super) async fn until_gone(
         let found = object.pointer("/metadata/uid").and_then(Value::as_str);
         found.unwrap_or_default() == uid
     };
-    let gone = follow(cluster, collection, Some(name), |seen| {
+    let mut see = |seen| {
         let there = match seen {
             Seen::Listed(objects) => objects.into_iter().find(is_it),
             Seen::Changed(object) => Some(object).filter(is_it),
@@ -140,11 +142,22 @@ pub(super) async fn until_gone(
             held_by = finalizers(object);
         }
         there.is_none()
-    });
+    };
+    let mut collection = collection.clone();
+    let gone = async {
+        loop {
+            let refused = match follow(cluster, &collection, Some(name), &mut see).await {
+                Err(error) if error.is_unserved() => error,
+                ended => return ended,
+            };
+            match addressed::again(cluster, &collection, refused).await? {
+                Some(served) => collection = served,
+                None => return Ok(()),
+            }
+        }
+    };
     match timeout_at(deadline, gone).await {
         Ok(Ok(())) => Ok(None),
-        // The kind itself is gone.
-        Ok(Err(error)) if error.code() == Some(404) => Ok(None),
         Ok(Err(error)) => Err(error),
         Err(_) => Ok(Some(held_by)),
     }

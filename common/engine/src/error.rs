@@ -114,6 +114,14 @@ pub enum EngineError {
         "it takes the rights of a ServiceAccount, which someone who is impersonated cannot take"
     )]
     Impersonating,
+    /// 404 that names no object: the version, the kind or its group is not served. Whether the object exists is not known.
+    #[error("{what}: {message}")]
+    Unserved {
+        /// Object or request.
+        what: String,
+        /// The server's message.
+        message: String,
+    },
     /// Any other answer of the server for an object or a request.
     #[error("{what}: {message}")]
     Api {
@@ -185,6 +193,7 @@ impl EngineError {
             Self::Forbidden { message, .. }
             | Self::Denied { message, .. }
             | Self::Unchangeable { message, .. }
+            | Self::Unserved { message, .. }
             | Self::Api { message, .. } => *message = mask.text(message),
             Self::Conflict {
                 message, recorded, ..
@@ -216,7 +225,7 @@ impl EngineError {
             Self::Api { code, .. } => Some(*code),
             Self::Unauthorized { .. } => Some(401),
             Self::Forbidden { .. } | Self::Denied { .. } => Some(403),
-            Self::NotInitialised => Some(404),
+            Self::NotInitialised | Self::Unserved { .. } => Some(404),
             Self::Conflict { .. } | Self::FieldConflict { .. } => Some(409),
             Self::Immutable { .. } | Self::Unchangeable { .. } => Some(422),
             _ => None,
@@ -233,20 +242,17 @@ impl EngineError {
         }
     }
 
-    /// Whether the object does not exist, or its kind is not served.
+    /// Whether the object, or the namespace that it would be created in, does not exist. A version that is not served says nothing
+    /// of its objects: see [`EngineError::is_unserved`].
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Api { code: 404, .. })
     }
 
-    /// Whether the kind is not served: then no object is named.
-    pub(super) fn is_unserved(&self) -> bool {
-        // Messages about an unknown group version, and about an unknown kind in a known one (apimachinery, errors.go).
-        const WORDS: [&str; 2] = [
-            "404 page not found",
-            "the server could not find the requested resource",
-        ];
-        matches!(self, Self::Api { code: 404, message, .. } if WORDS.iter().any(|words| message.starts_with(words)))
+    /// Whether the kind is not served in the version that was asked for.
+    #[must_use]
+    pub fn is_unserved(&self) -> bool {
+        matches!(self, Self::Unserved { .. })
     }
 
     /// Whether the webhook of a definition does not convert an object (HTTP 500), or the objects of the whole kind, of which the
@@ -278,6 +284,7 @@ impl EngineError {
     pub(super) fn words(&self) -> String {
         match self {
             Self::Api { message, .. }
+            | Self::Unserved { message, .. }
             | Self::Conflict { message, .. }
             | Self::Unchangeable { message, .. }
             | Self::Denied { message, .. } => message.clone(),

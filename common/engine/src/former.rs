@@ -20,6 +20,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::snapshot::{FormerMark, LiveObject};
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::delete::{Propagation, delete};
 use super::error::EngineError;
@@ -172,8 +173,8 @@ pub async fn labelled(
             continue;
         };
         let collection = Collection::new(gvk, info, None);
-        let found = read_selected(cluster, &collection, &[("labelSelector", selector)]).await?;
-        for metadata in found.unwrap_or_default() {
+        let selectors = [("labelSelector", selector)];
+        for metadata in addressed::metadata(cluster, &collection, &selectors).await? {
             let key = collection.key(&metadata);
             let live = snapshot::live(metadata);
             if live.controlled_by.is_none() {

@@ -15,6 +15,7 @@ use common::plan::snapshot::LiveObject;
 use common::values::path;
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{Metadata, Partial};
@@ -88,8 +89,14 @@ pub async fn has_authority(cluster: &Cluster, addon: &str) -> Result<bool, Engin
     let secrets = Collection::known("v1", "Secret", "secrets", namespace);
     let issuers = Collection::known("cert-manager.io/v1", "Issuer", "issuers", namespace);
     let secret = authority_secret(addon);
-    Ok(read_one(cluster, &secrets, &secret).await?.is_some()
-        && read_one(cluster, &issuers, addon).await?.is_some())
+    if read_one(cluster, &secrets, &secret).await?.is_none() {
+        return Ok(false);
+    }
+    match read_one(cluster, &issuers, addon).await {
+        // Without cert-manager there is nothing that signs.
+        Err(error) if error.is_unserved() => Ok(false),
+        found => Ok(found?.is_some()),
+    }
 }
 
 /// The live objects that a prune rule of kops finds: one LIST, or one for each of its namespaces. A kind that is not served has none.
@@ -122,8 +129,8 @@ pub async fn matching(
     let mut found = Vec::new();
     for namespace in namespaces {
         let collection = Collection::new(gvk.clone(), info, namespace);
-        let live = read_selected(cluster, &collection, &selectors).await?;
-        for metadata in live.unwrap_or_default() {
+        let live = addressed::metadata(cluster, &collection, &selectors).await?;
+        for metadata in live {
             found.push((collection.target(&metadata), snapshot::live(metadata)));
         }
     }

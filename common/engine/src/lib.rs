@@ -23,6 +23,7 @@
 
 pub mod addon_manager;
 mod address;
+mod addressed;
 mod apply;
 mod autoscaler;
 mod begin;
@@ -51,6 +52,7 @@ mod fake;
 pub mod former;
 mod holder;
 pub mod identity;
+mod inhabited;
 pub mod inspect;
 mod journal;
 pub mod kops;

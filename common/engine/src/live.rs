@@ -11,11 +11,12 @@ use common::api::names::LABEL_OWNER;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::plan::Step;
+use common::plan::snapshot::Unserved;
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing;
 use super::request::{Call, JSON};
 
 /// Which objects to read.
@@ -48,7 +49,8 @@ pub struct Live {
     pub unreadable: BTreeMap<Selection, String>,
 }
 
-/// The live objects that carry the owner label, with this value where one is given. A kind that is not served has none.
+/// The live objects that carry the owner label, with this value where one is given. A kind that is not served has none where it is
+/// certain that everything of it is gone.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -63,20 +65,24 @@ pub async fn owned(
         |owner| format!("{LABEL_OWNER}={owner}"),
     );
     let lists = selections.iter().map(async |selection| {
-        let Some((gvk, info)) = kinds.preferred(&selection.group, &selection.kind) else {
-            let is_silent = kinds.is_silent(&selection.group);
-            let why = is_silent.then(|| "the server of its API does not answer".to_owned());
-            return Ok((selection, why.map_or_else(|| Ok(Vec::new()), Err)));
+        let (group, kind) = (&selection.group, &selection.kind);
+        let Some((gvk, info)) = kinds.preferred(group, kind) else {
+            let found = match addressed::unserved(cluster, kinds, group, kind).await? {
+                Unserved::Gone => Ok(Vec::new()),
+                Unserved::Unknown(why) => Err(why),
+            };
+            return Ok((selection, found));
         };
-        let collection = Collection::new(gvk.clone(), info, selection.namespace.as_deref());
-        match listing::all::<Listed>(cluster, &collection, Some(&selector)).await {
-            Ok(objects) => {
+        let collection = Collection::new(gvk, info, selection.namespace.as_deref());
+        match addressed::list::<Listed>(cluster, collection, Some(&selector)).await {
+            Ok((collection, objects)) => {
                 let objects = objects.into_iter();
-                let objects = objects.map(|Listed(object)| typed(object, &gvk));
+                let objects = objects.map(|Listed(object)| typed(object, &collection.gvk));
                 Ok((selection, Ok(objects.collect())))
             }
-            Err(error) if error.is_not_found() => Ok((selection, Ok(Vec::new()))),
-            Err(error) if error.is_of_reading() => Ok((selection, Err(error.words()))),
+            Err(error) if error.is_of_reading() || error.is_unserved() => {
+                Ok((selection, Err(error.words())))
+            }
             Err(error) => Err(error),
         }
     });
@@ -113,7 +119,8 @@ pub(super) async fn read(
     collection: &Collection,
     name: &str,
 ) -> Result<Option<Value>, EngineError> {
-    match cluster.send(Call::get(collection, name, JSON)).await {
+    let call = |at: &Collection| Call::get(at, name, JSON);
+    match addressed::send(cluster, &mut collection.clone(), name, call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),

@@ -11,10 +11,11 @@ use common::plan::found::Marked;
 use common::plan::snapshot::LiveObject;
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::Metadata;
-use super::snapshot::{live, read_selected};
+use super::snapshot::live;
 
 /// Kinds that controllers make in large numbers, and kinds that no tool installs.
 const LEFT_OUT: [(&str, &str); 9] = [
@@ -100,7 +101,8 @@ async fn listed(
     cluster: &Cluster,
     selectors: &[(&'static str, &str)],
 ) -> Result<Vec<Listed>, EngineError> {
-    let kinds = cluster.kinds(&BTreeSet::new()).await?;
+    // A kind that is newer than what is known of the cluster could hide what is looked for.
+    let kinds = cluster.kinds_now().await?;
     let served: BTreeSet<(String, String)> = kinds
         .iter()
         .filter(|(_, info)| info.writable)
@@ -114,9 +116,9 @@ async fn listed(
     let collections: Vec<Collection> = collections.collect();
     stream::iter(collections)
         .map(async |collection| {
-            let listed = match read_selected(cluster, &collection, selectors).await {
-                Err(error) if error.is_of_reading() => Err(error.words()),
-                listed => Ok(listed?.unwrap_or_default()),
+            let listed = match addressed::metadata(cluster, &collection, selectors).await {
+                Err(error) if error.is_of_reading() || error.is_unserved() => Err(error.words()),
+                listed => Ok(listed?),
             };
             Ok((collection, listed))
         })

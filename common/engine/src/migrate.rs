@@ -23,7 +23,7 @@ use common::readiness::{Readiness, Status};
 use super::address::{Collection, query_value};
 use super::apply::Applier;
 use super::cluster::Cluster;
-use super::definitions::{in_version, live};
+use super::definitions::{self, in_version};
 use super::error::EngineError;
 use super::event::Event;
 use super::journal::Journal;
@@ -113,7 +113,7 @@ impl<'a> Migrator<'a> {
     /// The transitional definition, once every API server has seen it.
     async fn settled(&self, migration: &Migration) -> Result<Value, Stop> {
         let key = &migration.definition;
-        let found = live(self.cluster, key).await;
+        let found = definitions::read(self.cluster, &key.name).await;
         let definition = found
             .map_err(|error| failed(key, &error))?
             .filter(|found| migration.is_transitional(found));
@@ -268,7 +268,7 @@ impl<'a> Migrator<'a> {
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(failed(key, &error)),
             }
-            let found = live(self.cluster, key).await;
+            let found = definitions::read(self.cluster, &key.name).await;
             definition = found
                 .map_err(|error| failed(key, &error))?
                 .filter(|found| generation(found) == generation(settled))

@@ -211,7 +211,9 @@ pub(super) async fn remove(
     }
     let stays = match leftovers::staying(cluster, name, &deleted, deadline).await {
         // What is in it and cannot be read is not deleted with it.
-        Err(error) if error.is_of_reading() => return Ok(Removal::Kept(error.to_string())),
+        Err(error) if error.is_of_reading() || error.is_unserved() => {
+            return Ok(Removal::Kept(error.to_string()));
+        }
         stays => stays?,
     };
     if !stays.is_empty() {

@@ -13,6 +13,7 @@ use common::plan::{Deletion, InstallationPlan, Target};
 use common::readiness::{Readiness, Status};
 
 use super::address::Collection;
+use super::addressed;
 use super::cluster::Cluster;
 use super::delete::{self, Deleted, Propagation, delete};
 use super::error::EngineError;
@@ -171,7 +172,7 @@ async fn release_one(
     uid: &str,
     manager: &str,
 ) -> Result<(), EngineError> {
-    let collection = Collection::of(target);
+    let mut collection = Collection::of(target);
     let name = &target.key.name;
     let uid = match uid {
         "" => match read_one(cluster, &collection, name).await? {
@@ -180,21 +181,24 @@ async fn release_one(
         },
         uid => uid.to_owned(),
     };
-    let mut empty = json!({
-        "apiVersion": target.gvk().api_version(),
-        "kind": target.key.kind,
-        "metadata": {"name": name, "uid": uid},
-    });
-    if let Some(namespace) = &target.key.namespace {
-        empty["metadata"]["namespace"] = json!(namespace);
-    }
-    let apply = Call::patch(&collection, name, APPLY_PATCH, METADATA)
-        .query("fieldManager", manager)
-        .query("force", "true")
-        .body(empty.to_string().into_bytes());
-    let error = match cluster.send::<Partial>(apply).await {
+    let apply = |at: &Collection| {
+        let mut empty = json!({
+            "apiVersion": at.gvk.api_version(),
+            "kind": target.key.kind,
+            "metadata": {"name": name, "uid": uid},
+        });
+        if let Some(namespace) = &target.key.namespace {
+            empty["metadata"]["namespace"] = json!(namespace);
+        }
+        Call::patch(at, name, APPLY_PATCH, METADATA)
+            .query("fieldManager", manager)
+            .query("force", "true")
+            .body(empty.to_string().into_bytes())
+    };
+    let applied = addressed::send::<Partial>(cluster, &mut collection, name, apply).await;
+    let error = match applied {
         Ok(_) => return Ok(()),
-        Err(error) if error.code() == Some(404) || error.is_conflict() => return Ok(()),
+        Err(error) if error.is_not_found() || error.is_conflict() => return Ok(()),
         Err(error) => error,
     };
     if error.code() != Some(422) {
@@ -210,7 +214,7 @@ async fn release_one(
         .body(marks.to_string().into_bytes());
     match cluster.send::<Partial>(unmark).await {
         Ok(_) => Ok(()),
-        Err(error) if error.code() == Some(404) || error.is_conflict() => Ok(()),
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -14,6 +14,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use jiff::Timestamp;
 use kube::client::Body;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -255,6 +256,16 @@ pub(super) struct Answer<T> {
     pub(super) bytes: usize,
 }
 
+/// The path of the groups that an API server serves.
+const GROUPS: &str = "/apis";
+
+/// The answer at [`GROUPS`].
+#[derive(Deserialize)]
+struct Groups {
+    #[serde(default)]
+    kind: String,
+}
+
 /// The result of one try.
 enum Try<T> {
     Done(Answer<T>),
@@ -288,6 +299,10 @@ impl Cluster {
                 Err(EngineError::Unauthorized { .. }) if !is_renewed && self.renew().await => {
                     continue;
                 }
+                Err(EngineError::NotInitialised) => {
+                    self.check_discovery(&call).await?;
+                    return Err(EngineError::NotInitialised);
+                }
                 tried => tried?,
             };
             let (error, after, refused) = match tried {
@@ -306,6 +321,26 @@ impl Cluster {
             sleep(wait).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Refuses to believe that our definitions are missing where something else than an API server says so: a proxy, a load
+    /// balancer without a backend. An API server lists its groups, or refuses to.
+    async fn check_discovery(&self, refused: &Call) -> Result<(), EngineError> {
+        let mut call = Call::path(GROUPS, JSON);
+        (call.own, call.urgent) = (refused.own, refused.urgent);
+        let error = match self.attempt::<Groups>(&call, Body::empty()).await {
+            Ok(Try::Done(answer)) if answer.object.kind == "APIGroupList" => return Ok(()),
+            Err(EngineError::Forbidden { .. } | EngineError::Denied { .. }) => return Ok(()),
+            Ok(Try::Done(answer)) => format!("a {:?}", answer.object.kind),
+            Ok(Try::Again { error, .. }) => return Err(error),
+            Err(error) => error.words(),
+        };
+        Err(EngineError::Unserved {
+            what: format!("the server at {}", self.server),
+            message: format!(
+                "it does not answer as a Kubernetes API server does; GET {GROUPS} says: {error}"
+            ),
+        })
     }
 
     async fn attempt<T: DeserializeOwned>(

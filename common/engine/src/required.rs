@@ -105,8 +105,7 @@ async fn until_served(
 /// Removes what the server serves now, and renews the kinds in the process and on disk.
 async fn look(cluster: &Cluster, missing: &mut Vec<ResourceType>) -> Result<(), EngineError> {
     if !missing.is_empty() {
-        cluster.forget_kinds().await;
-        let kinds = cluster.kinds(&BTreeSet::new()).await?;
+        let kinds = cluster.kinds_now().await?;
         missing.retain(|wanted| !kinds.serves(wanted));
     }
     Ok(())

@@ -5,6 +5,7 @@ mod owners;
 mod reconciler;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -14,18 +15,22 @@ use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::plan::gitops::Reconciler;
 use common::plan::prune::keep;
-use common::plan::snapshot::{Controller, LiveObject, Reads, Snapshot};
+use common::plan::snapshot::{Controller, LiveObject, Reads, Snapshot, Unserved};
 
 use super::address::{Collection, query_value};
+use super::addressed;
 use super::autoscaler::{self, Scaled};
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::inhabited;
 use super::listing;
 use super::meta::{Metadata, Partial, PartialList};
 use super::request::{Call, METADATA, METADATA_LIST};
 
 /// Objects of one page.
 const PAGE: &str = "500";
+/// Definitions and namespaces that are looked into at a time.
+const AT_A_TIME: usize = 4;
 
 /// Reads the existing objects, and whether the namespaces exist. A GET where one object of a kind and namespace is
 /// asked for, a metadata-only LIST where more are. Autoscalers are listed only in namespaces where another manager wrote the
@@ -34,7 +39,43 @@ const PAGE: &str = "500";
 /// # Errors
 /// Those of the requests. A kind that is not served is not an error but is listed in [`Snapshot::unserved`], and neither is a
 /// recorded object that cannot be read ([`Snapshot::unreadable`]).
+///
+/// The kinds that the objects were read by are part of the result: where the server does not serve what `kinds` have, these are
+/// older than a definition, and it is asked again.
 pub async fn read(
+    cluster: &Cluster,
+    mut kinds: Arc<KindTable>,
+    reads: &Reads,
+) -> Result<(Arc<KindTable>, Snapshot), EngineError> {
+    let mut snapshot = by_kinds(cluster, &kinds, reads).await?;
+    let is_old = |(group, kind): &(String, String)| kinds.preferred(group, kind).is_some();
+    if snapshot.unserved.keys().any(is_old) {
+        kinds = cluster.kinds_now().await?;
+        snapshot = by_kinds(cluster, &kinds, reads).await?;
+    }
+    let recorded = reads.recorded.iter();
+    let recorded: BTreeSet<_> = recorded.map(|key| (&key.group, &key.kind)).collect();
+    for ((group, kind), unserved) in &mut snapshot.unserved {
+        if recorded.contains(&(group, kind)) && kinds.preferred(group, kind).is_none() {
+            *unserved = addressed::unserved(cluster, &kinds, group, kind).await?;
+        }
+    }
+    let deletable = reads.deletable.iter();
+    let deletable = deletable.filter(|key| snapshot.live.contains_key(*key));
+    let inhabited: Vec<_> = stream::iter(deletable)
+        .map(async |key| {
+            let found = inhabited::read(cluster, key, &reads.leaving).await?;
+            Ok::<_, EngineError>(found.map(|found| (key.clone(), found)))
+        })
+        .buffered(AT_A_TIME)
+        .try_collect()
+        .await?;
+    snapshot.inhabited = inhabited.into_iter().flatten().collect();
+    Ok((kinds, snapshot))
+}
+
+/// The same by these kinds, whether they are up to date or not.
+async fn by_kinds(
     cluster: &Cluster,
     kinds: &KindTable,
     reads: &Reads,
@@ -46,6 +87,8 @@ pub async fn read(
         replicas,
         adoptable,
         owner,
+        deletable: _,
+        leaving: _,
     } = reads;
     let owner = owner.as_deref();
     let mut scaled = Vec::new();
@@ -70,7 +113,7 @@ pub async fn read(
     for (collection, found) in found {
         let Gvk { group, kind, .. } = collection.gvk;
         let Some(found) = found else {
-            snapshot.unserved.insert((group, kind));
+            snapshot.unserved.insert((group, kind), not_served());
             continue;
         };
         let key_of = |name: &str| ObjectKey {
@@ -113,6 +156,10 @@ pub async fn read(
     Ok(snapshot)
 }
 
+fn not_served() -> Unserved {
+    Unserved::Unknown("the server does not serve it".to_owned())
+}
+
 /// Recorded objects that cannot be read, and why. Of any other one it is not known at all whose it is, and whether it exists.
 fn unread(
     keys: Vec<ObjectKey>,
@@ -147,7 +194,7 @@ fn collections<'a>(
             }
             None => {
                 let unserved = (key.group.clone(), key.kind.clone());
-                snapshot.unserved.insert(unserved);
+                snapshot.unserved.insert(unserved, not_served());
             }
         }
     }
@@ -165,15 +212,16 @@ pub(super) async fn read_one(
     collection: &Collection,
     name: &str,
 ) -> Result<Option<Metadata>, EngineError> {
-    let call = Call::get(collection, name, METADATA);
-    match cluster.send::<Partial>(call).await {
+    let call = |at: &Collection| Call::get(at, name, METADATA);
+    match addressed::send::<Partial>(cluster, &mut collection.clone(), name, call).await {
         Ok(answer) => Ok(Some(answer.object.metadata)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// All metadata of a collection, page by page; `None` where it is not served. Begins again when the continue token
+/// All metadata of a collection, page by page; `None` where its version is not served, which says nothing of its objects
+/// ([`addressed`]). Begins again when the continue token
 /// expires (410), as often as it takes: each page is a request with its own bound, and [`listing::page`] bounds all of them.
 pub(super) async fn read_all(
     cluster: &Cluster,
@@ -200,7 +248,7 @@ pub(super) async fn read_selected(
         }
         let page = match listing::page::<PartialList>(cluster, call, &mut taken).await {
             Ok(page) => page,
-            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) if error.is_unserved() => return Ok(None),
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
                 found.clear();
                 next.clear();

@@ -214,7 +214,7 @@ async fn get<T: DeserializeOwned>(
 fn known<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineError> {
     match answer {
         Err(EngineError::Forbidden { .. }) => Ok(T::default()),
-        Err(error) if error.is_not_found() => Ok(T::default()),
+        Err(error) if error.is_not_found() || error.is_unserved() => Ok(T::default()),
         other => other,
     }
 }

@@ -121,7 +121,7 @@ async fn watch(
     let see = |seen| shared.see(seen, cluster.now());
     loop {
         match follow(cluster, collection, only, see).await {
-            Err(error) if error.is_not_found() && begun.elapsed() < KIND_COMES => {
+            Err(error) if error.is_unserved() && begun.elapsed() < KIND_COMES => {
                 shared.see(Seen::Lost(error.words()), cluster.now());
                 sleep(TICK).await;
             }

@@ -9,7 +9,7 @@ mod pool;
 mod target;
 mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
@@ -329,8 +329,7 @@ impl Context {
     pub(crate) async fn api_versions(&self) -> Result<&[String], OperationError> {
         let read = || async {
             let cluster = self.cluster().await?;
-            cluster.forget_kinds().await;
-            let kinds = cluster.kinds(&BTreeSet::new()).await?;
+            let kinds = cluster.kinds_now().await?;
             Ok::<_, OperationError>(kinds.api_versions())
         };
         Ok(self.api_versions.get_or_try_init(read).await?)

@@ -162,7 +162,7 @@ impl Judge<'_> {
             objects,
             ..Reads::default()
         };
-        let mut found = snapshot::read(self.cluster, &kinds, &reads).await?;
+        let (_, mut found) = snapshot::read(self.cluster, kinds, &reads).await?;
         found
             .live
             .retain(|_, live| live.former.as_ref() == Some(mark));

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::key::Gvk;
+use super::ownership::is_create_only;
 
 /// How the API server serves a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +99,20 @@ impl KindTable {
         }
     }
 
+    /// This table once a CustomResourceDefinition object is applied: its versions take the place of those of its kind. One that is
+    /// only created, where it does not exist, only adds its own.
+    pub fn define(&mut self, crd: &Value) {
+        if !is_create_only(crd) {
+            let text = |pointer| crd.pointer(pointer).and_then(Value::as_str);
+            let group = text("/spec/group").unwrap_or_default();
+            let kind = text("/spec/names/kind").unwrap_or_default();
+            for (_, kinds) in self.groups.get_mut(group).into_iter().flatten() {
+                kinds.remove(kind);
+            }
+        }
+        self.insert_crd(crd);
+    }
+
     /// This table, completed from another one.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
@@ -158,6 +173,11 @@ impl KindTable {
     #[must_use]
     pub fn is_silent(&self, group: &str) -> bool {
         self.silent.contains(group)
+    }
+
+    /// The groups of which a version did not say what it serves.
+    pub fn silent(&self) -> impl Iterator<Item = &str> {
+        self.silent.iter().map(String::as_str)
     }
 
     /// Notes that a version of a group did not say what it serves.

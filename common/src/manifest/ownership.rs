@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::api::names::{ANNOTATION_INSTALLATION, InstallationName, LABEL_OWNER, owner_hash};
+use crate::api::names::{
+    ANNOTATION_APPLY, ANNOTATION_INSTALLATION, APPLY_CREATE_ONLY, InstallationName, LABEL_OWNER,
+    owner_hash,
+};
 
 /// What an object of an installation carries: owner label and installation annotation (semantics 5).
 #[derive(Clone, Debug)]
@@ -37,6 +40,20 @@ pub fn annotate(object: &mut Value, name: &str, value: &str) {
     if let Some(metadata) = metadata_mut(object) {
         set(metadata, "annotations", name, value.to_owned());
     }
+}
+
+/// Whether an object is created where it does not exist, and never changed (annotation `kubectl-addons.dev/apply: create-only`,
+/// semantics 12).
+#[must_use]
+pub fn is_create_only(object: &Value) -> bool {
+    let annotation = || {
+        object
+            .get("metadata")?
+            .get("annotations")?
+            .get(ANNOTATION_APPLY)?
+            .as_str()
+    };
+    annotation() == Some(APPLY_CREATE_ONLY)
 }
 
 /// The value of the owner label.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::Inventory;
+use super::snapshot::Inhabited;
 use crate::api::installation::{AddonInstallation, ObjectState};
 use crate::api::names::{InstallationName, owner_hash};
 use crate::manifest::key::ObjectKey;
-use crate::manifest::kinds::KindTable;
 use crate::manifest::kinds::traits::KeptKind;
 
 /// What other installations use, and which of them.
@@ -86,26 +86,45 @@ impl Claims {
         self.objects.iter().chain(&self.retained)
     }
 
-    /// The installation that would lose something with an object that it has not recorded: it lives in that namespace, or has
-    /// objects of the kind that is defined there.
-    pub(super) fn needs(&self, key: &ObjectKey, kinds: &KindTable) -> Option<&InstallationName> {
-        match KeptKind::of(key)? {
-            KeptKind::Namespace => self.namespaces.get(&key.name).or_else(|| {
-                let mut objects = self.recorded();
-                let inside = objects.find(|(other, _)| other.namespace.as_ref() == Some(&key.name));
-                inside.map(|(_, name)| name)
-            }),
-            KeptKind::CustomResourceDefinition => {
-                let mut objects = self.recorded();
-                let found = objects.find(|(other, _)| {
-                    let info = kinds.preferred(&other.group, &other.kind);
-                    info.is_some_and(|(_, info)| {
-                        key.name == format!("{}.{}", info.plural, other.group)
-                    })
-                });
-                found.map(|(_, name)| name)
-            }
-            _ => None,
+    /// Why a definition or namespace stays that this installation gives up: another one would lose something with it. `inhabited`:
+    /// what lives in it. What is not known counts as in use.
+    pub(super) fn needs(&self, key: &ObjectKey, inhabited: Option<&Inhabited>) -> Option<String> {
+        let kind = KeptKind::of(key)?;
+        if !kind.is_shared() {
+            return None;
         }
+        let Some(found) = inhabited else {
+            return Some("it is not known what would be deleted with it".to_owned());
+        };
+        let (recorded, place) = if kind == KeptKind::Namespace {
+            (self.user_of(&key.name), "in it")
+        } else {
+            (self.user_of_kind(found), "of its kind")
+        };
+        let owned = found.owned.as_ref().map(|(object, of)| {
+            let of = of.as_deref().unwrap_or("another installation");
+            format!("{object} is {place} and belongs to {of}")
+        });
+        let unseen = found.unseen.as_ref();
+        let unseen = unseen.map(|why| format!("objects of others may be {place}: {why}"));
+        recorded.or(owned).or(unseen)
+    }
+
+    /// The installation that has objects of the kind of a definition. The definition itself says which kind that is: what this
+    /// client knows of the kinds of the cluster may be older.
+    fn user_of_kind(&self, definition: &Inhabited) -> Option<String> {
+        let mut objects = self.recorded().chain(&self.taken);
+        let of_kind = objects.find(|(key, _)| definition.has_kind_of(key));
+        of_kind.map(|(_, user)| format!("{user} has objects of its kind"))
+    }
+
+    /// The installation that is installed into a namespace, or has an object in it.
+    fn user_of(&self, namespace: &String) -> Option<String> {
+        let user = self.namespaces.get(namespace).or_else(|| {
+            let mut objects = self.recorded().chain(&self.taken);
+            let inside = objects.find(|(other, _)| other.namespace.as_ref() == Some(namespace));
+            inside.map(|(_, user)| user)
+        });
+        user.map(|user| format!("{user} is installed into it"))
     }
 }

@@ -11,11 +11,10 @@ use super::order::defined_kind;
 use super::{Target, one_a_line};
 use crate::api::installation::Conflicts;
 use crate::api::names::InstallationName;
-use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
 use crate::manifest::kinds::traits::is_built_in;
-use crate::manifest::ownership::{self, Marks};
+use crate::manifest::ownership::{self, Marks, is_create_only};
 use crate::manifest::{Manifest, Place, digest};
 use crate::values::mask::Mask;
 
@@ -176,7 +175,7 @@ impl Desired {
         let mut kinds = ctx.kinds.clone();
         for manifest in &manifests {
             if defined_kind(&manifest.object).is_some() {
-                kinds.insert_crd(&manifest.object);
+                kinds.define(&manifest.object);
             }
         }
         let marks = Marks::of(ctx.installation);
@@ -305,17 +304,6 @@ impl Desired {
             first: first.place.clone(),
         })
     }
-}
-
-fn is_create_only(object: &Value) -> bool {
-    let annotation = || {
-        object
-            .get("metadata")?
-            .get("annotations")?
-            .get(ANNOTATION_APPLY)?
-            .as_str()
-    };
-    annotation() == Some(APPLY_CREATE_ONLY)
 }
 
 fn unserved_hint(gvk: &Gvk, kinds: &KindTable) -> String {

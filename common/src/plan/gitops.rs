@@ -16,34 +16,24 @@ use crate::plan::found::LAST_APPLIED;
 pub struct Kind {
     /// Its API group.
     pub group: &'static str,
-    /// Its version, where discovery says nothing of it.
-    pub version: &'static str,
     /// Its name.
     pub kind: &'static str,
-    /// Its name in URLs.
-    pub plural: &'static str,
     words: &'static str,
 }
 
 const APPLICATION: Kind = Kind {
     group: "argoproj.io",
-    version: "v1alpha1",
     kind: "Application",
-    plural: "applications",
     words: "Argo CD application",
 };
 const KUSTOMIZATION: Kind = Kind {
     group: "kustomize.toolkit.fluxcd.io",
-    version: "v1",
     kind: "Kustomization",
-    plural: "kustomizations",
     words: "Flux Kustomization",
 };
 const RELEASE: Kind = Kind {
     group: "helm.toolkit.fluxcd.io",
-    version: "v2",
     kind: "HelmRelease",
-    plural: "helmreleases",
     words: "Flux HelmRelease",
 };
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";

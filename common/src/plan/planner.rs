@@ -120,9 +120,23 @@ pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> Rea
         recorded,
         namespaces: namespaces.collect(),
         replicas: scaled.map(|(key, _)| key.clone()).collect(),
-        adoptable: BTreeSet::new(),
-        owner: None,
+        ..Reads::default()
     }
+}
+
+/// The recorded definitions and namespaces that a plan may delete: the user named their kind, and no manifest has them.
+#[must_use]
+pub fn deletable(
+    desired: &Desired,
+    inventory: &Inventory,
+    delete_kinds: &BTreeSet<KeptKind>,
+) -> BTreeSet<ObjectKey> {
+    let keys = inventory.objects.keys();
+    let unwanted = keys.filter(|key| !desired.objects.contains_key(*key));
+    let deletable = unwanted.filter(|key| {
+        KeptKind::of(key).is_some_and(|kind| kind.is_shared() && delete_kinds.contains(&kind))
+    });
+    deletable.cloned().collect()
 }
 
 /// Makes the plan.
@@ -246,7 +260,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     // Decisions come before the recorded facts: where the two differ, decisions are newer (a new uid, a planned create).
     let union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
     plan.union = union.fitting(&plan.exact)?;
-    plan.take(pruning);
+    plan.take(pruning, input.snapshot);
     plan.moving = moving(input, &plan.exact);
     Ok(plan)
 }
@@ -281,7 +295,7 @@ fn uninstall(input: &PlanInput<'_>, keep: bool) -> InstallationPlan {
     let occupied = BTreeSet::from([input.installation.namespace.as_str()]);
     let pruning = prune(input, &owner, &BTreeSet::new(), &occupied);
     plan.exact = pruning.recorded();
-    plan.take(pruning);
+    plan.take(pruning, input.snapshot);
     plan.moving = moving(input, &plan.exact);
     if !plan.unreachable.is_empty() {
         plan.warnings.push(
@@ -301,12 +315,13 @@ fn empty(input: &PlanInput<'_>) -> InstallationPlan {
 }
 
 impl InstallationPlan {
-    fn take(&mut self, pruning: Pruning) {
+    fn take(&mut self, pruning: Pruning, snapshot: &Snapshot) {
         self.prune = teardown::groups(pruning.deletions, &BTreeSet::new());
         self.release = pruning.release;
         self.retained = pruning.retained.into_keys().collect();
         self.unreachable = pruning.unreachable.into_keys().collect();
         self.warnings.extend(pruning.warnings);
+        teardown::keep_controllers(self, &snapshot.inhabited);
         self.warnings.sort();
         self.warnings.dedup();
     }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::{Inventory, Item};
 use super::planner::PlanInput;
-use super::snapshot::{LiveObject, Snapshot};
+use super::snapshot::{LiveObject, Snapshot, Unserved};
 use super::{Deletion, Target};
 use crate::api::installation::ObjectState;
 use crate::manifest::key::{Gvk, ObjectKey};
@@ -88,7 +88,7 @@ pub(super) fn prune(
             },
         }
     }
-    pruning.keep_inhabited(input.inventory);
+    pruning.keep_inhabited(input);
     pruning
 }
 
@@ -129,7 +129,7 @@ pub(super) fn target(
     item: &Item,
 ) -> Option<Target> {
     let kind = (key.group.clone(), key.kind.clone());
-    if snapshot.unserved.contains(&kind) {
+    if snapshot.unserved.contains_key(&kind) {
         return None;
     }
     let recorded = Gvk {
@@ -151,47 +151,26 @@ pub(super) fn target(
     })
 }
 
-/// Whether we have recorded definitions of a group (their names end in it) and none of them exists.
-fn definitions_gone(input: &PlanInput<'_>, group: &str) -> bool {
-    let mut definitions = input.inventory.objects.keys().filter(|key| {
-        KeptKind::of(key) == Some(KeptKind::CustomResourceDefinition)
-            && key
-                .name
-                .strip_suffix(group)
-                .is_some_and(|plural| plural.ends_with('.'))
-    });
-    let there = |key: &ObjectKey| input.snapshot.live.contains_key(key);
-    match definitions.next() {
-        Some(first) => !there(first) && !definitions.any(there),
-        None => false,
-    }
-}
-
-/// Whether objects of other installations may depend on it although they have not recorded it.
-fn is_shared(key: &ObjectKey) -> bool {
-    matches!(
-        KeptKind::of(key),
-        Some(KeptKind::Namespace | KeptKind::CustomResourceDefinition)
-    )
-}
-
 impl Pruning {
-    /// A kind that is not served. If its group still is, or its definition was ours and is gone, the objects are gone with
-    /// the kind (a Kubernetes release, a deleted CRD): forgotten. Else the API server behind the group may just be down:
-    /// the object stays recorded, and is pruned when it is served again.
+    /// A kind that is not served. Where the objects are gone with it, the object is forgotten. Else it stays recorded, and is pruned
+    /// when its kind is served again.
     fn unserved(&mut self, input: &PlanInput<'_>, key: &ObjectKey, item: &Item) {
-        let group = &key.group;
-        if input.kinds.serves_group(group) || definitions_gone(input, group) {
-            self.warnings.push(format!(
-                "{key} is forgotten: the cluster no longer serves {}",
-                key.kind
-            ));
-        } else {
-            self.warnings.push(format!(
-                "{key} cannot be reached: the cluster serves nothing of group {group}; if it exists, it stays"
-            ));
-            self.unreachable.insert(key.clone(), item.clone());
-        }
+        let kind = (key.group.clone(), key.kind.clone());
+        let why = match input.snapshot.unserved.get(&kind) {
+            Some(Unserved::Gone) => {
+                self.warnings.push(format!(
+                    "{key} is forgotten: the cluster no longer serves {}",
+                    key.kind
+                ));
+                return;
+            }
+            Some(Unserved::Unknown(why)) => why,
+            None => "the cluster does not serve its kind",
+        };
+        self.warnings.push(format!(
+            "{key} cannot be reached: {why}; if it exists, it stays"
+        ));
+        self.unreachable.insert(key.clone(), item.clone());
     }
 
     /// An object that cannot be read may exist: it stays recorded, and is pruned when it can be read again. One that was there
@@ -225,24 +204,24 @@ impl Pruning {
             // Of a kind that is not kept only what was created once is retained (semantics 12).
             None => item.object.state == ObjectState::Retained,
         };
-        let needed_by = if let Some(other) = input.claims.objects.get(key) {
+        let inhabited = input.snapshot.inhabited.get(key);
+        let needed_by = if kept {
+            None
+        } else if let Some(other) = input.claims.objects.get(key) {
             Some(format!("{other} wants it, too"))
-        } else if let Some(other) = input.claims.needs(key, input.kinds) {
-            Some(match key.kind.as_str() {
-                "Namespace" => format!("{other} is installed into it"),
-                _ => format!("{other} has objects of its kind"),
-            })
-        } else if input.claims.is_partial && is_shared(key) {
+        } else if input.claims.is_partial && KeptKind::of(key).is_some_and(KeptKind::is_shared) {
             Some(
                 "you may not read all installations of the cluster, and others may need it"
                     .to_owned(),
             )
+        } else if let Some(why) = input.claims.needs(key, inhabited) {
+            Some(why)
         } else if key.kind == "Namespace" && occupied.contains(key.name.as_str()) {
             Some("objects that stay are in it".to_owned())
         } else {
             None
         };
-        if let Some(why) = needed_by.as_ref().filter(|_| !kept) {
+        if let Some(why) = &needed_by {
             self.warnings.push(format!("{key} is retained: {why}"));
         }
         if kept || needed_by.is_some() {
@@ -258,22 +237,30 @@ impl Pruning {
         }
     }
 
-    /// What is kept in a namespace would be deleted with it: then that stays, too.
-    fn keep_inhabited(&mut self, inventory: &Inventory) {
+    /// What is kept in a namespace, or of a definition's kind, would be deleted with it: then that stays, too.
+    fn keep_inhabited(&mut self, input: &PlanInput<'_>) {
         let (retained, warnings) = (&mut self.retained, &mut self.warnings);
         let unreachable = &self.unreachable;
         self.deletions.retain(|deletion| {
             let key = &deletion.target.key;
-            if KeptKind::of(key) != Some(KeptKind::Namespace) {
-                return true;
-            }
-            let mut kept = retained.iter().chain(unreachable);
-            let inside = kept.find(|(kept, _)| kept.namespace.as_ref() == Some(&key.name));
-            let Some((inside, _)) = inside else {
+            let mut kept = retained.iter().chain(unreachable).map(|(kept, _)| kept);
+            let staying = match KeptKind::of(key) {
+                Some(KeptKind::Namespace) => kept
+                    .find(|kept| kept.namespace.as_ref() == Some(&key.name))
+                    .map(|kept| format!("{kept} stays in it")),
+                Some(KeptKind::CustomResourceDefinition) => {
+                    let found = input.snapshot.inhabited.get(key);
+                    kept.find(|kept| found.is_some_and(|found| found.has_kind_of(kept)))
+                        .map(|kept| format!("{kept} stays, and is of its kind"))
+                }
+                _ => None,
+            };
+            let Some(staying) = staying else {
                 return true;
             };
-            warnings.push(format!("{key} is retained: {inside} stays in it"));
-            let mut item = inventory.objects.get(key).cloned().unwrap_or_default();
+            warnings.push(format!("{key} is retained: {staying}"));
+            let recorded = &input.inventory.objects;
+            let mut item = recorded.get(key).cloned().unwrap_or_default();
             item.object.state = ObjectState::Retained;
             item.object.uid.clone_from(&deletion.uid);
             retained.insert(key.clone(), item);

@@ -83,6 +83,45 @@ pub struct Reads {
     /// Value of the owner label whose objects are part of the answer although they were not asked for, as far as they are found beside
     /// others; `None` = none are.
     pub owner: Option<String>,
+    /// Recorded definitions and namespaces that the plan may delete, and everything that lives in them with them.
+    pub deletable: BTreeSet<ObjectKey>,
+    /// Values of the owner label whose objects keep none of [`Reads::deletable`]: this installation, and those that the same
+    /// command uninstalls.
+    pub leaving: BTreeSet<String>,
+}
+
+/// What is known of the objects of a kind that the cluster does not serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unserved {
+    /// They are gone with their kind: a release of Kubernetes left it out, or its definition was deleted.
+    Gone,
+    /// They may exist, and why that is not known.
+    Unknown(String),
+}
+
+/// The live objects that would be deleted with a definition or a namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inhabited {
+    /// Of a definition: the group of its objects.
+    pub group: String,
+    /// Of a definition: the kind of its objects.
+    pub kind: String,
+    /// Of a definition: its first objects.
+    pub objects: Vec<ObjectKey>,
+    /// Of a definition: how many more there are.
+    pub more: usize,
+    /// An object that carries the owner label of an installation that stays, and what its annotation names, which anyone who may
+    /// write the object can have set. The installation may be recorded where this client cannot look.
+    pub owned: Option<(ObjectKey, Option<String>)>,
+    /// Why not everything could be looked at.
+    pub unseen: Option<String>,
+}
+
+impl Inhabited {
+    /// Whether an object is of the kind of this definition.
+    pub(super) fn has_kind_of(&self, key: &ObjectKey) -> bool {
+        self.group == key.group && self.kind == key.kind
+    }
 }
 
 /// The live state of the wanted and the recorded objects.
@@ -97,8 +136,10 @@ pub struct Snapshot {
     /// Namespaces that exist, as far as they were asked for.
     pub namespaces: BTreeSet<String>,
     /// (group, kind) pairs that the cluster does not serve.
-    pub unserved: BTreeSet<(String, String)>,
+    pub unserved: BTreeMap<(String, String), Unserved>,
     /// The HorizontalPodAutoscaler of each of [`Reads::replicas`] whose replicas another manager wrote: those yield, whatever
     /// the installation says (semantics 12).
     pub autoscalers: BTreeMap<ObjectKey, String>,
+    /// What lives in those of [`Reads::deletable`] that exist.
+    pub inhabited: BTreeMap<ObjectKey, Inhabited>,
 }

@@ -11,26 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::crd_safety::counted;
 use super::order::Rank;
+use super::snapshot::Inhabited;
 use super::{Deletion, InstallationPlan};
 use crate::manifest::key::ObjectKey;
 
 /// Objects that are named one by one.
 const NAMED: usize = 5;
-
-/// A definition that is deleted, and the live objects that are deleted with it although they are not ours.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Inhabited {
-    /// The definition.
-    pub definition: ObjectKey,
-    /// Kind of its objects.
-    pub kind: String,
-    /// The first of its objects.
-    pub objects: Vec<ObjectKey>,
-    /// How many more there are.
-    pub more: usize,
-    /// Why they could not be read, where they could not.
-    pub unseen: Option<String>,
-}
 
 /// When an object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,46 +62,50 @@ pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec
     groups.collect()
 }
 
-/// Puts inhabited definitions where the controllers of their objects still run, and warns about these objects.
-pub fn keep_controllers(plan: &mut InstallationPlan, inhabited: Vec<Inhabited>) {
-    if inhabited.is_empty() {
-        return;
+/// Puts the deleted definitions that have live objects, beside those that the plan itself deletes, where the controllers of these
+/// objects still run, and warns about the objects.
+pub(super) fn keep_controllers(
+    plan: &mut InstallationPlan,
+    inhabited: &BTreeMap<ObjectKey, Inhabited>,
+) {
+    let deleted: BTreeSet<ObjectKey> = plan
+        .prune
+        .iter()
+        .flatten()
+        .map(|deletion| deletion.target.key.clone())
+        .collect();
+    let mut definitions = BTreeSet::new();
+    for (key, found) in inhabited {
+        let objects = found.objects.iter().filter(|key| !deleted.contains(*key));
+        let objects: Vec<&ObjectKey> = objects.collect();
+        if deleted.contains(key) && (!objects.is_empty() || found.more > 0) {
+            plan.warnings.push(words(key, found, &objects));
+            definitions.insert(key);
+        }
     }
-    let definitions = inhabited.iter().map(|found| &found.definition).collect();
-    let deletions = plan.prune.drain(..).flatten().collect();
-    plan.prune = groups(deletions, &definitions);
-    plan.warnings.extend(inhabited.iter().map(Inhabited::words));
+    if !definitions.is_empty() {
+        let deletions = plan.prune.drain(..).flatten().collect();
+        plan.prune = groups(deletions, &definitions);
+    }
 }
 
-impl Inhabited {
-    /// `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
-    fn words(&self) -> String {
-        let definition = &self.definition;
-        if let Some(why) = &self.unseen {
-            return format!(
-                "{definition}: deleting it also deletes every live {}, which cannot be listed: {why}",
-                self.kind
-            );
-        }
-        let mut names: Vec<String> = self
-            .objects
-            .iter()
-            .take(NAMED)
-            .map(|key| match &key.namespace {
-                Some(namespace) => format!("{namespace}/{}", key.name),
-                None => key.name.clone(),
-            })
-            .collect();
-        let count = self.objects.len().saturating_add(self.more);
-        if count > names.len() {
-            names.push("…".to_owned());
-        }
-        format!(
-            "{definition}: deleting it also deletes {} ({})",
-            counted(count, &format!("live {}", self.kind)),
-            names.join(", ")
-        )
+/// `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
+fn words(definition: &ObjectKey, found: &Inhabited, objects: &[&ObjectKey]) -> String {
+    let names = objects.iter().take(NAMED);
+    let names = names.map(|key| match &key.namespace {
+        Some(namespace) => format!("{namespace}/{}", key.name),
+        None => key.name.clone(),
+    });
+    let mut names: Vec<String> = names.collect();
+    let count = objects.len().saturating_add(found.more);
+    if count > names.len() {
+        names.push("…".to_owned());
     }
+    format!(
+        "{definition}: deleting it also deletes {} ({})",
+        counted(count, &format!("live {}", found.kind)),
+        names.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -178,19 +168,19 @@ mod tests {
 
     #[test]
     fn objects_that_are_deleted_with_a_definition_are_named() {
+        let definition = key("apiextensions.k8s.io", "CustomResourceDefinition");
+        let policy = key("shop.example", "Policy");
         let mut found = Inhabited {
-            definition: key("apiextensions.k8s.io", "CustomResourceDefinition"),
             kind: "Policy".to_owned(),
-            objects: vec![key("shop.example", "Policy")],
             ..Inhabited::default()
         };
         assert_eq!(
-            found.words(),
+            words(&definition, &found, &[&policy]),
             "CustomResourceDefinition x: deleting it also deletes 1 live Policy (x)"
         );
         found.more = 600;
         assert_eq!(
-            found.words(),
+            words(&definition, &found, &[&policy]),
             "CustomResourceDefinition x: deleting it also deletes 601 live Policies (x, …)"
         );
     }

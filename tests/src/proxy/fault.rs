@@ -8,6 +8,7 @@ pub struct Fault {
     client: Option<String>,
     method: Option<String>,
     path: Option<String>,
+    whole_path: Option<String>,
     writes: bool,
     changes: bool,
     first: usize,
@@ -60,6 +61,7 @@ impl Fault {
             client: None,
             method: None,
             path: None,
+            whole_path: None,
             writes: false,
             changes: false,
             first: number,
@@ -107,6 +109,15 @@ impl Fault {
         }
     }
 
+    /// Only about requests of this path, without a query.
+    #[must_use]
+    pub fn at_path(self, path: &str) -> Self {
+        Self {
+            whole_path: Some(path.to_owned()),
+            ..self
+        }
+    }
+
     /// Only about requests that are not reads.
     #[must_use]
     pub fn changes(self) -> Self {
@@ -139,6 +150,7 @@ impl Armed {
             client: only_client,
             method: only_method,
             path,
+            whole_path,
             writes,
             changes,
             first,
@@ -148,6 +160,7 @@ impl Armed {
         let about = only_client.as_ref().is_none_or(|name| name == client)
             && only_method.as_ref().is_none_or(|name| name == method)
             && path.as_ref().is_none_or(|part| uri.contains(part))
+            && whole_path.as_ref().is_none_or(|path| uri == path)
             && !(*writes && uri.contains("dryRun=All"))
             && !(*changes && method == "GET");
         if !about {

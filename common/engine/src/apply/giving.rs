@@ -61,7 +61,7 @@ impl<'a> Giving<'a> {
         };
         let mut tries = 1;
         loop {
-            let given = managed::rewrite_with(cluster, target, manager, |live| {
+            let given = managed::rewrite_with(cluster, target, manager, |live, _| {
                 let is_it = text(live, "/metadata/uid") == Some(object.uid.as_str());
                 is_it.then(|| self.patch(live)).flatten()
             });

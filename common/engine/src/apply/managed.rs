@@ -4,12 +4,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use common::api::names;
+use common::manifest::key::Gvk;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
 use common::plan::found::LAST_APPLIED;
 use common::plan::{Step, Target};
 use common::values::path;
 
 use super::super::address::Collection;
+use super::super::addressed;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::report::Settled;
@@ -115,7 +117,7 @@ pub(super) async fn adopt(
     target: &Target,
     manager: &str,
 ) -> Result<Option<WrittenMetadata>, EngineError> {
-    rewrite_with(cluster, target, names::CLIENT, |live| {
+    rewrite_with(cluster, target, names::CLIENT, |live, _| {
         let entries = managers(live);
         let adopted = managed_fields::former::adopt(entries, manager)?;
         let mut patch = vec![json!({"op": "replace", "path": FIELDS, "value": adopted})];
@@ -180,7 +182,7 @@ pub(super) fn gone_version(error: &EngineError) -> Option<String> {
     Some(version.to_owned())
 }
 
-/// Moves the entries of a removed version to the version that is applied.
+/// Moves the entries of a removed version to the version that is applied, or that is served instead of it.
 pub(super) async fn heal(
     cluster: &Cluster,
     target: &Target,
@@ -188,9 +190,13 @@ pub(super) async fn heal(
     version: String,
     error: EngineError,
 ) -> Result<(), EngineError> {
-    let to = target.gvk().api_version();
-    let rewritten = rewrite(cluster, target, manager, |live| {
-        managed_fields::move_version(live, &version, &to)
+    let rewritten = rewrite_with(cluster, target, manager, |live, served| {
+        let to = served.api_version();
+        Some(replacing(&managed_fields::move_version(
+            managers(live),
+            &version,
+            &to,
+        )?))
     });
     match rewritten.await? {
         Some(_) => Ok(()),
@@ -206,30 +212,33 @@ async fn rewrite(
     manager: &str,
     change: impl Fn(&[Value]) -> Option<Vec<Value>>,
 ) -> Result<Option<WrittenMetadata>, EngineError> {
-    rewrite_with(cluster, target, manager, |live| {
-        let changed = change(managers(live))?;
-        Some(vec![
-            json!({"op": "replace", "path": FIELDS, "value": changed}),
-        ])
+    rewrite_with(cluster, target, manager, |live, _| {
+        Some(replacing(&change(managers(live))?))
     })
     .await
 }
 
+/// The patch that replaces managedFields.
+fn replacing(entries: &[Value]) -> Vec<Value> {
+    vec![json!({"op": "replace", "path": FIELDS, "value": entries})]
+}
+
 /// Writes managedFields and annotations, guarded by the resourceVersion that they were read with; the object after that, or `None` where
-/// there is nothing to change.
+/// there is nothing to change. `change` gets the version that the object is served in.
 pub(super) async fn rewrite_with(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
-    change: impl Fn(&Value) -> Option<Vec<Value>>,
+    change: impl Fn(&Value, &Gvk) -> Option<Vec<Value>>,
 ) -> Result<Option<WrittenMetadata>, EngineError> {
-    let collection = Collection::of(target);
+    let mut collection = Collection::of(target);
     let name = &target.key.name;
     let mut tries = 1;
     loop {
-        let call = Call::get(&collection, name, METADATA);
-        let live = cluster.send::<Value>(call).await?.object;
-        let Some(mut patch) = change(&live) else {
+        let call = |at: &Collection| Call::get(at, name, METADATA);
+        let live = addressed::send::<Value>(cluster, &mut collection, name, call).await?;
+        let live = live.object;
+        let Some(mut patch) = change(&live, &collection.gvk) else {
             return Ok(None);
         };
         // A replacement that changes nothing is a precondition: 409 where another client wrote.

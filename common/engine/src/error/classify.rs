@@ -75,7 +75,11 @@ fn of_status(
             object: call.object.clone(),
             causes: causes::immutable(status),
         },
-        404 if is_ours(call.uri()) && !names_an_object(status) => EngineError::NotInitialised,
+        404 if !names_an_object(status) && is_ours(call.uri()) => EngineError::NotInitialised,
+        404 if !names_an_object(status) => EngineError::Unserved {
+            what: call.object.clone(),
+            message: format!("not served in this version: {message}"),
+        },
         _ => EngineError::Api {
             what: call.object.clone(),
             message,
@@ -191,6 +195,26 @@ mod tests {
             )
             .is_not_found()
         );
+    }
+
+    /// The answer for a version that is not served names no object: it says nothing of any.
+    #[test]
+    fn an_object_that_is_missing_is_told_from_a_version_that_is_not_served() {
+        let tills = Collection::known("shop.example/v1beta1", "Till", "tills", Some("shop"));
+        let call = Call::get(&tills, "a", "application/json");
+        let unnamed = r#"{"kind":"Status","code":404,"message":"the server could not find the requested resource"}"#;
+        let named = r#"{"kind":"Status","code":404,"message":"tills \"a\" not found","details":{"name":"a"}}"#;
+        for (body, is_not_found) in [
+            ("404 page not found\n", false),
+            ("<html>no such host</html>", false),
+            (unnamed, false),
+            (named, true),
+        ] {
+            let error = error(&call, "https://c", 404, body.as_bytes());
+            assert_eq!(error.is_not_found(), is_not_found, "{body}");
+            assert_eq!(error.is_unserved(), !is_not_found, "{body}");
+            assert_eq!(error.code(), Some(404), "{body}");
+        }
     }
 
     #[test]

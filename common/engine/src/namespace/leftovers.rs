@@ -59,9 +59,11 @@ pub(super) async fn staying(
     }
 }
 
-/// Whether a kind may be readable in a moment. A server or webhook behind one kind that is gone was waited for by the request.
+/// Whether a kind may be readable in a moment. A server or webhook behind one kind that is gone was waited for by the request; what
+/// is not served is taken out of discovery after its definition or APIService was deleted.
 fn is_passing(error: &EngineError) -> bool {
-    !error.is_of_conversion() && matches!(error.code(), Some(429 | 500 | 502 | 504))
+    !error.is_of_conversion()
+        && (error.is_unserved() || matches!(error.code(), Some(429 | 500 | 502 | 504)))
 }
 
 /// An object that is left in a namespace.
@@ -122,11 +124,17 @@ pub(super) fn in_it(foreign: &[String]) -> String {
     format!("{}{more} {are} in it", named.join(", "))
 }
 
-/// The objects in a namespace, except those that every namespace has: one metadata LIST for every kind that it can hold.
+/// The objects in a namespace, except those that every namespace has: one metadata LIST for every kind that it can hold. Where an
+/// API server does not say what it serves, it is not known what it holds there.
 async fn found(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineError> {
     // A kind that was added after the table was cached could hide objects of others.
-    cluster.forget_kinds().await;
-    let kinds = cluster.kinds(&BTreeSet::new()).await?;
+    let kinds = cluster.kinds_now().await?;
+    if let Some(group) = kinds.silent().next() {
+        return Err(EngineError::Unserved {
+            what: format!("API group {group}"),
+            message: "its server does not answer, and may have objects in it".to_owned(),
+        });
+    }
     let collections: Vec<Collection> = kinds
         .iter()
         .filter(|(_, info)| info.namespaced && info.writable)
@@ -143,7 +151,8 @@ async fn found(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineErr
 }
 
 async fn left_in(cluster: &Cluster, collection: &Collection) -> Result<Vec<Leftover>, EngineError> {
-    let found = read_all(cluster, collection).await?.unwrap_or_default();
+    let found = read_all(cluster, collection).await?;
+    let found = found.ok_or_else(|| collection.unserved())?;
     Ok(found
         .into_iter()
         .filter(|metadata| !is_harmless(&collection.gvk, Some(&metadata.name)))

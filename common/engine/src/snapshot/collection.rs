@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 
 use super::super::address::Collection;
@@ -85,17 +84,8 @@ async fn read_single(
         Err(error) if error.is_of_conversion() => error,
         answer => return answer,
     };
-    let gvk = &collection.gvk;
-    let versions = kinds.versions(&gvk.group, &gvk.kind);
-    for version in versions.filter(|version| *version != gvk.version) {
-        let collection = Collection {
-            gvk: Gvk {
-                version: version.to_owned(),
-                ..gvk.clone()
-            },
-            ..collection.clone()
-        };
-        if let Ok(single) = read_in(cluster, &collection, name).await {
+    for other in collection.in_other_versions(kinds) {
+        if let Ok(single) = read_in(cluster, &other, name).await {
             return Ok(single);
         }
     }

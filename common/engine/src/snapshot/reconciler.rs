@@ -8,27 +8,22 @@ use common::manifest::kinds::KindTable;
 use common::plan::gitops::{Kind, Reconciler};
 
 use super::super::address::Collection;
+use super::super::addressed;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::{read_one, read_selected};
+use super::read_one;
 
-/// Whether it exists. One of a kind that is served and may not be read counts as live.
+/// Whether it exists. One of a kind that is served and cannot be read counts as live.
 async fn is_live(
     by: &Reconciler,
     cluster: &Cluster,
     kinds: &KindTable,
 ) -> Result<bool, EngineError> {
-    let Kind {
-        group,
-        version,
-        kind,
-        plural,
-        ..
-    } = by.kind;
-    let served = kinds.preferred(group, kind);
-    let version = served.as_ref().map_or(version, |(gvk, _)| &gvk.version);
-    let api_version = format!("{group}/{version}");
-    let collection = Collection::known(&api_version, kind, plural, by.namespace.as_deref());
+    let Kind { group, kind, .. } = by.kind;
+    let Some((gvk, info)) = kinds.preferred(group, kind) else {
+        return Ok(kinds.is_silent(group));
+    };
+    let collection = Collection::new(gvk, info, by.namespace.as_deref());
     let found = match &by.namespace {
         Some(_) => {
             let read = read_one(cluster, &collection, &by.name).await;
@@ -37,13 +32,12 @@ async fn is_live(
         None => {
             let selector = format!("metadata.name={}", by.name);
             let selectors = [("fieldSelector", selector.as_str())];
-            let listed = read_selected(cluster, &collection, &selectors).await;
-            listed.map(|listed| listed.is_some_and(|listed| !listed.is_empty()))
+            let listed = addressed::metadata(cluster, &collection, &selectors).await;
+            listed.map(|listed| !listed.is_empty())
         }
     };
     match found {
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(EngineError::Forbidden { .. }) => Ok(served.is_some()),
+        Err(EngineError::Forbidden { .. } | EngineError::Unserved { .. }) => Ok(true),
         found => found,
     }
 }
@@ -54,6 +48,13 @@ pub(super) async fn live(
     kinds: &KindTable,
     named: Vec<(ObjectKey, Reconciler)>,
 ) -> Result<BTreeMap<ObjectKey, String>, EngineError> {
+    let is_served = |by: &Reconciler| kinds.preferred(by.kind.group, by.kind.kind).is_some();
+    // A tool that was installed after the kinds were read is not missing.
+    let now = match named.iter().all(|(_, by)| is_served(by)) {
+        true => None,
+        false => Some(cluster.kinds_now().await?),
+    };
+    let kinds = now.as_deref().unwrap_or(kinds);
     let mut known: BTreeMap<Reconciler, bool> = BTreeMap::new();
     let mut found = BTreeMap::new();
     for (key, by) in named {

@@ -1,10 +1,12 @@
 //! The plan of a command that installs or upgrades: installations know what the others bring.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use addons_engine::recreations;
+use addons_engine::{Cluster, recreations};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
+use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationPlan;
@@ -14,6 +16,7 @@ use common::plan::inventory::Inventory;
 use common::plan::order::defined_kind;
 use common::plan::recreate;
 use common::plan::schema::Schemas;
+use serde_json::Value;
 
 use super::moves::{Moves, keep_untaken};
 use super::numbers::Numbers;
@@ -33,8 +36,10 @@ use crate::stage::{Failed, Stage, Staged};
 /// What other add-ons of the same command bring.
 #[derive(Debug)]
 pub(super) struct Neighbours {
-    /// Kinds that they define.
+    /// Kinds that they, and this add-on itself, define.
     pub(super) kinds: KindTable,
+    /// The definitions themselves.
+    definitions: Vec<Arc<Value>>,
     /// Namespaces among their objects.
     pub(super) namespaces: BTreeSet<String>,
     /// What changes its owner.
@@ -78,7 +83,7 @@ pub async fn plan(
         Err(refusal) => return Err(failed.into_iter().next().map_or(refusal, |one| one.error)),
     };
     let manifests = due.iter().flat_map(|(_, rendered)| &rendered.manifests);
-    let mut neighbours = Neighbours::of(manifests);
+    let mut neighbours = Neighbours::of(ctx.cluster().await?, manifests).await?;
     neighbours.moves = Moves::of(resolver, &due, gone);
     let required = RequiredTypes::new(
         due.iter()
@@ -169,24 +174,46 @@ fn stays(ctx: &Context, resolved: &Resolved, planned: &Planned) {
 }
 
 impl Neighbours {
-    fn of<'a>(manifests: impl Iterator<Item = &'a common::manifest::Manifest> + Clone) -> Self {
-        let mut kinds = KindTable::default();
+    /// Of everything that the command installs. Where the kinds that it defines are not known of the cluster, this is asked once: they
+    /// may have been defined since, and objects of them may exist.
+    async fn of<'a>(
+        cluster: &Cluster,
+        manifests: impl Iterator<Item = &'a Manifest> + Clone,
+    ) -> Result<Self, OperationError> {
+        let defined = manifests.clone();
+        let defined = defined.filter_map(|manifest| defined_kind(&manifest.object));
+        let defined: BTreeSet<_> = defined.collect();
+        if !defined.is_empty() {
+            cluster.kinds(&defined).await?;
+        }
+        let (mut kinds, mut definitions) = (KindTable::default(), Vec::new());
         let mut namespaces = BTreeSet::new();
         for manifest in manifests.clone() {
             if defined_kind(&manifest.object).is_some() {
                 kinds.insert_crd(&manifest.object);
+                definitions.push(Arc::clone(&manifest.object));
             }
             let key = ObjectKey::of(&manifest.object);
             let namespace = key.filter(|key| key.group.is_empty() && key.kind == "Namespace");
             namespaces.extend(namespace.map(|key| key.name));
         }
-        Self {
+        Ok(Self {
             kinds,
+            definitions,
             namespaces,
             claims: BTreeMap::new(),
             moves: Moves::default(),
             schemas: Schemas::of(manifests),
+        })
+    }
+
+    /// The kinds that the cluster serves, as they are once the definitions of the command are applied.
+    pub(super) fn with_definitions(&self, served: &KindTable) -> KindTable {
+        let mut kinds = served.clone();
+        for definition in &self.definitions {
+            kinds.define(definition);
         }
+        kinds
     }
 
     /// What others use: the other installations of the cluster, and those of the same command that were planned before.

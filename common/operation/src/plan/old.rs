@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use addons_engine::kops;
 use common::api::installation::ObjectState;
 use common::manifest::key::ObjectKey;
-use common::manifest::kinds::KindTable;
 use common::plan::desired::{Desired, DesiredObject};
 use common::plan::inventory::{Inventory, Item};
 use common::plan::kops::prune_rules;
@@ -31,7 +30,6 @@ pub(super) struct Old {
 pub(super) async fn find(
     ctx: &Context,
     resolved: &Resolved,
-    kinds: &KindTable,
     desired: &Desired,
     (inventory, snapshot): (&mut Inventory, &mut Snapshot),
 ) -> Result<Old, OperationError> {
@@ -49,8 +47,12 @@ pub(super) async fn find(
         ..Old::default()
     };
     let cluster = ctx.cluster().await?;
+    // The kinds that were read for the wanted objects may be older than those of a rule.
+    let named = rules.iter();
+    let named = named.map(|rule| (rule.group.clone(), rule.kind.clone()));
+    let kinds = cluster.kinds(&named.collect()).await?;
     for rule in &rules {
-        for (target, live) in kops::matching(cluster, kinds, rule).await? {
+        for (target, live) in kops::matching(cluster, &kinds, rule).await? {
             let key = target.key;
             if desired.objects.contains_key(&key) || live.controlled_by.is_some() {
                 continue;

@@ -1,6 +1,5 @@
 //! The plan of one installation: mark its objects, read the live state, plan.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::api::installation::{ClusterIdentity, HelmRelease, format};
@@ -48,7 +47,7 @@ pub(super) async fn one(
     let identity = pinned(resolver, resolved).await?;
     let mut inventory = Inventory::of(existing.and_then(|record| record.status.as_ref()));
     let served = served(cluster, neighbours, &rendered, &inventory).await?;
-    let kinds = served.with(&neighbours.kinds);
+    let kinds = neighbours.with_definitions(&served);
     let mask = rendered.inputs.mask();
     let checked = neighbours.schemas.check(&rendered.manifests);
     let notes = checked.map_err(|error| OperationError::from(error).masked(&mask))?;
@@ -63,11 +62,12 @@ pub(super) async fn one(
     let (desired, generated) =
         generated::desired(cluster, resolved, &mut rendered, &given, &inventory, adopt).await?;
     let checks = adopt && !choices.force_adopt;
-    let reads = reads(&desired, &inventory, &served, resolved, checks);
-    let (served, mut snapshot) = live(cluster, served, &reads).await?;
-    let kinds = served.with(&neighbours.kinds);
+    let mut reads = reads(&desired, &inventory, &served, resolved, checks);
+    reads.deletable = planner::deletable(&desired, &inventory, &choices.delete);
+    let (served, mut snapshot) = snapshot::read(cluster, served, &reads).await?;
+    let kinds = neighbours.with_definitions(&served);
     let recorded = (&mut inventory, &mut snapshot);
-    let old = old::find(resolver.ctx, resolved, &kinds, &desired, recorded).await?;
+    let old = old::find(resolver.ctx, resolved, &desired, recorded).await?;
     let spec = &resolved.wanted.spec;
     let wanted = Wanted {
         desired: &desired,
@@ -162,7 +162,9 @@ fn reads(
     let target = resolved.target_namespace().to_owned();
     let record = resolved.record_namespace().map(str::to_owned);
     reads.namespaces.extend(record.into_iter().chain([target]));
-    reads.owner = Some(owner_hash(&resolved.name.namespace, &resolved.name.name));
+    let owner = owner_hash(&resolved.name.namespace, &resolved.name.name);
+    reads.leaving.insert(owner.clone());
+    reads.owner = Some(owner);
     if checks {
         let wanted = desired.objects.keys();
         let unrecorded = wanted.filter(|key| !inventory.objects.contains_key(*key));
@@ -230,42 +232,27 @@ async fn release_of(
     Ok(release)
 }
 
-/// The live objects that an installation has recorded. `owner`: see [`Reads::owner`].
+/// The live objects that an installation has recorded. `more`: what else has to be read of them.
 pub(super) async fn live_recorded(
     cluster: &Cluster,
     inventory: &Inventory,
-    owner: Option<String>,
+    more: Reads,
 ) -> Result<(Arc<KindTable>, Snapshot), OperationError> {
     let recorded = inventory.objects.keys();
     let needed = recorded.map(|key| (key.group.clone(), key.kind.clone()));
     let kinds = cluster.kinds(&needed.collect()).await?;
+    let recorded = planner::reads(&Desired::default(), inventory, &kinds);
     let reads = Reads {
-        owner,
-        ..planner::reads(&Desired::default(), inventory, &kinds)
+        owner: more.owner,
+        deletable: more.deletable,
+        leaving: more.leaving,
+        ..recorded
     };
-    live(cluster, kinds, &reads).await
+    Ok(snapshot::read(cluster, kinds, &reads).await?)
 }
 
-/// The live objects, and the kinds that they were read by. What the cluster was said to serve and does not was kept too long: it is
-/// asked again, or objects of a version that is gone would be taken for gone.
-pub(super) async fn live(
-    cluster: &Cluster,
-    kinds: Arc<KindTable>,
-    reads: &Reads,
-) -> Result<(Arc<KindTable>, Snapshot), OperationError> {
-    let snapshot = snapshot::read(cluster, &kinds, reads).await?;
-    let mut unserved = snapshot.unserved.iter();
-    if !unserved.any(|(group, kind)| kinds.preferred(group, kind).is_some()) {
-        return Ok((kinds, snapshot));
-    }
-    cluster.forget_kinds().await;
-    let kinds = cluster.kinds(&BTreeSet::new()).await?;
-    let snapshot = snapshot::read(cluster, &kinds, reads).await?;
-    Ok((kinds, snapshot))
-}
-
-/// How the cluster serves the kinds of the wanted and recorded objects. It is not asked again for a kind that another add-on of
-/// this command will define.
+/// How the cluster serves the kinds of the wanted and recorded objects. It is not asked again for a kind that an add-on of this
+/// command will define: that was done for all of them ([`Neighbours::of`]).
 async fn served(
     cluster: &Cluster,
     neighbours: &Neighbours,

@@ -11,6 +11,7 @@ use common::plan::pin;
 use common::plan::planner::PlanError;
 use common::plan::restored::rebuild::{Rebuild, rebuild};
 use common::plan::restored::{Memory, older};
+use common::plan::snapshot::Reads;
 
 use super::one::live_recorded;
 use super::{Plan, Planned};
@@ -72,7 +73,7 @@ pub(crate) async fn recorded_again(
         return Ok(None);
     }
     let inventory = Inventory::of(status);
-    let (kinds, mut snapshot) = live_recorded(cluster, &inventory, None).await?;
+    let (kinds, mut snapshot) = live_recorded(cluster, &inventory, Reads::default()).await?;
     let owned = marks::owned(cluster, &owner_hash(&name.namespace, &name.name)).await?;
     let unasked = owned.objects.into_iter();
     snapshot.unasked = unasked

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::{EngineError, definitions};
+use addons_engine::EngineError;
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::directory::allowed::AllowList;
@@ -14,6 +14,7 @@ use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput};
 use common::plan::prune::KeptKind;
 use common::plan::restored::Memory;
+use common::plan::snapshot::Reads;
 use common::plan::{InstallationPlan, Verb};
 
 use super::one::live_recorded;
@@ -185,13 +186,31 @@ async fn all(
     let mut records = requirements::teardown(records, &resolver.records, installed)?;
     // What the policies guard can be deleted when they are gone.
     records.sort_by_key(|record| !builtin::guards(record));
+    // What one of them keeps may be of a kind that another one defines, or in its namespace: those are planned last.
+    let mut turns: Vec<(usize, &AddonInstallation)> = records.iter().enumerate().collect();
+    turns.sort_by_key(|(_, record)| has_shared(record));
+    let mut staying = BTreeMap::new();
     let mut installations = Vec::new();
-    for record in &records {
-        let mut planned = one(resolver, record.clone(), removal, leave).await?;
-        planned.plan.requires = requirements::required_of(record, &records);
-        installations.push(planned);
+    for (place, record) in turns {
+        let mut planned = one(resolver, record.clone(), removal, leave, &staying).await?;
+        let plan = &mut planned.plan;
+        plan.requires = requirements::required_of(record, &records);
+        let kept = plan.retained.iter().chain(&plan.unreachable);
+        staying.extend(kept.map(|key| (key.clone(), name_of(record))));
+        installations.push((place, planned));
     }
-    Ok(installations)
+    installations.sort_by_key(|(place, _)| *place);
+    Ok(installations
+        .into_iter()
+        .map(|(_, planned)| planned)
+        .collect())
+}
+
+/// Whether an installation has recorded a definition or a namespace.
+fn has_shared(record: &AddonInstallation) -> bool {
+    let inventory = Inventory::of(record.status.as_ref());
+    let mut keys = inventory.objects.keys();
+    keys.any(|key| KeptKind::of(key).is_some_and(KeptKind::is_shared))
 }
 
 /// What an uninstallation does not delete.
@@ -203,6 +222,14 @@ struct Leave {
     taken: BTreeMap<ObjectKey, InstallationName>,
     /// Kinds that may be deleted.
     allowed: AllowList,
+}
+
+impl Leave {
+    /// Values of the owner label of the installations of the command.
+    fn owners(&self) -> impl Iterator<Item = String> {
+        let names = self.together.iter();
+        names.map(|name| owner_hash(&name.namespace, &name.name))
+    }
 }
 
 /// Plans the uninstallation of what is gone from a directory, each by itself: the failure of one says nothing of the others.
@@ -227,11 +254,12 @@ pub(crate) async fn plan_gone(
         ..Removal::default()
     };
     let (mut installations, mut failed) = (Vec::new(), Vec::new());
+    let staying = BTreeMap::new();
     for record in records {
         let planned = async {
             verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
             requirements::teardown(vec![*record], &resolver.records, &[])?;
-            one(resolver, (*record).clone(), &removal, &leave).await
+            one(resolver, (*record).clone(), &removal, &leave, &staying).await
         };
         match planned.await {
             Ok(planned) => installations.push(planned),
@@ -244,11 +272,13 @@ pub(crate) async fn plan_gone(
     Plan::new(choices.clone(), installations, Vec::new(), failed, false)
 }
 
+/// `staying`: what other installations of the command keep.
 async fn one(
     resolver: &Resolver<'_>,
     record: AddonInstallation,
     removal: &Removal,
     leave: &Leave,
+    staying: &BTreeMap<ObjectKey, InstallationName>,
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(&record);
@@ -261,9 +291,22 @@ async fn one(
     }
     let inventory = Inventory::from_groups(&status.inventory);
     let owner = owner_hash(&name.namespace, &name.name);
-    let (kinds, snapshot) = live_recorded(cluster, &inventory, Some(owner)).await?;
+    let mut reads = Reads {
+        owner: Some(owner.clone()),
+        leaving: leave.owners().chain([owner]).collect(),
+        ..Reads::default()
+    };
+    if !removal.keep && !removal.give_back {
+        reads.deletable = planner::deletable(&Desired::default(), &inventory, &removal.delete);
+    }
+    let (kinds, snapshot) = live_recorded(cluster, &inventory, reads).await?;
     let mut claims = resolver.records.claims(&leave.together);
     claims.taken.clone_from(&leave.taken);
+    claims.retained.extend(
+        staying
+            .iter()
+            .map(|(key, name)| (key.clone(), name.clone())),
+    );
     let keys = inventory.objects.keys();
     let held = keys.filter_map(|key| Some((key.clone(), forbidden(&leave.allowed, key)?)));
     let held = held.collect();
@@ -287,7 +330,6 @@ async fn one(
     if let Some(release) = &plan.helm_release {
         release::check_owner(resolver.ctx, &name, release).await?;
     }
-    definitions::check(cluster, &mut plan).await?;
     if removal.give_back {
         former::give_back(&status, &mut plan)?;
     } else {

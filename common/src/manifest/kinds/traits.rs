@@ -48,6 +48,14 @@ pub enum KeptKind {
     PersistentVolume,
 }
 
+impl KeptKind {
+    /// Whether objects of other installations may depend on one although they have not recorded it.
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        matches!(self, Self::Namespace | Self::CustomResourceDefinition)
+    }
+}
+
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 

@@ -1,5 +1,7 @@
 use super::*;
-use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER, owner_hash};
+use crate::api::names::{
+    ANNOTATION_APPLY, ANNOTATION_INSTALLATION, APPLY_CREATE_ONLY, LABEL_OWNER, owner_hash,
+};
 use crate::manifest::kinds::KindInfo;
 
 fn kinds() -> KindTable {
@@ -137,6 +139,40 @@ fn kinds_of_definitions_in_the_set() {
         .unwrap();
     assert_eq!(till.target.plural, "tills");
     assert_eq!(till.target.key.namespace, None, "scope Cluster");
+}
+
+/// A definition takes the place of what the cluster serves of its kind, unless it is only created.
+#[test]
+fn a_version_that_a_definition_of_the_set_stops_serving_is_not_served() {
+    let mut kinds = kinds();
+    let info = KindInfo {
+        plural: "tills".to_owned(),
+        singular: "till".to_owned(),
+        namespaced: false,
+        writable: true,
+        has_status: false,
+    };
+    for kind in ["Till", "Cart"] {
+        kinds.insert(&Gvk::new("shop.example/v1beta1", kind), info.clone());
+    }
+    let served = |crd: &Value| {
+        let mut kinds = kinds.clone();
+        kinds.define(crd);
+        let has = |version: &str, kind: &str| {
+            kinds
+                .get(&Gvk::new(&format!("shop.example/{version}"), kind))
+                .is_some()
+        };
+        [
+            has("v1", "Till"),
+            has("v1beta1", "Till"),
+            has("v1beta1", "Cart"),
+        ]
+    };
+    let mut crd = till_crd();
+    assert_eq!(served(&crd), [true, false, true]);
+    crd["metadata"]["annotations"] = json!({ANNOTATION_APPLY: APPLY_CREATE_ONLY});
+    assert_eq!(served(&crd), [true, true, true]);
 }
 
 #[test]

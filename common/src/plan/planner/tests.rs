@@ -11,7 +11,7 @@ use crate::manifest::{Manifest, Place};
 use crate::plan::Action;
 use crate::plan::desired::DesiredContext;
 use crate::plan::inventory::Item;
-use crate::plan::snapshot::LiveObject;
+use crate::plan::snapshot::{Inhabited, LiveObject, Unserved};
 use crate::values::mask::Mask;
 use ObjectState::{Owned, Planned, Preexisting, Retained};
 
@@ -212,6 +212,11 @@ impl World {
             None if only_owners => Goal::Adopt(wanted),
             None => Goal::Install(wanted),
         };
+        // Nothing lives in a definition or namespace unless the test says so.
+        let mut snapshot = self.snapshot.clone();
+        for key in deletable(&Desired::default(), &self.inventory, &self.delete_kinds) {
+            snapshot.inhabited.entry(key).or_default();
+        }
         plan(&PlanInput {
             installation: &self.name,
             addon: "till",
@@ -219,7 +224,7 @@ impl World {
             goal,
             inventory: &self.inventory,
             memory: self.memory,
-            snapshot: &self.snapshot,
+            snapshot: &snapshot,
             kinds: &self.kinds,
             claims: &self.claims,
             unmarked: &BTreeSet::new(),

@@ -120,12 +120,11 @@ fn a_silent_group_may_still_serve_what_is_recorded() {
     world
         .kinds
         .insert(&Gvk::new("shop.example/v1", "Drawer"), info);
-    world
-        .snapshot
-        .unserved
-        .insert((till.group.clone(), till.kind.clone()));
+    let kind = (till.group.clone(), till.kind.clone());
+    world.snapshot.unserved.insert(kind.clone(), Unserved::Gone);
     assert_eq!(world.plan_for(Some(false)).unwrap().unreachable, []);
-    world.kinds.note_silent("shop.example");
+    let silent = Unserved::Unknown("its server does not answer".to_owned());
+    world.snapshot.unserved.insert(kind, silent);
     assert_eq!(world.plan_for(Some(false)).unwrap().unreachable, [till]);
 }
 

@@ -154,23 +154,29 @@ fn kinds_that_are_not_served() {
         namespace: None,
         name: "front".to_owned(),
     };
-    let world = world().record(psp(), Owned, "d").record(till(), Owned, "d");
+    let mut world = world().record(psp(), Owned, "d").record(till(), Owned, "d");
+    for (key, unserved) in [
+        (psp(), Unserved::Gone),
+        (
+            till(),
+            Unserved::Unknown("its server does not answer".to_owned()),
+        ),
+    ] {
+        world
+            .snapshot
+            .unserved
+            .insert((key.group, key.kind), unserved);
+    }
     let plan = world.plan();
     assert!(plan.is_empty());
     assert_eq!(
         plan.warnings,
         [
             "PodSecurityPolicy x is forgotten: the cluster no longer serves PodSecurityPolicy",
-            "Till front cannot be reached: the cluster serves nothing of group shop.example; if it exists, it stays",
+            "Till front cannot be reached: its server does not answer; if it exists, it stays",
         ]
     );
     assert_eq!(plan.exact.objects.keys().collect::<Vec<_>>(), [&till()]);
-
-    // Its definition was ours and is gone, so the object is gone, too.
-    let crd = key("CustomResourceDefinition", "tills.shop.example");
-    let plan = world.record(crd, Owned, "d").plan();
-    assert_eq!(plan.exact.objects.len(), 0);
-    assert!(plan.warnings[1].starts_with("Till front is forgotten"));
 }
 
 /// Semantics 13: protections start at 10 objects.
@@ -376,4 +382,96 @@ fn what_others_live_in_stays() {
             &["Namespace house is retained: house/PersistentVolumeClaim inside stays in it"],
         );
     }
+}
+
+/// (what lives in the definition of Tills, why it stays).
+#[test]
+fn a_definition_with_objects_of_others_stays() {
+    let till = || ObjectKey {
+        group: "shop.example".to_owned(),
+        ..key("Till", "front")
+    };
+    let cart = || ObjectKey {
+        kind: "Cart".to_owned(),
+        ..till()
+    };
+    let other = InstallationName {
+        namespace: "kubectl-addons".to_owned(),
+        name: "scale".to_owned(),
+    };
+    let crd = key("CustomResourceDefinition", "tills.shop.example");
+    let base = || {
+        let mut world =
+            world()
+                .record(crd.clone(), Owned, "d")
+                .live(crd.clone(), Some("us"), "u1", 1);
+        world
+            .delete_kinds
+            .insert(KeptKind::CustomResourceDefinition);
+        let found = Inhabited {
+            group: "shop.example".to_owned(),
+            kind: "Till".to_owned(),
+            ..Inhabited::default()
+        };
+        world.snapshot.inhabited.insert(crd.clone(), found);
+        world
+    };
+    let kept = |change: &dyn Fn(&mut World), why: Option<&str>| {
+        for uninstall in [None, Some(false)] {
+            let mut world = base();
+            change(&mut world);
+            let plan = world.plan_for(uninstall).unwrap();
+            let of_definition = plan
+                .warnings
+                .iter()
+                .find_map(|warning| warning.strip_prefix(&format!("{crd} is retained: ")));
+            assert_eq!(of_definition, why, "{uninstall:?}");
+            assert_eq!(pruned(&plan).is_empty(), why.is_some(), "{uninstall:?}");
+        }
+    };
+    let found = |world: &mut World, change: &dyn Fn(&mut Inhabited)| {
+        change(world.snapshot.inhabited.get_mut(&crd).unwrap());
+    };
+    kept(&|_| {}, None);
+    // The table of kinds does not know a Till.
+    kept(
+        &|world| drop(world.claims.objects.insert(till(), other.clone())),
+        Some("kubectl-addons/scale has objects of its kind"),
+    );
+    kept(
+        &|world| drop(world.claims.objects.insert(cart(), other.clone())),
+        None,
+    );
+    // It moves to another installation of the command.
+    kept(
+        &|world| drop(world.claims.taken.insert(till(), other.clone())),
+        Some("kubectl-addons/scale has objects of its kind"),
+    );
+    // By the label: the installation is recorded elsewhere.
+    let far = || Some((till(), Some("far/app".to_owned())));
+    kept(
+        &|world| found(world, &|inside| inside.owned = far()),
+        Some("shop/Till front is of its kind and belongs to far/app"),
+    );
+    let unseen = || Some("not allowed: list tills".to_owned());
+    kept(
+        &|world| found(world, &|inside| inside.unseen = unseen()),
+        Some("objects of others may be of its kind: not allowed: list tills"),
+    );
+    // An object of the installation itself that stays.
+    kept(
+        &|world| {
+            *world = base()
+                .record(till(), Owned, "d")
+                .live(till(), Some("us"), "u2", 1);
+            let mut info = world.kinds.preferred("", "ConfigMap").unwrap().1.clone();
+            info.plural = "tills".to_owned();
+            world
+                .kinds
+                .insert(&Gvk::new("shop.example/v1", "Till"), info);
+            let why = "its manifest cannot be read".to_owned();
+            world.held.insert(till(), why);
+        },
+        Some("shop/Till front stays, and is of its kind"),
+    );
 }

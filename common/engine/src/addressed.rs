@@ -1,0 +1,348 @@
+//! Where live objects are addressed: in a version of their kind that the cluster serves now.
+//!
+//! A version is taken from the record, or from a table of kinds that may be older than a definition. The API server answers 404 for
+//! a version that it does not serve, as it does for an object that does not exist; the second answer names the object, the first one
+//! does not ([`EngineError::Unserved`]). Every request about an object that another version of its kind may have comes here:
+//! where its version is not served, the kind is looked up again; only where nothing is served and nothing defines the kind are its
+//! objects gone (semantics 13).
+
+use std::collections::BTreeSet;
+
+use futures::stream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use common::manifest::kinds::KindTable;
+use common::manifest::kinds::traits::is_built_in;
+use common::plan::snapshot::Unserved;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::definitions;
+use super::error::EngineError;
+use super::listing;
+use super::meta::Metadata;
+use super::request::{Answer, Call};
+use super::served;
+use super::snapshot::read_selected;
+
+/// Definitions that are read at a time: they are large.
+const AT_A_TIME: usize = 4;
+
+/// Sends a request about one object. Where the version of `collection` is not served, or no webhook converts the object to it, the
+/// other served versions are tried; `collection` is then the one that answered.
+///
+/// # Errors
+/// Those of the request. [`EngineError::is_not_found`] says that the object certainly does not exist: also where everything of its
+/// kind is gone.
+pub(super) async fn send<T: DeserializeOwned>(
+    cluster: &Cluster,
+    collection: &mut Collection,
+    name: &str,
+    call: impl Fn(&Collection) -> Call + Send + Sync,
+) -> Result<Answer<T>, EngineError> {
+    let refused = match in_any_version(cluster, collection, &call).await {
+        Err(error) if error.is_unserved() => error,
+        answer => return answer,
+    };
+    match again(cluster, collection, refused).await? {
+        Some(served) => {
+            *collection = served;
+            in_any_version(cluster, collection, &call).await
+        }
+        None => Err(EngineError::Api {
+            what: collection.object(name),
+            message: format!(
+                "{name} not found: the cluster no longer serves {}",
+                collection.gvk.kind
+            ),
+            code: 404,
+        }),
+    }
+}
+
+/// As [`send`], in the versions that are known to be served: an object needs no conversion in the version that it is stored in.
+async fn in_any_version<T: DeserializeOwned>(
+    cluster: &Cluster,
+    collection: &mut Collection,
+    call: &(impl Fn(&Collection) -> Call + Send + Sync),
+) -> Result<Answer<T>, EngineError> {
+    let refused = match cluster.send(call(collection)).await {
+        Err(error) if error.is_of_conversion() => error,
+        answer => return answer,
+    };
+    let kinds = cluster.kinds(&BTreeSet::new()).await?;
+    for other in collection.in_other_versions(&kinds) {
+        if let Ok(answer) = cluster.send(call(&other)).await {
+            *collection = other;
+            return Ok(answer);
+        }
+    }
+    Err(refused)
+}
+
+/// The same collection in a version that is served now; `None` where everything of its kind is gone. `refused`: what the server
+/// said in the version of `collection`.
+///
+/// # Errors
+/// It is not known whether objects of the kind exist.
+pub(super) async fn again(
+    cluster: &Cluster,
+    collection: &Collection,
+    refused: EngineError,
+) -> Result<Option<Collection>, EngineError> {
+    let kinds = cluster.kinds_now().await?;
+    let gvk = &collection.gvk;
+    if let Some((served, info)) = kinds.preferred(&gvk.group, &gvk.kind) {
+        // Listed and not served: the server is behind its own list, or in front of it.
+        if served == *gvk {
+            return Err(refused);
+        }
+        return Ok(Some(Collection::new(
+            served,
+            info,
+            collection.namespace.as_deref(),
+        )));
+    }
+    match unserved(cluster, &kinds, &gvk.group, &gvk.kind).await? {
+        Unserved::Gone => Ok(None),
+        Unserved::Unknown(why) => Err(EngineError::Unserved {
+            what: collection.to_string(),
+            message: why,
+        }),
+    }
+}
+
+/// Metadata of the objects of a collection that these selectors match, in whatever version is served now.
+///
+/// # Errors
+/// Those of the requests; it is not known whether objects of the kind exist.
+pub(super) async fn metadata(
+    cluster: &Cluster,
+    collection: &Collection,
+    selectors: &[(&'static str, &str)],
+) -> Result<Vec<Metadata>, EngineError> {
+    if let Some(found) = read_selected(cluster, collection, selectors).await? {
+        return Ok(found);
+    }
+    let Some(served) = again(cluster, collection, collection.unserved()).await? else {
+        return Ok(Vec::new());
+    };
+    let found = read_selected(cluster, &served, selectors).await?;
+    found.ok_or_else(|| served.unserved())
+}
+
+/// Whole objects of a collection that a label selector matches, in whatever version is served now, and that version.
+///
+/// # Errors
+/// As [`metadata`].
+pub(super) async fn list<T: DeserializeOwned>(
+    cluster: &Cluster,
+    mut collection: Collection,
+    selector: Option<&str>,
+) -> Result<(Collection, Vec<T>), EngineError> {
+    let refused = match listing::all(cluster, &collection, selector).await {
+        Err(error) if error.is_unserved() => error,
+        found => return Ok((collection, found?)),
+    };
+    let Some(served) = again(cluster, &collection, refused).await? else {
+        return Ok((collection, Vec::new()));
+    };
+    collection = served;
+    let found = listing::all(cluster, &collection, selector).await?;
+    Ok((collection, found))
+}
+
+/// What is known of the objects of a kind that is in none of the `kinds`, which were just read. They are gone with their kind where
+/// no API server failed to say what it serves, and no definition of the kind exists.
+///
+/// # Errors
+/// The server cannot be reached.
+pub(super) async fn unserved(
+    cluster: &Cluster,
+    kinds: &KindTable,
+    group: &str,
+    kind: &str,
+) -> Result<Unserved, EngineError> {
+    if kinds.is_silent(group) {
+        return Ok(Unserved::Unknown(format!(
+            "the server of API group {group} does not answer"
+        )));
+    }
+    let by_group = || {
+        if kinds.serves_group(group) {
+            Unserved::Gone
+        } else {
+            Unserved::Unknown(format!("the cluster serves nothing of group {group}"))
+        }
+    };
+    // The API server itself has no definitions of its kinds: a release leaves some of a group out.
+    if is_built_in(group) {
+        return Ok(by_group());
+    }
+    match definition_of(cluster, group, kind).await {
+        Ok(None) => Ok(Unserved::Gone),
+        Ok(Some(name)) => Ok(Unserved::Unknown(format!(
+            "no version of CustomResourceDefinition {name} is served"
+        ))),
+        Err(error) if error.is_of_reading() => Ok(by_group()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The name of the live definition of a kind.
+async fn definition_of(
+    cluster: &Cluster,
+    group: &str,
+    kind: &str,
+) -> Result<Option<String>, EngineError> {
+    let all = read_selected(cluster, &served::collection(), &[]).await?;
+    // The name of a definition is `PLURAL.GROUP`, which does not say its kind.
+    let of_group = all.into_iter().flatten().map(|found| found.name);
+    let of_group = of_group.filter(|name| name.split_once('.').is_some_and(|(_, of)| of == group));
+    let found: Vec<Option<String>> = stream::iter(of_group)
+        .map(async |name| {
+            let definition = definitions::read(cluster, &name).await?;
+            let defined = definition.as_ref();
+            let defined = defined.and_then(|found| found.pointer("/spec/names/kind"));
+            let is_it = defined.and_then(Value::as_str) == Some(kind);
+            Ok::<_, EngineError>(is_it.then_some(name))
+        })
+        .buffered(AT_A_TIME)
+        .try_collect()
+        .await?;
+    Ok(found.into_iter().flatten().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fake::{self, Reply};
+    use super::super::meta::Partial;
+    use super::super::request::METADATA;
+    use super::*;
+
+    const GROUP: &str = "shop.example";
+
+    fn served(versions: &[&str]) -> Vec<Reply> {
+        let versions = versions.iter().map(|version| {
+            json!({"version": version, "resources": [{"resource": "tills", "scope": "Namespaced", "verbs": ["list"],
+                "responseKind": {"group": GROUP, "version": version, "kind": "Till"}}]})
+        });
+        let versions: Vec<Value> = versions.collect();
+        let groups = match versions.as_slice() {
+            [] => json!([]),
+            _ => json!([{"metadata": {"name": GROUP}, "versions": versions}]),
+        };
+        discovery(&groups)
+    }
+
+    fn discovery(groups: &Value) -> Vec<Reply> {
+        let of = |items: &Value| json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items});
+        [json!([]), groups.clone()]
+            .map(|items| Some((200, &[][..], of(&items))))
+            .into()
+    }
+
+    fn unserved_reply() -> Reply {
+        Some((404, &[], json!("404 page not found")))
+    }
+
+    fn missing() -> Reply {
+        Some((
+            404,
+            &[],
+            json!({"kind": "Status", "code": 404, "message": "tills \"a\" not found", "details": {"name": "a"}}),
+        ))
+    }
+
+    fn definitions(names: &[&str]) -> Reply {
+        let items: Vec<Value> = names
+            .iter()
+            .map(|name| json!({"metadata": {"name": name}}))
+            .collect();
+        Some((200, &[], json!({"items": items})))
+    }
+
+    fn definition(kind: &str) -> Reply {
+        Some((200, &[], json!({"spec": {"names": {"kind": kind}}})))
+    }
+
+    async fn asked(replies: Vec<Reply>) -> (Result<String, EngineError>, Vec<String>) {
+        let (cluster, asked) = fake::cluster(replies);
+        let mut collection =
+            Collection::known("shop.example/v1beta1", "Till", "tills", Some("shop"));
+        let call = |collection: &Collection| Call::get(collection, "a", METADATA);
+        let answer = send::<Partial>(&cluster, &mut collection, "a", call).await;
+        (answer.map(|_| collection.gvk.version), asked.lines())
+    }
+
+    #[tokio::test]
+    async fn a_version_that_is_not_served_is_not_the_end_of_an_object() {
+        let object: Reply = Some((200, &[], json!({"metadata": {"name": "a"}})));
+        let replies = [vec![unserved_reply()], served(&["v1"]), vec![object]].concat();
+        let (answer, lines) = asked(replies).await;
+        assert_eq!(answer.unwrap(), "v1");
+        assert_eq!(
+            lines.last().unwrap(),
+            "GET /apis/shop.example/v1/namespaces/shop/tills/a"
+        );
+
+        // In the version that is served, it does not exist.
+        let replies = [vec![unserved_reply()], served(&["v1"]), vec![missing()]].concat();
+        let (answer, _) = asked(replies).await;
+        assert!(answer.unwrap_err().is_not_found());
+    }
+
+    /// (discovery, definitions, whether the object is certainly gone)
+    #[tokio::test]
+    async fn an_object_is_gone_with_its_kind_where_nothing_defines_it() {
+        let silent = json!([{"metadata": {"name": GROUP}, "versions": [{"version": "v1", "freshness": "Stale"}]}]);
+        let forbidden: Reply = Some((
+            403,
+            &[],
+            json!({"kind": "Status", "code": 403, "message": "User \"a\" cannot list"}),
+        ));
+        for (name, replies, is_gone) in [
+            (
+                "no definition",
+                [served(&[]), vec![definitions(&["carts.other.example"])]].concat(),
+                true,
+            ),
+            (
+                "another kind",
+                [
+                    served(&[]),
+                    vec![definitions(&["carts.shop.example"]), definition("Cart")],
+                ]
+                .concat(),
+                true,
+            ),
+            (
+                "unserved",
+                [
+                    served(&[]),
+                    vec![definitions(&["tills.shop.example"]), definition("Till")],
+                ]
+                .concat(),
+                false,
+            ),
+            ("silent", discovery(&silent), false),
+            (
+                "not readable",
+                [served(&[]), vec![forbidden]].concat(),
+                false,
+            ),
+            ("listed all the same", served(&["v1beta1"]), false),
+        ] {
+            let (answer, lines) = asked([vec![unserved_reply()], replies].concat()).await;
+            assert_eq!(
+                answer.unwrap_err().is_not_found(),
+                is_gone,
+                "{name}: {lines:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What would be deleted with a definition or a namespace: the objects of its kind, or in it (semantics 13).
+//!
+//! The live objects are asked, by their owner label: an installation that is recorded where this client does not look, in another
+//! cluster or by another one, loses its objects all the same.
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
+use futures::stream;
+use serde_json::Value;
+
+use common::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
+use common::manifest::key::ObjectKey;
+use common::plan::snapshot::Inhabited;
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::definitions::{self, objects_of};
+use super::error::EngineError;
+use super::meta::{Partial, PartialList};
+use super::request::{Call, METADATA_LIST};
+use super::served::is_definition;
+
+/// Objects of a definition that are read at once.
+const PAGE: &str = "500";
+
+/// Looks into a definition or namespace; `None` where it does not exist. `leaving`: values of the owner label that keep nothing.
+pub(super) async fn read(
+    cluster: &Cluster,
+    key: &ObjectKey,
+    leaving: &BTreeSet<String>,
+) -> Result<Option<Inhabited>, EngineError> {
+    if is_definition(key) {
+        of_definition(cluster, key, leaving).await
+    } else {
+        of_namespace(cluster, &key.name, leaving).await.map(Some)
+    }
+}
+
+async fn of_definition(
+    cluster: &Cluster,
+    key: &ObjectKey,
+    leaving: &BTreeSet<String>,
+) -> Result<Option<Inhabited>, EngineError> {
+    let Some(definition) = definitions::read(cluster, &key.name).await? else {
+        return Ok(None);
+    };
+    let text = |pointer| {
+        let text = definition.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let mut found = Inhabited {
+        group: text("/spec/group"),
+        kind: text("/spec/names/kind"),
+        ..Inhabited::default()
+    };
+    let Some(collection) = objects_of(&definition) else {
+        found.unseen = Some("no version of it is served".to_owned());
+        return Ok(Some(found));
+    };
+    let list = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
+    if let Some(page) = seen(&mut found, cluster.send::<PartialList>(list).await)? {
+        found.more = page.object.metadata.remaining_item_count;
+        let items = page.object.items.into_iter();
+        found.objects = items.map(|item| collection.key(&item.metadata)).collect();
+        // Most definitions have no objects, and need no second look.
+        if !found.objects.is_empty() {
+            let owned = owned(cluster, &collection, leaving).await;
+            found.owned = seen(&mut found, owned)?.flatten();
+        }
+    }
+    Ok(Some(found))
+}
+
+async fn of_namespace(
+    cluster: &Cluster,
+    name: &str,
+    leaving: &BTreeSet<String>,
+) -> Result<Inhabited, EngineError> {
+    let kinds = cluster.kinds_now().await?;
+    let mut found = Inhabited::default();
+    let collections = kinds
+        .iter()
+        .filter(|(_, info)| info.namespaced && info.writable);
+    let collections = collections.map(|(gvk, info)| Collection::new(gvk, info, Some(name)));
+    let collections: Vec<Collection> = collections.collect();
+    let looked: Vec<_> = stream::iter(collections)
+        .map(async |collection| owned(cluster, &collection, leaving).await)
+        .buffered(cluster.concurrency())
+        .collect()
+        .await;
+    for looked in looked {
+        let owned = seen(&mut found, looked)?.flatten();
+        found.owned = found.owned.or(owned);
+    }
+    if let Some(group) = kinds.silent().next() {
+        found.unseen = Some(format!("the server of API group {group} does not answer"));
+    }
+    Ok(found)
+}
+
+/// An object of a collection that an installation owns which stays, and what its annotation names.
+async fn owned(
+    cluster: &Cluster,
+    collection: &Collection,
+    leaving: &BTreeSet<String>,
+) -> Result<Option<(ObjectKey, Option<String>)>, EngineError> {
+    let leaving: Vec<&str> = leaving.iter().map(String::as_str).collect();
+    let mut selector = LABEL_OWNER.to_owned();
+    if !leaving.is_empty() {
+        selector.push_str(&format!(",{LABEL_OWNER} notin ({})", leaving.join(",")));
+    }
+    let list = Call::list(collection, METADATA_LIST)
+        .query("limit", "1")
+        .query("labelSelector", &query_value(&selector));
+    let page = cluster.send::<PartialList>(list).await?.object;
+    let first = page.items.into_iter().next();
+    Ok(first.map(|Partial { metadata }| {
+        let named = metadata.annotations.get(ANNOTATION_INSTALLATION);
+        (collection.key(&metadata), named.cloned())
+    }))
+}
+
+/// What was read; where the server does not give it, that is noted.
+fn seen<T>(found: &mut Inhabited, read: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
+            Err(error)
+        }
+        Err(error) => {
+            found.unseen = Some(error.to_string());
+            Ok(None)
+        }
+    }
+}
