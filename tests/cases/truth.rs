@@ -1,5 +1,6 @@
 //! What the tool says holds, and what it does is what was said. The number in a name is that of the rule's kind.
 
 mod absence;
+mod charts;
 mod named;
 mod waits;

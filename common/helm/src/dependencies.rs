@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use addons_sources::archive;
 use addons_versions::constraint::{Constraint, version};
 use common::render::chart::{Chart, ChartError, Dependency, Origin};
 use common::render::package::{File, MAX_BYTES, Package, PackageError};
@@ -29,7 +30,10 @@ pub async fn complete<'a>(
         return Ok(Cow::Borrowed(package));
     }
     let chart = Chart::read(package).map_err(HelmError::Chart)?;
-    let missing = chart.missing(package).map_err(HelmError::Chart)?;
+    let archived = archive::archived_charts(package);
+    let missing = chart
+        .missing(package, &archived)
+        .map_err(HelmError::Chart)?;
     let mut files = Vec::new();
     for (dependency, origin) in missing {
         let Origin::Folder(folder) = origin else {

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use super::kubeconfig::kubeconfig;
 use super::process::{Call, flag, run};
+use super::template::set;
 use super::workspace::Workspace;
 use super::{Helm, HelmError, chart};
 
@@ -55,6 +56,8 @@ pub struct Wanted<'a> {
     pub package: &'a Package,
     /// The merged values, those of the chart included.
     pub values: &'a Value,
+    /// See [`TemplateRequest::whole_numbers`](super::template::TemplateRequest::whole_numbers).
+    pub whole_numbers: &'a [String],
     /// Hides what comes from Secrets in errors.
     pub mask: &'a Mask,
     /// Hash of the installation, which becomes a label of helm's records: it proves whose release it is.
@@ -161,6 +164,7 @@ impl<'a> Release<'a> {
             flag("values", "-"),
             flag("labels", format!("{LABEL_OWNER}={}", wanted.owner)),
         ];
+        args.extend(set(wanted.whole_numbers));
         if wanted.create_namespace {
             args.push("--create-namespace".into());
         }

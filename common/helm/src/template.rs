@@ -20,6 +20,8 @@ use super::{Helm, HelmError, chart};
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of manifests that a chart may render.
 pub const MAX_OUTPUT: usize = 64 << 20;
+/// Bytes of one argument; systems allow 128 KiB.
+const MAX_ARGUMENT: usize = 64 << 10;
 /// Renderings in which helm may name further kinds that are not served yet.
 const ATTEMPTS: usize = 8;
 /// Requests that helm may send at once: the endpoint has no need to be spared.
@@ -34,6 +36,8 @@ pub struct TemplateRequest<'a> {
     pub namespace: &'a str,
     /// The merged values, those of the chart included: what an earlier layer set and a later one took away stays away.
     pub values: &'a Value,
+    /// Those of the values that have to stay whole numbers, as `--set` takes them ([`common::values::set::whole_numbers`]).
+    pub whole_numbers: &'a [String],
     /// Hides what comes from Secrets in errors.
     pub mask: &'a Mask,
     /// `v1.36.3`.
@@ -112,6 +116,7 @@ pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<O
     ];
     let served = request.api_versions.iter();
     args.extend(served.map(|version| flag("api-versions", version)));
+    args.extend(set(request.whole_numbers));
     if request.include_crds {
         args.push("--include-crds".into());
     }
@@ -119,4 +124,19 @@ pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<O
         args.push("--is-upgrade".into());
     }
     args
+}
+
+/// The flags `--set` for assignments: as few as fit the length that an argument may have.
+pub(super) fn set(assignments: &[String]) -> Vec<OsString> {
+    let mut joined: Vec<String> = Vec::new();
+    for assignment in assignments {
+        match joined.last_mut() {
+            Some(last) if last.len() + assignment.len() < MAX_ARGUMENT => {
+                last.push(',');
+                last.push_str(assignment);
+            }
+            _ => joined.push(assignment.clone()),
+        }
+    }
+    joined.iter().map(|joined| flag("set", joined)).collect()
 }

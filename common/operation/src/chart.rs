@@ -1,26 +1,33 @@
 //! Charts: the input for helm, and the objects that it renders.
 
+use std::collections::BTreeSet;
+
+use addons_helm::HelmError;
 use addons_helm::dependencies;
 use addons_helm::lookup::Lookup;
 use addons_helm::template::{TemplateRequest, template};
+use addons_versions::tolerant;
+use common::catalogue::select::{ClusterFacts, Reason, misfit};
+use common::manifest::key::ObjectKey;
+use common::manifest::parse::{Options, parse};
 use common::render::chart::release_name::release_name;
+use common::render::chart::unknown::unknown;
+use common::render::chart::{Chart, TEMPLATE_DATA, names_data};
 use common::render::hooks::Occasion;
 use common::render::package::{File, Package};
 use common::render::random;
 use common::render::text::Text;
-use common::values::layers::Values;
+use common::values::layers::{Layers, Values};
 use common::values::mask::Mask;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::choose::ChooseError;
 use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::{Event, Work};
 use crate::inputs::Inputs;
 use crate::lookup::{Own, Seen};
 use crate::resolved::Resolved;
-
-/// The key under which the data of templates reaches a chart, beside its values (semantics 10).
-const TEMPLATE_DATA: &str = "templateData";
 
 /// How deep charts are looked into that lie in charts.
 const NESTED: usize = 4;
@@ -34,6 +41,10 @@ pub struct CompleteChart {
     pub package: Package,
     /// The merged values.
     pub values: Value,
+    /// Those of them that have to stay whole numbers, for helm's `--set`.
+    pub whole_numbers: Vec<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
     /// Hides what comes from Secrets in errors.
     pub mask: Mask,
 }
@@ -53,20 +64,96 @@ pub(crate) async fn complete(
     let release = release_name(set, &resolved.name.name)?;
     let helm = ctx.helm().await?;
     let package = dependencies::complete(helm, &package).await?.into_owned();
-    let chart = addons_helm::chart(&package)?;
-    let layers = inputs.with_package(Values::new("values.yaml of the chart", chart.values));
+    let files = addons_helm::files(&package)?;
+    let chart = Chart::read(&files).map_err(HelmError::Chart)?;
+    check_kubernetes(inputs, &resolved.entry.addon, &chart)?;
+    let defaults = Values::new("values.yaml of the chart", chart.values.clone());
+    let layers = inputs.with_package(defaults);
     let mut values = layers.merged();
     let data = inputs.document(&values);
-    // The schemas of some charts refuse unknown values.
-    if let (Value::Object(values), false) = (&mut values, chart.is_closed) {
+    let mut inner = Vec::new();
+    unpack(&files, 0, &mut inner);
+    let warnings = unknown_values(&chart, &layers, std::iter::once(&*files).chain(&inner));
+    if let Value::Object(values) = &mut values
+        && !chart.is_closed
+        && reads_data(std::iter::once(&*files).chain(&inner), values)
+    {
         values.insert(TEMPLATE_DATA.to_owned(), data);
     }
+    drop(files);
     Ok(CompleteChart {
         release,
         package,
+        whole_numbers: layers.whole_numbers(),
+        warnings,
         values,
         mask: inputs.mask(),
     })
+}
+
+/// Refuses a chart for other versions of Kubernetes before helm does, which gives no reason that can be told from other ones.
+fn check_kubernetes(inputs: &Inputs, addon: &str, chart: &Chart) -> Result<(), OperationError> {
+    let document = inputs.document(&Value::Null);
+    let facts = ClusterFacts {
+        kubernetes: kubernetes(&document).and_then(|version| tolerant::parse(version).ok()),
+        kkp: None,
+    };
+    match misfit(&chart.constraints(), &facts) {
+        Some(Reason::DoesNotMatch { range, version, .. }) => {
+            let Chart {
+                name,
+                version: of_chart,
+                ..
+            } = chart;
+            Err(OperationError::Choose(ChooseError::DoesNotFit {
+                name: addon.to_owned(),
+                details: format!(
+                    ": chart {name} {of_chart}: kubeVersion {range} does not match {version}"
+                ),
+            }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The version of Kubernetes in the data of templates.
+fn kubernetes(document: &Value) -> Option<&str> {
+    let version = document.pointer("/Cluster/Version")?.as_str()?;
+    Some(version).filter(|version| !version.is_empty())
+}
+
+/// The values of the installation that no other layer has, and no text of the chart names.
+fn unknown_values<'a>(
+    chart: &Chart,
+    layers: &Layers,
+    packages: impl Iterator<Item = &'a Package> + Clone,
+) -> Vec<String> {
+    let below = Layers {
+        spec: Values::default(),
+        ..layers.clone()
+    };
+    let texts = packages.flat_map(Package::files);
+    let texts = texts
+        .filter(|file| !is_archive(file))
+        .map(|file| file.bytes.as_slice());
+    let unknown = unknown(chart, &below.merged(), layers.spec.values(), texts);
+    let words = unknown.into_iter().map(|(path, near)| {
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        format!("value {path}: chart {} has no such value{near}", chart.name)
+    });
+    words.collect()
+}
+
+/// Whether a file of the chart, or a template in its values (`tpl`), names the data of templates. A chart that does not would print
+/// the data where it prints all its values.
+fn reads_data<'a>(
+    mut packages: impl Iterator<Item = &'a Package>,
+    values: &Map<String, Value>,
+) -> bool {
+    packages.any(names_data)
+        || values
+            .values()
+            .any(|it| it.to_string().contains(TEMPLATE_DATA))
 }
 
 /// Renders a chart with helm.
@@ -92,6 +179,8 @@ pub(crate) struct Renderings {
     pub(crate) again: Option<Text>,
     /// What `lookup` was asked for.
     pub(crate) seen: Seen,
+    /// Names of the definitions in `crds/`.
+    pub(crate) definitions: BTreeSet<String>,
 }
 
 /// As [`text`], with the live objects that the installation owns, and where templates make something at random, a second time.
@@ -116,6 +205,7 @@ pub(crate) async fn renderings(
     let is_twice = files
         .iter()
         .any(|file| file.path.contains("templates/") && random::is_random(&file.bytes));
+    let definitions = definitions(&files);
     // Values may hold templates, too (`tpl`).
     let values = chart.values.to_string();
     let mut texts = files.iter().map(|file| file.bytes.as_slice());
@@ -151,7 +241,23 @@ pub(crate) async fn renderings(
     );
     let mask = Mask::of(seen.secrets.iter());
     let (text, again) = both.map_err(|error: OperationError| error.masked(&mask))?;
-    Ok(Renderings { text, again, seen })
+    Ok(Renderings {
+        text,
+        again,
+        seen,
+        definitions,
+    })
+}
+
+/// The names of the definitions in `crds/` of charts. Helm does not render these files.
+fn definitions(files: &[&File]) -> BTreeSet<String> {
+    let of_crds = |path: &str| path.starts_with("crds/") || path.contains("/crds/");
+    let files = files.iter().filter(|file| of_crds(&file.path));
+    let parsed = files.filter_map(|file| parse(&file.bytes, &file.path, &Options::default()).ok());
+    let manifests = parsed.flat_map(|parsed| parsed.manifests);
+    let keys = manifests.filter_map(|manifest| ObjectKey::of(&manifest.object));
+    let definitions = keys.filter(|key| key.kind == "CustomResourceDefinition");
+    definitions.map(|key| key.name).collect()
 }
 
 /// The charts in a chart.
@@ -193,11 +299,7 @@ async fn rendered(
     lookup: Option<&Lookup<'_>>,
 ) -> Result<Text, OperationError> {
     let data = inputs.document(&Value::Null);
-    let version = data
-        .pointer("/Cluster/Version")
-        .and_then(Value::as_str)
-        .filter(|version| !version.is_empty());
-    let Some(version) = version else {
+    let Some(version) = kubernetes(&data) else {
         return Err(OperationError::NoKubernetesVersion);
     };
     let api_versions = if inputs.is_of_cluster() {
@@ -211,6 +313,7 @@ async fn rendered(
         release_name: &chart.release,
         namespace: resolved.target_namespace(),
         values: &chart.values,
+        whole_numbers: &chart.whole_numbers,
         mask: &chart.mask,
         kube_version: &format!("v{}", version.trim_start_matches('v')),
         api_versions,
@@ -225,5 +328,7 @@ async fn rendered(
     ctx.emit(Event::Began(work.clone()));
     let text = template(ctx.helm().await?, &chart.package, &request).await;
     ctx.emit(Event::Ended(work));
-    Ok(Text::of_chart(text?))
+    let mut text = Text::of_chart(text?);
+    text.warnings.clone_from(&chart.warnings);
+    Ok(text)
 }

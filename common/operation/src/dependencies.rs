@@ -1,5 +1,6 @@
 //! What the chart of a folder is made of beside it: fetched with it, so that one hash covers both.
 
+use addons_sources::archive;
 use addons_sources::dependency::Parent;
 use common::api::catalogue::Method;
 use common::render::chart::Chart;
@@ -30,7 +31,7 @@ pub(crate) async fn fetch(
         return Ok(None);
     };
     let pinned = chart
-        .pinned(package)
+        .pinned(package, &archive::archived_charts(package))
         .map_err(addons_helm::HelmError::Chart)?;
     if pinned.is_empty() {
         return Ok(None);

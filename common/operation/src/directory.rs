@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addons_engine::addon_manager;
-use common::api::catalogue::{AddonVersion, CatalogueClass};
+use common::api::catalogue::{AddonVersion, CatalogueClass, Method};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::InstallationName;
 use common::catalogue::due::Due;
@@ -18,6 +18,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::Deletion;
 use common::plan::choices::Choices;
 use common::plan::inventory::Inventory;
+use common::render::hooks;
 use common::render::random::Random;
 
 use crate::error::OperationError;
@@ -297,16 +298,21 @@ pub(crate) fn rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Re
         let found = resolved.found.clone()?;
         let inputs = Inputs::given(&resolved, Data::None);
         let due = resolved.due(&inputs, Some(&found.addon.digest));
+        let manifests = found.addon.manifests.clone();
+        let kept = hooks::of_occasion(manifests, resolved.occasion(), Method::Manifest);
+        let mut warnings = found.addon.warnings.clone();
+        warnings.extend(kept.left_out.iter().map(ToString::to_string));
         let rendered = Rendered {
             inputs,
-            manifests: found.addon.manifests.clone(),
+            manifests: kept.manifests,
             random: Random::default(),
             release: None,
             manifest_hash: found.addon.digest.clone(),
             resolved: None,
             signature: None,
             location: found.addon.path.clone(),
-            warnings: found.addon.warnings.clone(),
+            definitions: BTreeSet::new(),
+            warnings,
             is_due: due != Due::No || choices.repair,
         };
         let stage = Stage::Due(rendered);

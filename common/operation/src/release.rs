@@ -111,6 +111,7 @@ impl ReleaseWork {
         let wanted = Wanted {
             package: &chart.package,
             values: &chart.values,
+            whole_numbers: &chart.whole_numbers,
             mask: &chart.mask,
             owner: &self.owner,
             create_namespace: false,

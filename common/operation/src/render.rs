@@ -1,5 +1,6 @@
 //! From fetched packages to the objects of the installations: rendered and parsed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::Entry;
 use common::manifest::Manifest;
+use common::manifest::key::ObjectKey;
 use common::manifest::parse::Options;
 use common::render::hooks::{self, Occasion};
 use common::render::images;
@@ -49,6 +51,8 @@ pub struct Rendered {
     pub signature: Option<Signature>,
     /// Where the package was read.
     pub location: String,
+    /// Names of the definitions in `crds/` of its charts.
+    pub definitions: BTreeSet<String>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// See [`Fetched::is_due`].
@@ -119,14 +123,17 @@ async fn one(
         warnings,
     } = verified;
     let chart = chart::complete(ctx, resolved, &inputs, fetched.package).await;
+    let chart = within(chart, || resolved.place())?;
+    let warnings = warnings.into_iter().chain(chart.warnings.clone()).collect();
     Ok(Rendered {
         manifests: Vec::new(),
         random: Random::default(),
-        release: Some(within(chart, || resolved.place())?),
+        release: Some(chart),
         manifest_hash,
         resolved: fetched.resolved,
         signature,
         location: fetched.location,
+        definitions: BTreeSet::new(),
         warnings,
         inputs,
         is_due,
@@ -145,11 +152,18 @@ pub async fn objects(
 ) -> Result<Rendered, OperationError> {
     let place = || resolved.place();
     let (package, location) = (verified.fetched.package, verified.fetched.location);
-    let is_chart = resolved.entry.version.template.method == Method::Helm;
-    let (text, again, looked_up) = if is_chart {
+    let method = resolved.entry.version.template.method;
+    let mut definitions = BTreeSet::new();
+    let (text, again, looked_up) = if method == Method::Helm {
         let is_upgrade = resolved.occasion() == Occasion::Upgrade;
         let renderings = chart::renderings(ctx, resolved, &inputs, package, is_upgrade).await;
-        let Renderings { text, again, seen } = within(renderings, place)?;
+        let Renderings {
+            text,
+            again,
+            seen,
+            definitions: found,
+        } = within(renderings, place)?;
+        definitions = found;
         inputs.looked_up = seen.secrets;
         (text, again, seen.line)
     } else {
@@ -165,11 +179,10 @@ pub async fn objects(
         let parsed = text.objects(&location, &options);
         let parsed = parsed.map_err(|error| OperationError::from(error).masked(&mask));
         let mut parsed = within(parsed, place)?;
-        if is_chart {
-            let kept = hooks::of_occasion(parsed.manifests, resolved.occasion());
-            parsed.manifests = kept.manifests;
-            parsed.warnings.extend(kept.warnings);
-        }
+        let kept = hooks::of_occasion(parsed.manifests, resolved.occasion(), method);
+        parsed.manifests = kept.manifests;
+        let left_out = kept.left_out.iter().map(ToString::to_string);
+        parsed.warnings.extend(left_out);
         Ok::<_, OperationError>(parsed)
     };
     let parsed = parse(&text)?;
@@ -183,7 +196,11 @@ pub async fn objects(
         for manifest in &mut manifests {
             let place = &manifest.place;
             let doubts = images::rewrite(Arc::make_mut(&mut manifest.object), &registry).doubts;
-            let doubts = doubts.into_iter().map(|doubt| format!("{place}: {doubt}"));
+            let key = ObjectKey::of(&manifest.object);
+            let key = key.map_or_else(String::new, |key| format!("{key}: "));
+            let doubts = doubts
+                .into_iter()
+                .map(|doubt| format!("{place}: {key}{doubt}"));
             warnings.extend(doubts);
         }
     }
@@ -197,6 +214,7 @@ pub async fn objects(
         resolved: verified.fetched.resolved,
         signature: verified.signature,
         location,
+        definitions,
         warnings,
         is_due: true,
     })

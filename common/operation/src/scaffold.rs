@@ -9,7 +9,7 @@ use addons_sources::archive;
 use addons_sources::url::{self, UrlError};
 use addons_sources::{Fetched, SourceError};
 use common::api::catalogue::{
-    AddonVersion, CatalogueClass, HelmSource, Method, Source, Template, UrlSource,
+    AddonVersion, CatalogueClass, Constraints, HelmSource, Method, Source, Template, UrlSource,
 };
 use common::catalogue::{Entry, Origin};
 use common::manifest::parse::{ManifestError, Options};
@@ -138,6 +138,7 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
     let mut version = AddonVersion {
         version,
         default_namespace: about.told.namespace,
+        constraints: about.constraints,
         template: Template {
             method: about.method,
             ..Template::default()
@@ -174,6 +175,7 @@ async fn of_chart(ctx: &Context, mut source: HelmSource) -> Result<Scaffold, Sca
     let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
     source.version = Some(chart.version.clone());
     version.source = of(&source);
+    version.constraints = chart.constraints();
     version.version = chart.version;
     version.manifest_hash = Some(verified.manifest_hash);
     Ok(Scaffold {
@@ -198,6 +200,7 @@ struct About {
     addon: String,
     version: Option<String>,
     method: Method,
+    constraints: Constraints,
     /// What its objects say.
     told: Told,
 }
@@ -206,6 +209,7 @@ fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldErr
     if files.get("Chart.yaml").is_some() {
         let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
         return Ok(About {
+            constraints: chart.constraints(),
             addon: chart.name,
             version: Some(chart.version),
             method: Method::Helm,
@@ -235,6 +239,7 @@ fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldErr
                 addon: told.name.clone().unwrap_or_else(|| stem.to_owned()),
                 version: told.version.clone().or(of_name),
                 method: Method::Manifest,
+                constraints: Constraints::default(),
                 told,
             })
         }
@@ -245,6 +250,7 @@ fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldErr
                 addon: stem.to_owned(),
                 version: of_name,
                 method: Method::GoTemplate,
+                constraints: Constraints::default(),
                 told: Told::default(),
             }),
         },

@@ -220,7 +220,7 @@ impl Judge<'_> {
         });
         let mut reading = reading.buffered(AT_ONCE);
         while let Some((place, flaws)) = reading.next().await {
-            judged.mistakes.extend(flaws.into_iter().map(|flaw| {
+            for flaw in flaws {
                 let field = part.written(&format!("{place}.{}", flaw.field));
                 let inside = flaw.inside.map(|(line, column)| {
                     let at = part.inside(&field, line, column);
@@ -231,8 +231,12 @@ impl Judge<'_> {
                     Some(Err(before)) => (part.at(&field), before),
                     None => (part.at(&field), String::new()),
                 };
-                file.mistake(at, field, format!("{before}{}", flaw.message))
-            }));
+                let mistake = file.mistake(at, field, format!("{before}{}", flaw.message));
+                match flaw.is_warning {
+                    true => judged.warnings.push(mistake),
+                    false => judged.mistakes.push(mistake),
+                }
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 
+use common::render::chart;
 use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, Entry, EntryType};
@@ -84,6 +85,19 @@ pub fn files(package: Package) -> Result<Package, ArchiveError> {
         Some(file) if is_archive(&file.path) => unpack_files(&file.bytes),
         _ => Ok(package),
     }
+}
+
+/// The names of the charts that lie in `charts/` of a chart as archives. Helm reads them from the archives, too: a file may have any
+/// name.
+#[must_use]
+pub fn archived_charts(package: &Package) -> BTreeSet<String> {
+    let archives = package.files().iter().filter(|file| {
+        let name = file.path.strip_prefix("charts/");
+        name.is_some_and(|name| name.ends_with(".tgz") && !name.contains('/'))
+    });
+    archives
+        .filter_map(|file| chart::name(&unpack(&file.bytes).ok()?))
+        .collect()
 }
 
 /// Whether a path is that of an archive, by its ending.

@@ -108,23 +108,60 @@ pub fn set_namespace(object: &mut Value, namespaced: bool, target: &str) -> Opti
     ))
 }
 
-/// Removes what only the server writes: `status` and the server's fields of `metadata`. In a manifest that was
-/// copied from a cluster they would claim fields or make every apply fail.
-pub fn strip(object: &mut Value) {
+/// Fields of `metadata` that only the server writes.
+const OF_SERVER: [&str; 8] = [
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+/// Those of them that no generator writes: an object that has one was copied from a cluster.
+const OF_EXPORT: [&str; 4] = ["managedFields", "resourceVersion", "uid", "selfLink"];
+
+/// Removes what only a cluster can know: `status`, the server's fields of `metadata`, owners, and of an object that was copied from
+/// a cluster also the finalizers. Sent to the server, these would claim fields, make every apply fail, have the object deleted
+/// because its owner does not exist here, or hold its deletion for a controller that does not run. Returns the names of those
+/// fields that someone may miss: generators of definitions write an empty `status` and `creationTimestamp`.
+pub fn strip(object: &mut Value) -> Vec<&'static str> {
+    let has = |value: Option<&Value>| value.is_some_and(|value| !is_empty(value));
+    let metadata = object.get("metadata");
+    let field = |name: &&&str| has(metadata.and_then(|metadata| metadata.get(**name)));
+    let is_export = OF_EXPORT.iter().any(|name| field(&name));
+    let mut missed = Vec::new();
+    if is_export {
+        missed.extend(OF_SERVER.iter().filter(field));
+        missed.extend(has(object.get("status")).then_some("status"));
+    }
     if let Value::Object(fields) = object {
         fields.remove("status");
     }
-    if let Some(metadata) = metadata_mut(object) {
-        for field in [
-            "managedFields",
-            "resourceVersion",
-            "uid",
-            "creationTimestamp",
-            "generation",
-            "selfLink",
-        ] {
-            metadata.remove(field);
-        }
+    let Some(metadata) = metadata_mut(object) else {
+        return missed;
+    };
+    for name in OF_SERVER {
+        metadata.remove(name);
+    }
+    if has(metadata.remove("ownerReferences").as_ref()) {
+        missed.push("ownerReferences");
+    }
+    if is_export && has(metadata.remove("finalizers").as_ref()) {
+        missed.push("finalizers");
+    }
+    missed
+}
+
+/// Null, or a list, map or text without content.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -202,16 +239,41 @@ mod tests {
 
     #[test]
     fn fields_of_the_server_go() {
-        let mut object = json!({
-            "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "creationTimestamp": null,
-                "managedFields": [], "generation": 3},
-            "spec": {"status": 1},
-            "status": {},
-        });
-        strip(&mut object);
-        assert_eq!(
-            object,
-            json!({"metadata": {"name": "a"}, "spec": {"status": 1}})
-        );
+        let finalizers = json!(["a.example/wait"]);
+        for (metadata, status, missed, left) in [
+            // As a generator of definitions writes it.
+            (
+                json!({"creationTimestamp": null, "managedFields": [], "generation": 3, "finalizers": finalizers}),
+                json!({"conditions": []}),
+                &[][..],
+                json!({"finalizers": finalizers}),
+            ),
+            // As `kubectl get -o yaml` writes it.
+            (
+                json!({"uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z",
+                    "ownerReferences": [{"uid": "o"}], "finalizers": finalizers}),
+                json!({"phase": "Bound"}),
+                &[
+                    "resourceVersion",
+                    "uid",
+                    "creationTimestamp",
+                    "status",
+                    "ownerReferences",
+                    "finalizers",
+                ],
+                json!({}),
+            ),
+            // As tools leave it that clean exports.
+            (
+                json!({"ownerReferences": [{"uid": "o"}]}),
+                Value::Null,
+                &["ownerReferences"],
+                json!({}),
+            ),
+        ] {
+            let mut object = json!({"metadata": metadata, "spec": {"status": 1}, "status": status});
+            assert_eq!(strip(&mut object), missed, "{object}");
+            assert_eq!(object, json!({"metadata": left, "spec": {"status": 1}}));
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::claims::Claims;
 use super::desired::DesiredObject;
 use super::inventory::Item;
 use super::planner::RefusalReason;
-use super::snapshot::LiveObject;
+use super::snapshot::{FormerMark, LiveObject};
 use super::{Action, recreate};
 use crate::api::installation::{Conflicts, InventoryObject, ObjectState};
 use crate::api::names::ANNOTATION_APPLY;
@@ -91,7 +91,7 @@ impl Judge<'_> {
             return Err(RefusalReason::Terminating);
         }
         Ok(match standing {
-            Standing::Recorded(item) => self.compare(wanted, item, live),
+            Standing::Recorded(item) => self.unmarked(self.compare(wanted, item, live), live),
             Standing::Unrecorded if wanted.create_only => {
                 quiet(recorded_only(wanted, live, ObjectState::Retained))
             }
@@ -120,7 +120,16 @@ impl Judge<'_> {
                 decision
             }
             Standing::LeftAlone | Standing::Foreign => {
-                quiet(recorded_only(wanted, live, ObjectState::Preexisting))
+                let before = recorded_only(wanted, live, ObjectState::Preexisting);
+                let mut decision = quiet(before);
+                decision.warning = wanted.is_shared.then(|| {
+                    let of = live.other_owner.as_deref().unwrap_or("someone else");
+                    format!(
+                        "{} is of {of}, and shared: it is neither changed nor deleted here",
+                        wanted.target.key
+                    )
+                });
+                decision
             }
         })
     }
@@ -196,6 +205,8 @@ impl Judge<'_> {
             Standing::LeftAlone
         } else if self.adopts && adoption::obstacle(self.claims, key, live).is_none() {
             Standing::Adopted
+        } else if wanted.is_shared {
+            Standing::LeftAlone
         } else {
             Standing::Foreign
         };
@@ -278,6 +289,22 @@ impl Judge<'_> {
             "{} was deleted and created again by another client: it is reconciled, and stays when the add-on is uninstalled",
             wanted.target.key
         ));
+        decision
+    }
+
+    /// An object of ours with the marks of a release of Helm, which has installed it again: where other tools' objects are taken over,
+    /// it is taken from that release.
+    fn unmarked(&self, mut decision: Decision, live: &LiveObject) -> Decision {
+        if let Some(FormerMark::Helm { namespace, name }) = &live.former
+            && self.adopts
+            && decision.after.was_applied()
+        {
+            decision.action.get_or_insert(Action::Update);
+            decision.adopted = Some(Adoption {
+                from: format!("Helm release {namespace}/{name}"),
+                ..Adoption::of(live)
+            });
+        }
         decision
     }
 

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::conflicts::{Policy, PolicyError};
 use super::graph::annotations::{AnnotationError, remarks};
 use super::order::defined_kind;
-use super::{Target, one_a_line};
+use super::{Action, Step, Target, one_a_line};
 use crate::api::installation::Conflicts;
 use crate::api::names::InstallationName;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
-use crate::manifest::kinds::traits::is_built_in;
+use crate::manifest::kinds::traits::{KeptKind, is_built_in};
 use crate::manifest::ownership::{self, Marks, is_create_only};
 use crate::manifest::{Manifest, Place, digest};
 use crate::values::mask::Mask;
@@ -38,6 +38,8 @@ pub struct DesiredObject {
     pub digest: String,
     /// Created once, never updated or pruned (annotation `kubectl-addons.dev/apply: create-only`, semantics 12).
     pub create_only: bool,
+    /// Whether it is left to whoever has it already: a definition from `crds/` of a chart, which helm does not change either.
+    pub is_shared: bool,
     /// Where it was read.
     pub place: Place,
 }
@@ -124,6 +126,20 @@ pub enum Problem {
     },
 }
 
+impl DesiredObject {
+    /// The step that applies it to an object that exists.
+    #[must_use]
+    pub fn as_update(&self) -> Step {
+        Step {
+            target: self.target.clone(),
+            action: Action::Update,
+            object: Arc::clone(&self.object),
+            digest: self.digest.clone(),
+            policy: Policy::default(),
+        }
+    }
+}
+
 impl Problem {
     fn place(&self) -> &Place {
         match self {
@@ -199,6 +215,14 @@ impl Desired {
         Err(DesiredError { problems })
     }
 
+    /// Marks the definitions of these names as shared.
+    pub fn share(&mut self, definitions: &BTreeSet<String>) {
+        for (key, object) in &mut self.objects {
+            let is_definition = KeptKind::of(key) == Some(KeptKind::CustomResourceDefinition);
+            object.is_shared |= is_definition && definitions.contains(&key.name);
+        }
+    }
+
     /// Every namespace of an object.
     #[must_use]
     pub fn namespaces(&self) -> BTreeSet<&str> {
@@ -253,12 +277,18 @@ impl Desired {
                 }
             }
         }
-        // In a manifest that was copied from a cluster, these fields would claim what only the server writes.
-        ownership::strip(object);
+        let stripped = ownership::strip(object);
+        if !stripped.is_empty() {
+            self.warnings.push(format!(
+                "{place}: {key} was copied from a cluster: {} is left out",
+                stripped.join(", ")
+            ));
+        }
         marks.put_on(object);
         Ok(DesiredObject {
             digest: digest_of(&key, object, ctx.mask),
             create_only: is_create_only(object),
+            is_shared: false,
             object: shared,
             target: Target {
                 key,

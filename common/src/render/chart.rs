@@ -3,11 +3,22 @@
 
 pub mod lock;
 pub mod release_name;
+mod schema;
+pub mod unknown;
 
+use std::collections::BTreeSet;
+
+use addons_versions::constraint::Constraint;
+use memchr::memmem;
 use serde_json::{Map, Value};
+
+use crate::api::catalogue::Constraints;
 
 use super::package::{Package, normal_path};
 use crate::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, YamlProblem, documents};
+
+/// The key under which the data of templates reaches a chart, beside its values (semantics 10).
+pub const TEMPLATE_DATA: &str = "templateData";
 
 const CHART: &str = "Chart.yaml";
 /// Dependencies of charts of Helm 2 (`apiVersion: v1`).
@@ -24,11 +35,13 @@ pub struct Chart {
     pub name: String,
     /// `version`.
     pub version: String,
+    /// `kubeVersion`: the versions of Kubernetes that it is for. Without the suffix of a distribution, as helm compares it.
+    pub kube_version: Option<String>,
     /// The charts that it depends on, in the order of the file.
     pub dependencies: Vec<Dependency>,
     /// `values.yaml`: the package's layer of values (semantics 9).
     pub values: Value,
-    /// Whether its schema refuses `templateData` among the values (semantics 10): then it is left out.
+    /// Whether its schema refuses [`TEMPLATE_DATA`] among the values (semantics 10): then it is left out.
     pub is_closed: bool,
     /// Whether only other charts can use it.
     pub is_library: bool,
@@ -43,6 +56,8 @@ pub struct Dependency {
     pub version: String,
     /// `repository`; empty where it has to be in `charts/`.
     pub repository: String,
+    /// `alias`: the key of its values, where that is not its name.
+    pub alias: Option<String>,
 }
 
 /// The origin of a dependency.
@@ -175,6 +190,11 @@ impl Chart {
         Ok(Self {
             name,
             version,
+            kube_version: about
+                .get("kubeVersion")
+                .and_then(Value::as_str)
+                .filter(|range| Constraint::parse(range).is_ok())
+                .map(str::to_owned),
             dependencies: all,
             values: Value::Object(map(package, VALUES)?.unwrap_or_default()),
             is_closed: is_closed(package),
@@ -182,13 +202,29 @@ impl Chart {
         })
     }
 
-    /// The dependencies that are not in `charts/`, with their origins.
+    /// What an entry of a catalogue has to say of the clusters that it fits.
+    #[must_use]
+    pub fn constraints(&self) -> Constraints {
+        Constraints {
+            k8s_version: self.kube_version.clone(),
+            ..Constraints::default()
+        }
+    }
+
+    /// The dependencies that are not in `charts/`, with their origins. `archived`: the names of the charts that lie there as archives,
+    /// whatever the files are called.
     ///
     /// # Errors
     /// One that cannot be resolved, or not to the same version each time: [`ChartError::Dependency`].
-    pub fn missing(&self, package: &Package) -> Result<Vec<(&Dependency, Origin)>, ChartError> {
-        let missing = self.dependencies.iter();
-        let missing = missing.filter(|dependency| !is_vendored(package, &dependency.name));
+    pub fn missing(
+        &self,
+        package: &Package,
+        archived: &BTreeSet<String>,
+    ) -> Result<Vec<(&Dependency, Origin)>, ChartError> {
+        let missing = self.dependencies.iter().filter(|dependency| {
+            let name = &dependency.name;
+            !archived.contains(name) && !is_unpacked(package, name)
+        });
         missing
             .map(|dependency| Ok((dependency, self.origin(package, dependency)?)))
             .collect()
@@ -268,15 +304,21 @@ pub fn overrides(defaults: &Value, merged: &Value) -> Value {
     Value::Object(given.chain(taken).collect())
 }
 
-/// Whether the schema of the values forbids keys that it does not name. An unreadable schema is left to helm.
+/// Whether the schema of the values forbids the data of templates. An unreadable schema is left to helm.
 fn is_closed(package: &Package) -> bool {
     let schema = package.get(SCHEMA);
     let schema = schema.and_then(|file| serde_json::from_slice::<Value>(&file.bytes).ok());
-    let closed = |schema: Value| {
-        let names = schema.pointer("/properties/templateData").is_some();
-        schema.get("additionalProperties") == Some(&Value::Bool(false)) && !names
-    };
-    schema.is_some_and(closed)
+    schema.is_some_and(|schema| schema::refuses(&schema, TEMPLATE_DATA))
+}
+
+/// Whether a file of a chart names the data of templates; pages for people and archives aside.
+#[must_use]
+pub fn names_data(package: &Package) -> bool {
+    let is_read = |path: &str| !path.ends_with(".md") && !path.ends_with(".tgz");
+    let mut files = package.files().iter();
+    files.any(|file| {
+        is_read(&file.path) && memmem::find(&file.bytes, TEMPLATE_DATA.as_bytes()).is_some()
+    })
 }
 
 /// The map in a file of the package; `None` where the file does not exist.
@@ -330,6 +372,7 @@ fn dependencies(
             name: name.to_owned(),
             version: text("version").unwrap_or_default().to_owned(),
             repository: text("repository").unwrap_or_default().to_owned(),
+            alias: text("alias").map(str::to_owned),
         })
     });
     read.collect()
@@ -339,21 +382,19 @@ fn content(file: &'static str, problem: String) -> ChartError {
     ChartError::Content { file, problem }
 }
 
-/// Whether a dependency is in `charts/`, as a folder or as `NAME-VERSION.tgz`: a folder may have any name.
-fn is_vendored(package: &Package, name: &str) -> bool {
+/// The name of the chart in an unpacked archive of `charts/`.
+#[must_use]
+pub fn name(package: &Package) -> Option<String> {
+    let about = map(package, CHART).ok()??;
+    about.get("name").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Whether a dependency is in `charts/` as a folder, which may have any name.
+fn is_unpacked(package: &Package, name: &str) -> bool {
     package.files().iter().any(|file| {
-        let Some(rest) = file.path.strip_prefix("charts/") else {
-            return false;
-        };
-        let archive = rest
-            .strip_suffix(".tgz")
-            .and_then(|rest| rest.strip_prefix(name)?.strip_prefix('-'));
-        let version = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || c == 'v');
-        match (archive, rest.split_once('/')) {
-            (Some(rest), None) => version(rest),
-            (_, Some((_, CHART))) => is_called(&file.bytes, name),
-            _ => false,
-        }
+        let path = file.path.strip_prefix("charts/");
+        let inside = path.and_then(|path| path.split_once('/'));
+        matches!(inside, Some((_, CHART))) && is_called(&file.bytes, name)
     })
 }
 

@@ -1,33 +1,49 @@
-//! Helm's hooks, where helm renders and our engine applies: which of them belong to an installation or upgrade, and what their
-//! policies mean for objects that are in an inventory. Their order (before or after everything else, by weight, each waited for)
-//! is that of `helm.sh/hook` and `helm.sh/hook-weight` in [`crate::plan::graph`].
+//! Which rendered objects an installation or upgrade applies, whatever rendered them: `helm template` prints hooks for other
+//! occasions as well, and people save its output as a manifest. The rules are the same for charts, templates and plain manifests.
 //!
-//! | in the chart | with Helm | with us |
+//! | annotation | its own tool | with us |
 //! |---|---|---|
-//! | `test` | run by `helm test` | left out |
-//! | `pre-delete`, `post-delete`, `pre-rollback`, `post-rollback` | run then | left out with a warning: `template.helm.mode: release` runs them |
+//! | `config.kubernetes.io/local-config`, but for `"false"` | kustomize and kpt leave it out | left out with a warning |
+//! | `argocd.argoproj.io/hook` without `PreSync`, `Sync` or `PostSync`: `PreDelete`, `PostDelete`, `SyncFail`, `Skip` | Argo CD applies it then, or never | left out with a warning |
+//! | `helm.sh/hook` | runs at its occasion | see below |
+//!
+//! What the policies of Helm's hooks mean for objects that are in an inventory. Their order (before or after everything else, by
+//! weight, each waited for) is that of `helm.sh/hook` and `helm.sh/hook-weight` in [`crate::plan::graph`].
+//!
+//! | `helm.sh/hook` | with Helm | with us |
+//! |---|---|---|
+//! | `test` | run by `helm test` | left out, with a warning where it is not in a chart |
+//! | `pre-delete`, `post-delete`, `pre-rollback`, `post-rollback` | run then | left out with a warning: for a chart, `template.helm.mode: release` runs them |
 //! | an unknown hook | left out | left out with a warning |
 //! | `pre-upgrade`, `post-upgrade` alone | not at an installation | left out of the first one |
 //! | `pre-install`, `post-install` alone | not at an upgrade; what it created stays for ever | left out of upgrades: Jobs and Pods, which have run, are pruned; everything else is created once and stays |
 //! | both | run each time | applied; runs again when it changed |
 //! | `before-hook-creation` (the default) | recreated each time | a Job or Pod is recreated where it changed; others are applied in place, and recreated where a field cannot change |
-//! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only when it changed; other kinds stay until the add-on is uninstalled |
+//! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only when it changed; other kinds stay until the add-on is uninstalled, or upgraded to what does not have them |
 //! | `hook-failed` | deleted at once | stays, so that one can see why |
 //! | `helm.sh/resource-policy: keep` | stays | stays ([`crate::plan::prune::keep`]) |
 //! | `crd-install` (Helm 2) | not a hook | not a hook |
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::api::catalogue::Method;
 use crate::api::names::{
     ANNOTATION_APPLY, ANNOTATION_HOOK, ANNOTATION_RECREATE, APPLY_CREATE_ONLY,
 };
-use crate::manifest::Manifest;
 use crate::manifest::digest::digest;
 use crate::manifest::key::ObjectKey;
+use crate::manifest::{Manifest, Place};
 
 const HOOK: &str = "helm.sh/hook";
+const ARGO_HOOK: &str = "argocd.argoproj.io/hook";
+/// The hooks of Argo CD that are part of each synchronisation.
+const SYNC: [&str; 3] = ["PreSync", "Sync", "PostSync"];
+/// The hooks of Argo CD that are not.
+const NO_SYNC: [&str; 4] = ["PreDelete", "PostDelete", "SyncFail", "Skip"];
+const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 /// Seconds for which a Job stays that its chart deletes after success: long enough to read its logs.
 const STAYS: u64 = 600;
@@ -47,7 +63,25 @@ pub struct Kept {
     /// In the order of the input.
     pub manifests: Vec<Manifest>,
     /// What was left out that users may miss.
-    pub warnings: Vec<String>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An object that is not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Where it was read.
+    pub place: Place,
+    /// Kind, namespace and name.
+    pub key: String,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, key, why } = self;
+        write!(f, "{place}: {key} is left out: {why}")
+    }
 }
 
 /// When a hook runs.
@@ -65,34 +99,31 @@ enum Event {
     Test,
 }
 
-/// Leaves out the hooks of other occasions, and translates the policies of the others into our annotations.
+/// Leaves out what an installation or upgrade does not apply, and translates the policies of hooks into our annotations.
 #[must_use]
-pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion) -> Kept {
+pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion, method: Method) -> Kept {
     let mut kept = Kept::default();
     for mut manifest in manifests {
+        if let Some(why) = never_applied(&manifest.object) {
+            kept.leave_out(manifest, why);
+            continue;
+        }
         let Some(hooks) = hooks(&manifest.object) else {
             kept.manifests.push(manifest);
             continue;
         };
         match events(&hooks) {
-            Err(unknown) => kept.warn(
-                &manifest,
-                &format!("{unknown:?} is not a hook of Helm, which ignores it, too"),
-            ),
+            Err(unknown) => {
+                let why = format!("{unknown:?} is not a hook of Helm, which ignores it, too");
+                kept.leave_out(manifest, why);
+            }
             Ok(events) if events.iter().any(|event| event.is_of(occasion)) => {
                 adapt(Arc::make_mut(&mut manifest.object), &events, occasion);
                 kept.manifests.push(manifest);
             }
             Ok(events) => {
-                let leaving = events.iter().find_map(|event| match event {
-                    Event::Leaving(name) => Some(*name),
-                    _ => None,
-                });
-                if let Some(name) = leaving {
-                    let why = format!(
-                        "it is a hook of {name}, which only runs with template.helm.mode: release"
-                    );
-                    kept.warn(&manifest, &why);
+                if let Some(why) = other_occasion(&events, method) {
+                    kept.leave_out(manifest, why);
                 }
             }
         }
@@ -100,12 +131,48 @@ pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion) -> Kept {
     kept
 }
 
+/// Why an object is not applied by any installation or upgrade, according to annotations of tools other than Helm.
+fn never_applied(object: &Value) -> Option<String> {
+    if annotation(object, LOCAL_CONFIG).is_some_and(|value| value != "false") {
+        return Some(format!("{LOCAL_CONFIG} says that it is not for a cluster"));
+    }
+    let text = annotation(object, ARGO_HOOK)?;
+    let words = || text.split(',').map(str::trim);
+    // Argo CD goes by Helm's hooks where it knows none of its own.
+    let is_known =
+        words().any(|word| NO_SYNC.contains(&word)) || annotation(object, HOOK).is_none();
+    let is_left_out = is_known
+        && words().any(|word| !word.is_empty())
+        && !words().any(|word| SYNC.contains(&word));
+    is_left_out.then(|| format!("{ARGO_HOOK}: {text} is not applied by an installation or upgrade"))
+}
+
+/// What people may miss of a hook that is only for other occasions than installing and upgrading.
+fn other_occasion(events: &[Event], method: Method) -> Option<String> {
+    let mut names = events.iter().filter_map(|event| match event {
+        Event::Leaving(name) => Some(*name),
+        Event::Test if method != Method::Helm => Some(event.name()),
+        _ => None,
+    });
+    let name = names.next()?;
+    Some(match method {
+        Method::Helm => {
+            format!("it is a hook of {name}, which only runs with template.helm.mode: release")
+        }
+        Method::Manifest | Method::GoTemplate => {
+            format!("it is a hook of {name}, not of an installation or upgrade")
+        }
+    })
+}
+
 impl Kept {
-    fn warn(&mut self, manifest: &Manifest, why: &str) {
+    fn leave_out(&mut self, manifest: Manifest, why: String) {
         let key = ObjectKey::of(&manifest.object);
-        let key = key.map_or_else(String::new, |key| format!("{key} "));
-        self.warnings
-            .push(format!("{}: {key}is left out: {why}", manifest.place));
+        self.left_out.push(LeftOut {
+            place: manifest.place,
+            key: key.map_or_else(String::new, |key| key.to_string()),
+            why,
+        });
     }
 }
 
@@ -185,7 +252,8 @@ fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
         let names: Vec<&str> = now.map(|event| event.name()).collect();
         annotations.insert(HOOK.to_owned(), names.join(",").into());
     }
-    if runs || upgrades {
+    // Helm deletes at once what has `hook-succeeded`, so nothing relies on it afterwards.
+    if runs || upgrades || removed {
         annotations
             .entry(ANNOTATION_RECREATE)
             .or_insert_with(|| "true".into());

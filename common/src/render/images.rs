@@ -1,17 +1,22 @@
 //! Images in rendered objects: their places, and how they move to a private registry.
 //!
 //! Images are in the containers of pods, however deep (custom resources contain pod templates as well), in image
-//! volumes, and in known `fields` of custom resources. Elsewhere, in arguments and environment variables, a text
-//! only may be an image: those are not changed, but reported as doubts.
+//! volumes, and in known `fields` of custom resources. Elsewhere, in arguments and variables of containers, in the data of
+//! ConfigMaps and Secrets and in other fields of custom resources, a text only may be an image: those are not changed, but reported
+//! as doubts.
 
 mod fields;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 use super::image::Image;
 use super::registry::Registry;
+use crate::manifest::kinds::traits::is_built_in;
 use crate::values::path;
 
 /// How deep objects are searched, which is the limit of the YAML loader.
@@ -39,30 +44,153 @@ pub fn images(object: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// A text that looks like an image, but may be something else: an argument, a variable.
+/// A text that looks like an image, but may be something else: an argument, a variable, a line of a ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// Its place: `spec.containers.0.args.1`.
     pub place: String,
     /// The text.
     pub image: String,
+    /// Whether the text is of a Secret, and must not be shown.
+    pub is_secret: bool,
 }
 
-/// Images in arguments, commands and variables of containers: with an explicit registry, and a tag or digest.
+impl Mention {
+    /// The place, and what it names: `data.sidecar names quay.io/a/b:1`.
+    #[must_use]
+    pub fn named(&self) -> String {
+        match self.is_secret {
+            true => format!("{} names an image", self.place),
+            false => format!("{} names {}", self.place, self.image),
+        }
+    }
+}
+
+/// Texts of an object that look like an image, each once for its place: with an explicit registry, and a tag or digest; in arguments
+/// and variables of containers, and under a key that speaks of an image, also without a registry.
 #[must_use]
 pub fn mentions(object: &Value) -> Vec<Mention> {
-    let mut texts = Vec::new();
-    find_texts(object, &mut String::new(), 0, &mut texts);
-    let is_between = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | '"' | '\'');
-    let mut mentions = Vec::new();
-    for (place, text) in texts {
-        let images = text.split(is_between).filter(|word| is_likely_image(word));
-        mentions.extend(images.map(|image| Mention {
-            place: dotted(&place),
-            image: image.to_owned(),
-        }));
+    let is_secret = kind_of(object) == ("", "Secret");
+    let mut mentions: Vec<Mention> = Vec::new();
+    for text in texts(object) {
+        let between = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | '"' | '\'');
+        let lines = text
+            .text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'));
+        for word in lines.flat_map(|line| line.split(between)) {
+            let is_image = is_likely_image(word) || text.is_of_images && is_hostless_image(word);
+            if !is_image {
+                continue;
+            }
+            let mention = Mention {
+                place: dotted(&text.place),
+                image: word.to_owned(),
+                is_secret,
+            };
+            if !mentions.contains(&mention) {
+                mentions.push(mention);
+            }
+        }
     }
     mentions
+}
+
+/// A text of an object in which images are looked for.
+struct Text<'a> {
+    /// A JSON pointer.
+    place: String,
+    text: Cow<'a, str>,
+    /// Whether images are usual there, so that one without a registry counts, too.
+    is_of_images: bool,
+}
+
+fn texts(object: &Value) -> Vec<Text<'_>> {
+    match kind_of(object) {
+        ("", "ConfigMap" | "Secret") => data(object),
+        (group, _) if !is_built_in(group) => {
+            let mut texts = arguments(object);
+            let known = places(object);
+            let is_taken = |texts: &[Text<'_>], place: &String| {
+                known.contains(place) || texts.iter().any(|text| text.place == *place)
+            };
+            let mut leaves = Vec::new();
+            find_leaves(object, &mut String::new(), 0, &mut leaves);
+            leaves.retain(|(place, _)| {
+                let is_content = ["/metadata/", "/status/", "/apiVersion", "/kind"]
+                    .iter()
+                    .all(|other| !place.starts_with(other));
+                is_content && !is_taken(&texts, place)
+            });
+            texts.extend(leaves.into_iter().map(|(place, text)| Text {
+                place,
+                text: text.into(),
+                is_of_images: false,
+            }));
+            texts
+        }
+        _ => arguments(object),
+    }
+}
+
+/// The data of a ConfigMap or Secret. Keys that begin with an underscore hold examples.
+fn data(object: &Value) -> Vec<Text<'_>> {
+    let is_encoded = |field: &str| field == "data" && kind_of(object).1 == "Secret";
+    let mut texts = Vec::new();
+    for field in ["data", "stringData"] {
+        let entries = object.get(field).and_then(Value::as_object);
+        for (key, value) in entries.into_iter().flatten() {
+            let Some(value) = value.as_str().filter(|_| !key.starts_with('_')) else {
+                continue;
+            };
+            let text = match is_encoded(field) {
+                false => Some(Cow::Borrowed(value)),
+                true => {
+                    let bytes = BASE64_STANDARD.decode(value).ok();
+                    bytes.and_then(|bytes| String::from_utf8(bytes).ok().map(Cow::Owned))
+                }
+            };
+            texts.extend(text.map(|text| Text {
+                place: format!("/{field}/{}", path::escaped(key)),
+                text,
+                is_of_images: key.to_ascii_lowercase().contains("image"),
+            }));
+        }
+    }
+    texts
+}
+
+/// Arguments, commands and variables of containers.
+fn arguments(object: &Value) -> Vec<Text<'_>> {
+    let mut texts = Vec::new();
+    find_texts(object, &mut String::new(), 0, &mut texts);
+    let texts = texts.into_iter().map(|(place, text)| Text {
+        place,
+        text: text.into(),
+        is_of_images: true,
+    });
+    texts.collect()
+}
+
+fn find_leaves<'a>(
+    value: &'a Value,
+    place: &mut String,
+    depth: usize,
+    leaves: &mut Vec<(String, &'a str)>,
+) {
+    for_each_child(value, place, depth, |_, child, place| match child {
+        Value::String(text) => leaves.push((place.clone(), text)),
+        child => find_leaves(child, place, depth + 1, leaves),
+    });
+}
+
+/// Group and kind.
+fn kind_of(object: &Value) -> (&str, &str) {
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let group = text("apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    (group, text("kind"))
 }
 
 /// Moves the images of an object to `registry`.
@@ -86,10 +214,12 @@ pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
                 .push(format!("{}: {error}", dotted(&place))),
         }
     }
-    for Mention { place, image } in mentions(object) {
-        if registry.rewrite(&image).is_ok_and(|moved| moved != image) {
+    for mention in mentions(object) {
+        let image = &mention.image;
+        if registry.rewrite(image).is_ok_and(|moved| moved != *image) {
             rewritten.doubts.push(format!(
-                "{place} names {image}, which is not rewritten: set it in the values of the add-on"
+                "{}, which is not rewritten: set it in the values of the add-on",
+                mention.named()
             ));
         }
     }
@@ -218,6 +348,22 @@ fn is_likely_image(word: &str) -> bool {
     word.split_once('/')
         .is_some_and(|(host, _)| names_host(host))
         && Image::parse(word).is_ok_and(|image| image.tag.is_some() || image.digest.is_some())
+}
+
+/// `longhornio/longhorn-engine:v1.9.2`: no registry, but a version for a tag. Paths and ports are not images.
+fn is_hostless_image(word: &str) -> bool {
+    let name = |name: &str| {
+        name.contains('/')
+            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && !name.contains("//")
+    };
+    let version = |tag: &str| {
+        let number = tag.strip_prefix('v').unwrap_or(tag);
+        number.starts_with(|c: char| c.is_ascii_digit()) && number.contains('.')
+    };
+    word.split_once(':')
+        .is_some_and(|(of_name, tag)| name(of_name) && version(tag))
+        && Image::parse(word).is_ok()
 }
 
 /// `/spec/containers/0` as people write it.

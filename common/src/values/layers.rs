@@ -11,6 +11,7 @@ use super::defaulted::{Record, own};
 use super::form;
 use super::merge::{Layer, merge, overlay};
 use super::path::Path;
+use super::set;
 use crate::api::catalogue::Method;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::ANNOTATION_DEFAULTED;
@@ -126,6 +127,18 @@ impl Layers {
             overlay(&mut overrides, &layer.values);
         }
         overrides
+    }
+
+    /// The whole numbers that the layers above the package set, as helm's `--set` takes them ([`set::whole_numbers`]). Those of Secrets
+    /// are not among them: arguments of programs can be seen by others.
+    #[must_use]
+    pub fn whole_numbers(&self) -> Vec<String> {
+        let leaves = self.explain().into_iter();
+        let leaves = leaves.filter(|leaf| leaf.by.layer != Layer::Package);
+        leaves
+            .filter_map(|leaf| Some(set::whole_numbers(leaf.path.keys(), leaf.value.as_ref()?)))
+            .flatten()
+            .collect()
     }
 
     /// All layers merged, with a note instead of every value that comes from a Secret: for people.

@@ -224,6 +224,46 @@ fn shown(steps: &[Step]) -> String {
     text
 }
 
+/// What helm's `--set` is to be given so that the whole numbers in `value`, at the path `keys`, reach a chart as whole numbers: helm
+/// makes floating-point numbers of those in a file, and a template then prints `1e+06`. Numbers and paths that `--set` cannot take
+/// are left out.
+#[must_use]
+pub fn whole_numbers(keys: &[String], value: &Value) -> Vec<String> {
+    let mut steps: Vec<Step> = keys.iter().cloned().map(Step::Key).collect();
+    let mut found = Vec::new();
+    find_whole_numbers(&mut steps, value, &mut found);
+    found
+}
+
+fn find_whole_numbers(steps: &mut Vec<Step>, value: &Value, found: &mut Vec<String>) {
+    let is_refused = |step: &Step| matches!(step, Step::Key(key) if key.is_empty());
+    if steps.len() > MAX_DEPTH || steps.last().is_some_and(is_refused) {
+        return;
+    }
+    match value {
+        Value::Number(number) => {
+            if let Some(number) = number.as_i64() {
+                found.push(format!("{}={number}", shown(steps)));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate().take(MAX_INDEX) {
+                steps.push(Step::Index(index));
+                find_whole_numbers(steps, item, found);
+                steps.pop();
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                steps.push(Step::Key(key.clone()));
+                find_whole_numbers(steps, field, found);
+                steps.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
 /// The value of a text as helm reads it: `true`, `false` and `null` in any case, and whole numbers of 64 bits that do not begin with a
 /// zero. Everything else is text, also `1.10` and `007`.
 fn typed(text: &str) -> Value {

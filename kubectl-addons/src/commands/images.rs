@@ -137,8 +137,9 @@ fn collect(entry: &Entry, manifest: &Manifest, found: &mut BTreeMap<String, BTre
         let object =
             ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
         output::note(&format!(
-            "warning: {}: {object}: {} names {}, which may be an image and is not listed",
-            entry.addon, mention.place, mention.image
+            "warning: {}: {object}: {}, which may be an image and is not listed",
+            entry.addon,
+            mention.named()
         ));
     }
 }

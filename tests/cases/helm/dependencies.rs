@@ -1,5 +1,7 @@
 //! Charts that are made of others: in folders, in repositories, out of the cache.
 
+use std::collections::BTreeSet;
+
 use addons_helm::dependencies::complete;
 use addons_sources::cache::Cache;
 use addons_sources::dependency::Parent;
@@ -71,7 +73,9 @@ async fn a_repository_is_asked_once() -> Result<()> {
     let unlocked = folder("web", &[("Chart.yaml", &about)]);
     let home = Folder::new("kubectl-addons-cache-")?;
     let cache = Cache::new(Some(home.path().to_owned()));
-    let error = Chart::read(&unlocked)?.pinned(&unlocked).err();
+    let error = Chart::read(&unlocked)?
+        .pinned(&unlocked, &BTreeSet::new())
+        .err();
     let error = error.map(|error| error.to_string()).unwrap_or_default();
     ensure!(
         error.contains("there is no Chart.lock") && error.contains("helm dependency update"),
@@ -117,7 +121,7 @@ async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Pack
         access,
     };
     let mut files = package.files().to_vec();
-    for wanted in Chart::read(package)?.pinned(package)? {
+    for wanted in Chart::read(package)?.pinned(package, &BTreeSet::new())? {
         files.push(parent.fetch(&wanted).await?);
     }
     Ok(Package::folder(files)?)

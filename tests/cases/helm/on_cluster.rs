@@ -113,6 +113,7 @@ fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
     Wanted {
         package,
         values,
+        whole_numbers: &[],
         mask: &NOTHING,
         owner: "0123456789abcdef",
         create_namespace: false,
@@ -242,6 +243,7 @@ async fn helm_is_the_user_that_we_are() -> Result<()> {
     let mask = Mask::of(std::iter::once(&secret));
     let release = Release::new(&stage.helm, &stage.config, "web", &namespace)?;
     let wanted = Wanted {
+        whole_numbers: &[],
         mask: &mask,
         ..wanted(&wrong, &secret)
     };

@@ -8,6 +8,7 @@ mod set;
 
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
+use common::api::catalogue::Method;
 use common::manifest::parse::{Options, parse};
 use common::render::hooks::{Occasion, of_occasion};
 use common::values::mask::Mask;
@@ -76,7 +77,7 @@ async fn a_chart_gets_the_capabilities_of_the_cluster() -> Result<()> {
             })
             .await?;
         let parsed = parse(text.as_bytes(), "web", &Options::default())?;
-        let kept = of_occasion(parsed.manifests, Occasion::Install);
+        let kept = of_occasion(parsed.manifests, Occasion::Install, Method::Helm);
         let kinds: Vec<_> = kept
             .manifests
             .iter()

@@ -95,6 +95,7 @@ pub(crate) fn request(values: &Value) -> TemplateRequest<'_> {
         release_name: "rel",
         namespace: "space",
         values,
+        whole_numbers: &[],
         mask: &NOTHING,
         kube_version: "v1.36.3",
         api_versions: &[],

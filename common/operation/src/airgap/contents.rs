@@ -186,8 +186,8 @@ fn doubts(addon: &str, manifest: &Manifest) -> Vec<String> {
     let object = ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
     let doubts = mentions(&manifest.object).into_iter().map(|mention| {
         format!(
-            "{addon}: {object}: {} names {}, which may be an image: add it with --image, and set its name at the site in the values",
-            mention.place, mention.image
+            "{addon}: {object}: {}, which may be an image: add it with --image, and set its name at the site in the values",
+            mention.named()
         )
     });
     doubts.collect()

@@ -59,8 +59,9 @@ pub(super) async fn one(
     };
     let adopt = choices.adopt || resolved.adopts;
     let helm_release = release_of(resolver, resolved, &rendered).await?;
-    let (desired, generated) =
+    let (mut desired, generated) =
         generated::desired(cluster, resolved, &mut rendered, &given, &inventory, adopt).await?;
+    desired.share(&rendered.definitions);
     let checks = adopt && !choices.force_adopt;
     let mut reads = reads(&desired, &inventory, &served, resolved, checks);
     reads.deletable = planner::deletable(&desired, &inventory, &choices.delete);

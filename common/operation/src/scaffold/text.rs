@@ -137,7 +137,15 @@ fn entry(text: &mut String, scaffold: &Scaffold) {
     if let Some(hash) = &version.manifest_hash {
         text.push_str(&format!("      manifestHash: {}\n", quoted(hash)));
     }
-    text.push_str(RANGE);
+    match &version.constraints.k8s_version {
+        Some(range) => {
+            let range = quoted(range);
+            text.push_str(&format!(
+                "      constraints:\n        k8sVersion: {range}\n"
+            ));
+        }
+        None => text.push_str(RANGE),
+    }
     if !scaffold.images.is_empty() {
         text.push_str("      # images:\n");
         for image in &scaffold.images {

@@ -10,6 +10,7 @@ use common::catalogue::Entry;
 use common::catalogue::local::of_this_machine;
 use common::manifest::digest::HashError;
 use common::manifest::parse::{ManifestError, Options};
+use common::render::hooks::{self, LeftOut, Occasion};
 use common::render::package::Package;
 use common::render::text::{self, Text};
 
@@ -30,6 +31,8 @@ pub(super) struct Flaw {
     pub(super) inside: Option<(usize, usize)>,
     /// What is wrong.
     pub(super) message: String,
+    /// Whether an installation goes on in spite of it.
+    pub(super) is_warning: bool,
 }
 
 /// What an installation of an entry would find wrong, whatever the cluster and the values are.
@@ -59,6 +62,7 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
         field: field.to_owned(),
         inside: None,
         message,
+        is_warning: false,
     };
     let resolved = render::uninstalled(ctx, entry);
     let verified = match fetch::package(ctx, &resolved).await {
@@ -75,29 +79,38 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
             Err(error) => return vec![flaw(SourceError::Archive(error).to_string())],
         },
     };
+    let mut left_out = Vec::new();
     let found = match method {
         Method::Manifest => {
             let options = Options {
                 duplicate_keys: ctx.duplicate_keys(),
                 ..Options::default()
             };
-            let mistakes = Text::plain(package).mistakes(location, &options);
-            mistakes.iter().map(of_manifest).collect()
+            let text = Text::plain(package);
+            if let Ok(parsed) = text.objects(location, &options) {
+                let kept = hooks::of_occasion(parsed.manifests, Occasion::Install, method);
+                left_out.extend(kept.left_out.iter().map(of_left_out));
+            }
+            text.mistakes(location, &options)
+                .iter()
+                .map(of_manifest)
+                .collect()
         }
         Method::GoTemplate => of_templates(&package, location),
         Method::Helm => of_chart(&package),
     };
-    let found = found.into_iter();
-    found
-        .map(|(inside, message)| Flaw {
-            inside: inside.filter(|_| is_inline),
-            message: match inside {
-                Some(_) if !is_inline => message,
-                _ => without_place(message, is_inline),
-            },
-            ..flaw(String::new())
-        })
-        .collect()
+    let mistakes = found.into_iter().map(|found| (found, false));
+    let all = mistakes.chain(left_out.into_iter().map(|found| (found, true)));
+    all.map(|((inside, message), is_warning)| Flaw {
+        inside: inside.filter(|_| is_inline),
+        message: match inside {
+            Some(_) if !is_inline => message,
+            _ => without_place(message, is_inline),
+        },
+        is_warning,
+        ..flaw(String::new())
+    })
+    .collect()
 }
 
 /// A message about a text inside of the catalogue does not name the place once more.
@@ -158,6 +171,13 @@ fn of_manifest(error: &ManifestError) -> Found {
     (inside, message)
 }
 
+/// An object that no installation applies.
+fn of_left_out(left_out: &LeftOut) -> Found {
+    let line = left_out.place.line;
+    let inside = (line > 0).then_some((line, left_out.place.column.max(1)));
+    (inside, left_out.to_string())
+}
+
 fn of_templates(package: &Package, location: &str) -> Vec<Found> {
     let invalid = text::invalid_templates(package, location).into_iter();
     let mut found: Vec<Found> = invalid
@@ -175,7 +195,11 @@ fn of_templates(package: &Package, location: &str) -> Vec<Found> {
 fn of_chart(package: &Package) -> Vec<Found> {
     let chart = addons_helm::files(package).and_then(|files| {
         let chart = addons_helm::chart(&files)?;
-        chart.missing(&files).map(drop).map_err(HelmError::Chart)
+        let archived = archive::archived_charts(&files);
+        chart
+            .missing(&files, &archived)
+            .map(drop)
+            .map_err(HelmError::Chart)
     });
     let error = chart.err().map(OperationError::from);
     error.into_iter().map(|it| (None, it.chain())).collect()

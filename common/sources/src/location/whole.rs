@@ -86,6 +86,7 @@ fn addon(package: Package, location: &str) -> Result<Addon, WholeError> {
     };
     let name = if has(&"Chart.yaml") {
         let chart = Chart::read(&files).map_err(WholeError::Chart)?;
+        version.constraints = chart.constraints();
         version.version = chart.version;
         version.template = Template {
             method: Method::Helm,

@@ -50,12 +50,16 @@ struct Hashed<'a> {
 }
 
 impl Chart {
-    /// The dependencies that have to be fetched, each once.
+    /// The dependencies that have to be fetched, each once; `archived` as in [`Chart::missing`].
     ///
     /// # Errors
     /// One that cannot be resolved; a lock file that was made for another chart, or names another repository or no exact version.
-    pub fn pinned(&self, package: &Package) -> Result<Vec<Pinned>, ChartError> {
-        let missing = self.missing(package)?.into_iter();
+    pub fn pinned(
+        &self,
+        package: &Package,
+        archived: &BTreeSet<String>,
+    ) -> Result<Vec<Pinned>, ChartError> {
+        let missing = self.missing(package, archived)?.into_iter();
         let remote: Vec<_> = missing
             .filter(|(_, origin)| matches!(origin, Origin::Remote(_)))
             .map(|(dependency, _)| dependency)
@@ -203,7 +207,7 @@ mod tests {
 
     fn pinned(files: &[(&str, &str)]) -> Result<Vec<Pinned>, ChartError> {
         let package = package(files);
-        Chart::read(&package)?.pinned(&package)
+        Chart::read(&package)?.pinned(&package, &BTreeSet::new())
     }
 
     const ABOUT: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n\

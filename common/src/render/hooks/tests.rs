@@ -1,7 +1,6 @@
 use serde_json::json;
 
 use super::*;
-use crate::manifest::Place;
 
 fn manifest(kind: &str, hook: &str, policy: &str) -> Manifest {
     let mut annotations = json!({});
@@ -31,9 +30,14 @@ fn manifest(kind: &str, hook: &str, policy: &str) -> Manifest {
 
 /// The remaining object, and the warnings.
 fn one(kind: &str, hook: &str, policy: &str, occasion: Occasion) -> (Option<Arc<Value>>, String) {
-    let kept = of_occasion(vec![manifest(kind, hook, policy)], occasion);
+    let kept = of_occasion(vec![manifest(kind, hook, policy)], occasion, Method::Helm);
     let mut left = kept.manifests.into_iter().map(|manifest| manifest.object);
-    (left.next(), kept.warnings.join("\n"))
+    (left.next(), said(&kept.left_out))
+}
+
+fn said(left_out: &[LeftOut]) -> String {
+    let said: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+    said.join("\n")
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn hooks_of_other_occasions_are_left_out() {
 fn what_is_no_hook_is_not_touched() {
     for hook in ["", "crd-install"] {
         let before = manifest("Job", hook, "hook-succeeded");
-        let kept = of_occasion(vec![before.clone()], Occasion::Install);
+        let kept = of_occasion(vec![before.clone()], Occasion::Install, Method::Helm);
         assert_eq!(kept.manifests, [before]);
     }
 }
@@ -142,6 +146,8 @@ fn policies_in_words_of_ours() {
         ("Job", "pre-install", "hook-failed", true, false, None),
         ("Pod", "post-install", "", true, false, None),
         ("Secret", "pre-install", "", false, true, None),
+        // Rights for a Job that has run: the next version does not have them.
+        ("Secret", "pre-install", "hook-succeeded", true, false, None),
         (
             "Secret",
             "pre-install,pre-upgrade",
@@ -175,7 +181,7 @@ fn what_the_chart_says_itself_stays() {
     let object = Arc::make_mut(&mut own.object);
     object["metadata"]["annotations"][ANNOTATION_RECREATE] = "false".into();
     object["spec"]["ttlSecondsAfterFinished"] = 5.into();
-    let kept = of_occasion(vec![own], Occasion::Install);
+    let kept = of_occasion(vec![own], Occasion::Install, Method::Helm);
     let object = &kept.manifests[0].object;
     assert_eq!(annotation(object, ANNOTATION_RECREATE), Some("false"));
     assert_eq!(object["spec"]["ttlSecondsAfterFinished"], 5);
@@ -187,9 +193,98 @@ fn a_changed_job_is_recreated() {
     let hook = |label: &str| {
         let mut manifest = manifest("Job", "pre-upgrade", "");
         Arc::make_mut(&mut manifest.object)["metadata"]["labels"] = json!({"helm.sh/chart": label});
-        let kept = of_occasion(vec![manifest], Occasion::Upgrade);
+        let kept = of_occasion(vec![manifest], Occasion::Upgrade, Method::Helm);
         kept.manifests[0].object["spec"]["template"].clone()
     };
     assert_eq!(hook("web-1.0.0"), hook("web-1.0.0"));
     assert_ne!(hook("web-1.0.0"), hook("web-1.0.1"));
+}
+
+/// What `helm template` prints for other occasions, and marks of Argo CD and kustomize: the same for every method.
+#[test]
+fn what_other_tools_do_not_apply_is_left_out() {
+    let argo = ARGO_HOOK;
+    let rows = [
+        (HOOK, "pre-delete", Some("it is a hook of pre-delete")),
+        (HOOK, "post-delete", Some("it is a hook of post-delete")),
+        (HOOK, "pre-rollback", Some("it is a hook of pre-rollback")),
+        (argo, "PreSync", None),
+        (argo, "SyncFail, PostSync", None),
+        (argo, "", None),
+        (
+            argo,
+            "PostDelete",
+            Some("argocd.argoproj.io/hook: PostDelete is not applied"),
+        ),
+        (
+            argo,
+            "PreDelete",
+            Some("argocd.argoproj.io/hook: PreDelete is not applied"),
+        ),
+        (
+            argo,
+            "SyncFail",
+            Some("argocd.argoproj.io/hook: SyncFail is not applied"),
+        ),
+        (
+            argo,
+            "Skip",
+            Some("argocd.argoproj.io/hook: Skip is not applied"),
+        ),
+        (
+            argo,
+            "PreSink",
+            Some("argocd.argoproj.io/hook: PreSink is not applied"),
+        ),
+        (
+            LOCAL_CONFIG,
+            "true",
+            Some("config.kubernetes.io/local-config says"),
+        ),
+        (
+            LOCAL_CONFIG,
+            "",
+            Some("config.kubernetes.io/local-config says"),
+        ),
+        (LOCAL_CONFIG, "false", None),
+    ];
+    for method in [Method::Manifest, Method::GoTemplate, Method::Helm] {
+        for (name, value, why) in rows {
+            for occasion in [Occasion::Install, Occasion::Upgrade] {
+                let mut object = manifest("Job", "", "");
+                Arc::make_mut(&mut object.object)["metadata"]["annotations"][name] = value.into();
+                let kept = of_occasion(vec![object], occasion, method);
+                assert_eq!(kept.manifests.is_empty(), why.is_some(), "{name}: {value}");
+                let said = said(&kept.left_out);
+                assert_eq!(said.is_empty(), why.is_none(), "{name}: {value}: {said}");
+                let expected = format!("chart:3: Job x is left out: {}", why.unwrap_or_default());
+                assert!(why.is_none() || said.starts_with(&expected), "{said}");
+            }
+        }
+    }
+}
+
+/// Charts have tests that no one expects to be installed; in a manifest they would have been.
+#[test]
+fn a_test_is_named_where_it_is_not_in_a_chart() {
+    for (method, words) in [
+        (Method::Helm, ""),
+        (
+            Method::Manifest,
+            "chart:3: Pod x is left out: it is a hook of test, not of an installation or upgrade",
+        ),
+    ] {
+        let kept = of_occasion(vec![manifest("Pod", "test", "")], Occasion::Install, method);
+        assert!(kept.manifests.is_empty());
+        assert_eq!(said(&kept.left_out), words);
+    }
+}
+
+/// Argo CD goes by Helm's hook where its own annotation names none that it knows.
+#[test]
+fn an_unknown_hook_of_argo_beside_one_of_helm() {
+    let mut object = manifest("Job", "pre-install,pre-upgrade", "");
+    Arc::make_mut(&mut object.object)["metadata"]["annotations"][ARGO_HOOK] = "PreSink".into();
+    let kept = of_occasion(vec![object], Occasion::Install, Method::Helm);
+    assert_eq!(kept.manifests.len(), 1, "{:?}", kept.left_out);
 }

@@ -188,6 +188,12 @@ const FIELDS: &[Fields] = &[
             ],
         ],
     },
+    // knative, pkg/apis/caching/v1alpha1: images that nodes are to pull in advance
+    Fields {
+        group: "caching.internal.knative.dev",
+        kinds: &["Image"],
+        paths: &[&["spec", "image"]],
+    },
     // kubevirt, container disks
     Fields {
         group: "kubevirt.io",

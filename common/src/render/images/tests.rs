@@ -122,3 +122,65 @@ fn deep_objects_are_searched_without_end() {
     }
     assert!(images(&object).is_empty());
 }
+
+/// Sidecars that a controller adds later, and caches of images: what is not in a container is named, and what is in a Secret is not
+/// shown.
+#[test]
+fn images_in_configuration_are_doubts() {
+    let token = BASE64_STANDARD.encode("image: quay.io/secret/agent:1");
+    let rows = [
+        (
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {
+                "queue-sidecar-image": "gcr.example.org/queue:1.0",
+                "hostless-image": "team/queue:v1.0",
+                "path": "team/queue:v1.0",
+                "_example": "image: gcr.example.org/example:1",
+                "template": "# image: gcr.example.org/old:1\nspec:\n  image: \"gcr.example.org/proxy:1\"\nagain: gcr.example.org/proxy:1",
+            }}),
+            &[
+                "data.hostless-image names team/queue:v1.0",
+                "data.queue-sidecar-image names gcr.example.org/queue:1.0",
+                "data.template names gcr.example.org/proxy:1",
+            ][..],
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": token}, "stringData": {"b": "quay.io/secret/agent:2"}}),
+            &["data.a names an image", "stringData.b names an image"],
+        ),
+        (
+            json!({"apiVersion": "a.example/v1", "kind": "Thing", "metadata": {"annotations": {"x": "quay.io/a/b:1"}},
+                "spec": {"agent": {"containers": [{"image": "quay.io/a/c:1", "args": ["a/d:1.0"]}]}, "sidecar": "quay.io/a/e:1"}}),
+            &[
+                "spec.agent.containers.0.args.0 names a/d:1.0",
+                "spec.sidecar names quay.io/a/e:1",
+            ],
+        ),
+        (
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"note": "quay.io/a/b:1", "template": {"spec": {"containers": [
+                {"args": ["--engine-image", "longhornio/longhorn-engine:v1.9.2", "a/b:80", "/var/x:1.0"]}]}}}}),
+            &["spec.template.spec.containers.0.args.1 names longhornio/longhorn-engine:v1.9.2"],
+        ),
+    ];
+    for (mut object, expected) in rows {
+        let before = object.clone();
+        let doubts = rewrite(&mut object, &registry()).doubts;
+        let mut named: Vec<&str> = doubts
+            .iter()
+            .map(|doubt| {
+                doubt
+                    .split_once(", which is not")
+                    .map_or("", |(named, _)| named)
+            })
+            .collect();
+        named.sort_unstable();
+        assert_eq!(named, expected);
+        let containers = "/spec/agent/containers";
+        assert!(object == before || object.pointer(containers).is_some());
+    }
+}
+
+#[test]
+fn images_that_knative_pulls_in_advance() {
+    let image = json!({"apiVersion": "caching.internal.knative.dev/v1alpha1", "kind": "Image", "spec": {"image": "gcr.example.org/queue:1"}});
+    assert_eq!(Vec::from_iter(images(&image)), ["gcr.example.org/queue:1"]);
+}

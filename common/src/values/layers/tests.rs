@@ -188,3 +188,29 @@ fn as_json() {
         })
     );
 }
+
+/// Helm reads whole numbers of files as floating-point ones; those of Secrets never become arguments.
+#[test]
+fn whole_numbers_above_the_package() {
+    let layers = Layers {
+        package: Values::new("p", json!({"port": 80, "kept": 1_000_000})),
+        catalogue: Values::new("c", json!({"size": 2_000_000, "account": 1})),
+        values_from: vec![Values::of_secret("n", "s", "k", json!({"pin": 123_456}))],
+        spec: Values::new(
+            "spec",
+            json!({"account": 123_456_789_012_i64, "ratio": 1.5, "big": u64::MAX, "text": "5", "a.b": {"c,d": -3},
+                "list": [1, {"uid": 1_000_620_000}, "x"], "none": null}),
+        ),
+        ..Layers::default()
+    };
+    let mut found = layers.whole_numbers();
+    found.sort();
+    let expected = [
+        "a\\.b.c\\,d=-3",
+        "account=123456789012",
+        "list[0]=1",
+        "list[1].uid=1000620000",
+        "size=2000000",
+    ];
+    assert_eq!(found, expected);
+}

@@ -163,6 +163,7 @@ pub fn desired(specs: &[Spec]) -> Vec<Desired> {
             },
             object: Arc::new(object),
             digest: String::new(),
+            is_shared: false,
             create_only: false,
             place: Place {
                 file: "m.yaml".to_owned(),

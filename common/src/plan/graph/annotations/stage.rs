@@ -44,7 +44,7 @@ pub(in crate::plan::graph) enum Tool {
 /// The stage of an object that has one, and warnings.
 pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>) -> Option<Stage> {
     let argo = text(annotations, SYNC_HOOK).and_then(|hooks| {
-        phase(SYNC_HOOK, hooks, warnings, |hook| match hook {
+        phase(hooks, |hook| match hook {
             "PreSync" => Some(Phase::Before),
             "Sync" => Some(Phase::With),
             "PostSync" => Some(Phase::After),
@@ -54,7 +54,7 @@ pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>)
     // Helm 2 called definitions crd-install: they were not hooks, and Argo CD ignores them, too.
     let hooks = text(annotations, HELM_HOOK).filter(|hooks| *hooks != "crd-install");
     let helm = hooks.filter(|_| argo.is_none()).and_then(|hooks| {
-        phase(HELM_HOOK, hooks, warnings, |hook| match hook {
+        phase(hooks, |hook| match hook {
             "pre-install" | "pre-upgrade" => Some(Phase::Before),
             "post-install" | "post-upgrade" => Some(Phase::After),
             _ => None,
@@ -74,27 +74,10 @@ pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>)
     })
 }
 
-/// The first phase of a list of hooks: an object is applied once. Hooks of other occasions than install and upgrade
-/// (tests, deletion, rollback, failure) do not affect the order.
-fn phase(
-    annotation: &str,
-    hooks: &str,
-    warnings: &mut Vec<String>,
-    known: impl Fn(&str) -> Option<Phase>,
-) -> Option<Phase> {
-    let hooks_of = || {
-        hooks
-            .split(',')
-            .map(str::trim)
-            .filter(|hook| !hook.is_empty())
-    };
-    let phase = hooks_of().filter_map(known).min();
-    if phase.is_none() {
-        warnings.push(format!(
-            "annotation {annotation}: {hooks:?} is not a hook of an installation or upgrade: the object is applied like any other"
-        ));
-    }
-    phase
+/// The first phase of a list of hooks: an object is applied once. Hooks of other occasions than install and upgrade were left out
+/// when the object was rendered ([`crate::render::hooks`]).
+fn phase(hooks: &str, known: impl Fn(&str) -> Option<Phase>) -> Option<Phase> {
+    hooks.split(',').map(str::trim).filter_map(known).min()
 }
 
 /// A whole number, as Go's strconv.Atoi reads it; for anything else both tools take 0.

@@ -115,16 +115,6 @@ fn what_the_tool_overlooks_is_a_warning() {
             "1.5",
             "\"1.5\" is not a whole number and counts as 0",
         ),
-        (
-            "argocd.argoproj.io/hook",
-            "SyncFail",
-            "\"SyncFail\" is not a hook of an installation or upgrade: the object is applied like any other",
-        ),
-        (
-            "argocd.argoproj.io/hook",
-            "",
-            "\"\" is not a hook of an installation or upgrade: the object is applied like any other",
-        ),
     ];
     for (annotation, value, problem) in rows {
         let (errors, warnings) = of(annotation, value);

@@ -1,0 +1,134 @@
+//! What the JSON schema of a chart's values says of a key that it may not know.
+
+use serde_json::Value;
+
+/// How many references are followed, one from another.
+const DEPTH: usize = 32;
+
+/// Whether values with `key` at the root fail the schema because of that key. Only the keywords that close an object are read; what
+/// else a schema asks for is for helm to judge.
+pub(super) fn refuses(schema: &Value, key: &str) -> bool {
+    let document = Document { root: schema, key };
+    document.refuses(schema, DEPTH)
+}
+
+struct Document<'a> {
+    root: &'a Value,
+    key: &'a str,
+}
+
+impl<'a> Document<'a> {
+    fn refuses(&self, schema: &'a Value, depth: usize) -> bool {
+        if *schema == Value::Bool(false) {
+            return true;
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            return false;
+        };
+        let is_false = |keyword: &str| schema.get(keyword) == Some(&Value::Bool(false));
+        let all = |keyword: &str| list(schema, keyword).any(|it| self.refuses(it, depth));
+        let any = |keyword: &str| {
+            let mut branches = list(schema, keyword).peekable();
+            branches.peek().is_some() && branches.all(|it| self.refuses(it, depth))
+        };
+        is_false("additionalProperties") && !self.names(schema)
+            || is_false("unevaluatedProperties") && !self.evaluates(schema, depth)
+            || self
+                .target(schema)
+                .is_some_and(|it| self.refuses(it, depth))
+            || all("allOf")
+            || any("anyOf")
+            || any("oneOf")
+    }
+
+    /// Whether a part of a schema speaks of the key, so that it does not count as unevaluated.
+    fn evaluates(&self, schema: &'a Value, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return true;
+        };
+        let is_open = schema
+            .get("additionalProperties")
+            .is_some_and(|additional| *additional != Value::Bool(false));
+        let mut parts = ["allOf", "anyOf", "oneOf"]
+            .into_iter()
+            .flat_map(|keyword| list(schema, keyword))
+            .chain(self.target(schema));
+        is_open || self.names(schema) || parts.any(|part| self.evaluates(part, depth))
+    }
+
+    fn names(&self, schema: &Value) -> bool {
+        let properties = schema.get("properties");
+        properties.is_some_and(|properties| properties.get(self.key).is_some())
+    }
+
+    /// What `$ref` points at in this document; other documents are not read.
+    fn target(&self, schema: &Value) -> Option<&'a Value> {
+        let reference = schema.get("$ref")?.as_str()?;
+        self.root.pointer(reference.strip_prefix('#')?)
+    }
+}
+
+fn list<'a>(schema: &'a Value, keyword: &str) -> impl Iterator<Item = &'a Value> {
+    let list = schema.get(keyword).and_then(Value::as_array);
+    list.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_closed_object_however_it_is_written() {
+        let closed = json!({"additionalProperties": false, "properties": {"a": {}}});
+        let open = json!({"properties": {"a": {}}});
+        let named = json!({"additionalProperties": false, "properties": {"templateData": {}}});
+        for (schema, is_closed) in [
+            (json!(true), false),
+            (json!(false), true),
+            (open.clone(), false),
+            (closed.clone(), true),
+            (named.clone(), false),
+            // cert-manager
+            (
+                json!({"$defs": {"values": closed}, "$ref": "#/$defs/values"}),
+                true,
+            ),
+            (
+                json!({"$defs": {"a/b": closed}, "$ref": "#/$defs/a~1b"}),
+                true,
+            ),
+            (
+                json!({"definitions": {"v": named}, "$ref": "#/definitions/v"}),
+                false,
+            ),
+            (json!({"$ref": "#"}), false),
+            (json!({"$ref": "https://a.example/schema.json"}), false),
+            (json!({"allOf": [open, closed]}), true),
+            (json!({"allOf": [open, named]}), false),
+            (json!({"anyOf": [open, closed]}), false),
+            (json!({"anyOf": [closed, closed]}), true),
+            (json!({"oneOf": [{"allOf": [closed]}]}), true),
+            (json!({"unevaluatedProperties": false}), true),
+            (
+                json!({"unevaluatedProperties": false, "allOf": [open]}),
+                true,
+            ),
+            (
+                json!({"unevaluatedProperties": false, "allOf": [{"properties": {"templateData": {}}}]}),
+                false,
+            ),
+            (
+                json!({"unevaluatedProperties": false, "anyOf": [{"additionalProperties": {"type": "object"}}]}),
+                false,
+            ),
+            (
+                json!({"$defs": {"v": {"unevaluatedProperties": false}}, "allOf": [{"$ref": "#/$defs/v"}]}),
+                true,
+            ),
+        ] {
+            assert_eq!(refuses(&schema, "templateData"), is_closed, "{schema}");
+        }
+    }
+}
