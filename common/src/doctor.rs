@@ -93,6 +93,8 @@ pub struct Owned {
     pub owner: String,
     /// Namespace and name of its installation, where it says that as well.
     pub installation: Option<InstallationName>,
+    /// Namespace and name of the release of Helm whose marks it has.
+    pub release: Option<String>,
 }
 
 /// A namespace.

@@ -252,6 +252,12 @@ impl InstallationPlan {
         }
     }
 
+    /// Whether objects that no installation owned become ours.
+    #[must_use]
+    pub fn takes_over(&self) -> bool {
+        self.steps.iter().any(|step| step.policy.adopted.is_some())
+    }
+
     /// Whether the operation would write nothing to the cluster but the record.
     #[must_use]
     pub fn is_empty(&self) -> bool {

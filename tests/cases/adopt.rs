@@ -9,7 +9,7 @@ mod reconciled;
 mod records;
 mod released;
 mod releases;
-mod tools;
+pub mod tools;
 mod versions;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,7 @@
 //! What the tool says holds, and what it does is what was said. The number in a name is that of the rule's kind.
 
 mod absence;
+mod adoption;
 mod charts;
 mod named;
 mod waits;

@@ -74,7 +74,10 @@ async fn diff_step(
         unjudged: None,
     };
     match (live, answer) {
-        (Some(live), Ok(wanted)) => {
+        (Some(mut live), Ok(wanted)) => {
+            if step.policy.adopted.is_some() {
+                former::unmark(&mut live);
+            }
             let is_secret = key.is_secret();
             let wanted = former::without(cluster, step, &live, wanted.object, manager).await;
             change.fields = fields::compare(&live, &wanted, manager, is_secret);

@@ -51,6 +51,29 @@ pub struct Found {
     pub record: FormerRecord,
     /// Which objects they name.
     pub members: Members,
+    /// The state of the newest revision, as helm has it: `deployed`, `pending-upgrade`.
+    pub status: Option<String>,
+}
+
+/// Why a release that helm is changing, or has left in the middle of a change, is not taken over: helm would go on with what is ours
+/// then. It refuses such a release itself. `None` where nothing is pending.
+#[must_use]
+pub fn pending(record: &FormerRecord, status: Option<&str>) -> Option<EngineError> {
+    let status =
+        status.filter(|status| status.starts_with("pending-") || *status == "uninstalling")?;
+    let last = record.objects.last()?;
+    let FormerRecord {
+        namespace, name, ..
+    } = record;
+    Some(EngineError::Conflict {
+        key: Box::new(key(record, last)),
+        message: format!(
+            "{record} is {status}: helm is at work, or was interrupted; wait for it, or end it with helm rollback {name} \
+             --namespace {namespace}"
+        ),
+        recorded: None,
+        remedy: None,
+    })
 }
 
 /// Where a tool has written which objects are its own.
@@ -133,6 +156,7 @@ async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, Engine
                 .map(|Kind { group, kind }| (group, kind))
                 .collect(),
         },
+        status: None,
     }))
 }
 

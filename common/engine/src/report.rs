@@ -43,6 +43,9 @@ pub struct Report {
     /// Whether everything was as wanted already, so that not even the record was written.
     #[serde(skip)]
     pub is_unwritten: bool,
+    /// Whether objects that only changed their owner are not ready: that is not waited for.
+    #[serde(skip)]
+    pub is_unready: bool,
     /// Whether nothing was applied, and the spec of the record is again what it was.
     pub spec_restored: bool,
     /// What became of the way back, where the operation failed and was to go back by itself.

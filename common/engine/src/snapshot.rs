@@ -139,7 +139,9 @@ async fn by_kinds(
                     scaled.extend(Scaled::of(&key, &metadata.writers));
                 }
                 if adoptable.contains(&key) {
-                    let named = Reconciler::named_by(&metadata.labels, &metadata.annotations);
+                    let managers = metadata.writers.iter().map(|it| it.manager.as_str());
+                    let (labels, annotations) = (&metadata.labels, &metadata.annotations);
+                    let named = Reconciler::named_by(labels, annotations, managers);
                     reconciled.extend(named.into_iter().map(|by| (key.clone(), by)));
                 }
                 snapshot.live.insert(key, live(metadata));

@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::{former, marks};
+use addons_engine::former as records_of;
+use addons_engine::{diff, marks};
 use common::admission::mutate::default_namespace;
 use common::api::names::{InstallationName, owner_hash};
-use common::plan::InstallationPlan;
+use common::plan::changes::ObjectDiff;
 use common::plan::choices::Choices;
+use common::plan::desired::DesiredObject;
 use common::plan::found::{FoundBy, Install, installs};
+use common::plan::recreate;
+use common::plan::snapshot::FormerMark;
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
+use crate::former;
 use crate::plan::{Plan, Planned, owners};
 use crate::records::Records;
 use crate::resolve::{Resolution, Resolver};
@@ -32,14 +37,45 @@ pub enum AdoptError {
     #[error("{0} is recorded as an installation of this cluster")]
     SameCluster(InstallationName),
     /// None of its objects exists.
-    #[error("there is nothing to adopt: none of the objects of {addon} exists")]
+    #[error("there is nothing to adopt: none of the objects of {addon} exists{}", there_is(release.as_deref()))]
     Nothing {
         /// The add-on.
         addon: String,
+        /// The Helm release that has its name, where there is one: its values may name the objects otherwise.
+        release: Option<Box<GivenRelease>>,
     },
     /// Helm itself is to install it (`template.helm.mode: release`).
     #[error("{0} is installed by helm as a release of its own, which is not adopted")]
     Release(InstallationName),
+}
+
+/// A Helm release, and the paths of the values that a user gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenRelease {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Paths.
+    pub values: Vec<String>,
+}
+
+fn there_is(release: Option<&GivenRelease>) -> String {
+    let Some(release) = release else {
+        return String::new();
+    };
+    let GivenRelease {
+        namespace,
+        name,
+        values,
+    } = release;
+    match values.as_slice() {
+        [] => format!("; Helm release {namespace}/{name} exists, and is of other objects"),
+        values => format!(
+            "; Helm release {namespace}/{name} exists, and was given values for {}: give them with -f",
+            former::listed(values)
+        ),
+    }
 }
 
 impl Resolver<'_> {
@@ -47,13 +83,20 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// [`AdoptError`]; those of a plan.
-    pub async fn adopt(&self, resolution: Resolution, force: bool) -> Result<Plan, OperationError> {
+    pub async fn adopt(
+        &self,
+        mut resolution: Resolution,
+        force: bool,
+    ) -> Result<Plan, OperationError> {
         if let Some(there) = resolution
             .installations
             .iter()
             .find(|one| is_installed(one))
         {
             return Err(AdoptError::Installed(there.name.clone()).into());
+        }
+        for resolved in &mut resolution.installations {
+            resolved.takes_over = true;
         }
         let choices = Choices {
             adopt: true,
@@ -63,28 +106,59 @@ impl Resolver<'_> {
             ..Choices::default()
         };
         let mut plan = self.plan(resolution, &choices).await?.whole()?;
-        for Planned { plan, release, .. } in &plan.installations {
-            if release.is_some() {
-                return Err(AdoptError::Release(plan.installation.clone()).into());
+        for planned in &plan.installations {
+            let name = &planned.plan.installation;
+            if planned.release.is_some() {
+                return Err(AdoptError::Release(name.clone()).into());
             }
-            if plan.is_empty() {
-                return Err(nothing(plan).into());
+            if planned.plan.is_empty() && planned.record.installed().is_some() {
+                return Err(AdoptError::Adopted(name.clone()).into());
+            }
+            // What is ours already was taken over by a run that did not end: this one records it.
+            if planned.plan.is_empty() && planned.plan.unchanged.is_empty() {
+                return Err(self.nothing(planned).await);
             }
         }
         // Everything exists: nothing has to wait for anything.
         plan.graph.edges.clear();
         Ok(plan)
     }
+
+    /// Why nothing is adopted, where no object of a plan exists.
+    async fn nothing(&self, planned: &Planned) -> OperationError {
+        let release = former::release_of(self.ctx, planned).await;
+        let addon = planned.plan.addon.clone();
+        match release {
+            Ok(release) => AdoptError::Nothing {
+                addon,
+                release: release.map(Box::new),
+            }
+            .into(),
+            Err(error) => error,
+        }
+    }
 }
 
-/// Why a plan adopts nothing.
-fn nothing(plan: &InstallationPlan) -> AdoptError {
-    if plan.unchanged.is_empty() {
-        let addon = plan.addon.clone();
-        AdoptError::Nothing { addon }
-    } else {
-        AdoptError::Adopted(plan.installation.clone())
+/// What the next upgrade to the same version would change, also in objects that an adoption which did not end has made ours.
+///
+/// # Errors
+/// The server cannot be reached. What it refuses is part of the answer.
+pub async fn next_upgrade(
+    ctx: &Context,
+    planned: &Planned,
+) -> Result<Vec<ObjectDiff>, OperationError> {
+    let mut plan = planned.plan.clone();
+    let ours = std::mem::take(&mut plan.unchanged);
+    let ours = ours
+        .iter()
+        .filter_map(|key| planned.desired.objects.get(key));
+    plan.steps.extend(ours.map(DesiredObject::as_update));
+    for step in &mut plan.steps {
+        step.policy.recreate = recreate::is_accepted(&step.object);
     }
+    plan.steps
+        .sort_by(|one, other| one.target.key.cmp(&other.target.key));
+    Ok(diff::diff(ctx.cluster().await?, &plan).await?)
 }
 
 /// Whether an operation of ours has applied it, or is about to.
@@ -116,6 +190,7 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     let mut installs = installs(&marks.objects, &records.claims(&[]).owners);
     retain_orphans(ctx, &records, &mut installs).await?;
     name_applications(ctx, &mut installs).await?;
+    name_charts(ctx, &mut installs).await?;
     // kops notes at a namespace what this tool has installed from its index as well.
     let is_ours = |install: &Install| {
         let mut records = records.all.iter();
@@ -182,12 +257,32 @@ async fn name_applications(ctx: &Context, installs: &mut [Install]) -> Result<()
     if unnamed.peek().is_none() {
         return Ok(());
     }
-    let applications = former::kapp::applications(ctx.cluster().await?).await?;
+    let applications = records_of::kapp::applications(ctx.cluster().await?).await?;
     for install in unnamed {
         let mut known = applications.iter();
         if let Some(application) = known.find(|one| one.label == install.name) {
             install.name.clone_from(&application.name);
             install.namespace = Some(application.namespace.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Gives releases of Helm the charts and versions that their records name. Labels of objects are only a hint: those of a chart that
+/// others are part of name the parts.
+async fn name_charts(ctx: &Context, installs: &mut [Install]) -> Result<(), OperationError> {
+    let cluster = ctx.cluster().await?;
+    for install in installs
+        .iter_mut()
+        .filter(|one| one.found_by == FoundBy::Helm)
+    {
+        let mark = FormerMark::Helm {
+            namespace: install.namespace.clone().unwrap_or_default(),
+            name: install.name.clone(),
+        };
+        if let Some(chart) = former::chart_of(cluster, &mark).await? {
+            install.version = Some(chart.version);
+            install.chart = Some(chart.name);
         }
     }
     Ok(())

@@ -139,7 +139,8 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
     choices.repair
         || (resolved.is_ensured() && !choices.only_due)
         || resolved.retains(&choices.delete)
-        || (choices.adopt && resolved.has_former_records())
+        // Another tool may have records, or have taken objects of it again.
+        || choices.adopt
 }
 
 /// Where the source of an entry is read, and with what.

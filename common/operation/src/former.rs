@@ -4,23 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::former::{self, Members};
 use addons_engine::{Cluster, EngineError, snapshot};
-use addons_helm::release::stored::{self, Stored};
+use addons_helm::release::stored::{self, ChartName, Stored};
+use addons_versions::tolerant;
+use common::api::catalogue::Method;
 use common::api::installation::{AddonInstallationStatus, FormerRecord, FormerTool, ObjectState};
 use common::api::names::InstallationName;
+use common::catalogue::Entry;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{Options, parse};
-use common::plan::InstallationPlan;
 use common::plan::claims::Claims;
 use common::plan::snapshot::{FormerMark, LiveObject, Reads, Snapshot};
+use common::plan::{InstallationPlan, Verb};
 use serde_json::Value;
 
-use crate::adopt::AdoptError;
+use crate::adopt::{AdoptError, GivenRelease};
+use crate::context::Context;
 use crate::error::OperationError;
+use crate::plan::Planned;
 use crate::release;
 use crate::resolved::Resolved;
 
 /// Objects that are named one by one.
 const NAMED: usize = 3;
+/// The same of values.
+const LISTED: usize = 8;
 
 /// Adds to a plan the records that are set aside with it, and why others stay. What an interrupted operation was setting aside is
 /// continued, as its tool has it now; others are looked for only where objects are adopted. `live`: what is there, and what other
@@ -68,23 +75,55 @@ impl Judge<'_> {
             marks.extend(open.iter().filter_map(mark));
             marks.extend(self.marks(plan));
         }
+        if !adopts {
+            self.warn_of_releases(plan, &marks).await?;
+        }
         for mark in marks {
             match self.of_mark(&mark, plan).await {
-                Ok(Some(Aside { record, values })) => {
-                    plan.warnings.extend(unrecorded(&record, &values, resolved));
+                Ok(Some(Aside { record, given })) => {
+                    plan.warnings.extend(given.warnings(plan, resolved));
                     match plan.former.iter_mut().find(|one| one.is_same(&record)) {
                         Some(begun) => renew(begun, record),
                         None => plan.former.push(record),
                     }
                 }
                 Ok(None) => {}
-                Err(Obstacle::Stays(why)) => {
+                Err(Obstacle::Stays { why, given }) => {
+                    if let Some(given) = given {
+                        plan.warnings.extend(given.warnings(plan, resolved));
+                    }
                     let warning = stays(&mark, &why, &plan.installation);
                     plan.warnings.push(warning);
                     stay(&mut plan.former, &mark);
                 }
                 Err(Obstacle::Failed(error)) => return Err(error.into()),
             }
+        }
+        Ok(())
+    }
+
+    /// Names the releases of Helm whose marks our objects have (again): what helm is told to do next is done with them.
+    async fn warn_of_releases(
+        &self,
+        plan: &mut InstallationPlan,
+        begun: &BTreeSet<FormerMark>,
+    ) -> Result<(), OperationError> {
+        for mark in self.marks(plan) {
+            let FormerMark::Helm { namespace, name } = &mark else {
+                continue;
+            };
+            if begun.contains(&mark) || readable(former::find(self.cluster, &mark).await)?.is_none()
+            {
+                continue;
+            }
+            let InstallationName {
+                namespace: at,
+                name: installation,
+            } = &plan.installation;
+            plan.warnings.push(format!(
+                "Helm release {namespace}/{name} names objects of {installation}, and helm can change and delete them: \
+                 kubectl addons upgrade {installation} -n {at} --adopt takes them from it"
+            ));
         }
         Ok(())
     }
@@ -106,12 +145,15 @@ impl Judge<'_> {
         let Some(found) = former::find(self.cluster, mark).await? else {
             return Ok(None);
         };
-        let mut values = Vec::new();
+        if let Some(pending) = former::pending(&found.record, found.status.as_deref()) {
+            return Err(Obstacle::Failed(pending));
+        }
+        let mut given = Given::of_nothing(&found.record);
         let others = match &found.members {
             Members::Helm(text) => {
                 let release =
-                    stored::read(text).map_err(|error| Obstacle::Stays(error.to_string()))?;
-                values = given(&release);
+                    stored::read(text).map_err(|error| Obstacle::stays(error.to_string()))?;
+                given.release = release.clone();
                 self.of_release(mark, &release).await?
             }
             Members::Kapp { selector, kinds } => {
@@ -123,14 +165,23 @@ impl Judge<'_> {
             !plan.exact.objects.contains_key(*key) && !self.claims.objects.contains_key(*key)
         });
         if !others.is_empty() {
-            let why = format!("not taken over: {}", names(&others));
-            return Err(Obstacle::Stays(why));
+            return Err(Obstacle::Stays {
+                why: format!("not taken over: {}", names(&others)),
+                given: Some(Box::new(given)),
+            });
         }
-        former::check(self.cluster, &plan.installation, &found.record).await?;
-        Ok(Some(Aside {
-            record: found.record,
-            values,
-        }))
+        let checked = former::check(self.cluster, &plan.installation, &found.record).await;
+        match checked.map_err(Obstacle::from) {
+            Ok(()) => Ok(Some(Aside {
+                record: found.record,
+                given,
+            })),
+            Err(Obstacle::Stays { why, .. }) => Err(Obstacle::Stays {
+                why,
+                given: Some(Box::new(given)),
+            }),
+            Err(failed) => Err(failed),
+        }
     }
 
     /// The live objects of a release.
@@ -141,7 +192,7 @@ impl Judge<'_> {
     ) -> Result<BTreeMap<ObjectKey, LiveObject>, Obstacle> {
         let options = Options::default();
         let parsed = parse(release.manifest.as_bytes(), "its manifest", &options);
-        let parsed = parsed.map_err(|error| Obstacle::Stays(error.to_string()))?;
+        let parsed = parsed.map_err(|error| Obstacle::stays(error.to_string()))?;
         let objects = parsed.manifests.iter().map(|manifest| &*manifest.object);
         let needed = objects.clone().filter_map(Gvk::of);
         let needed = needed.map(|gvk| (gvk.group, gvk.kind)).collect();
@@ -195,52 +246,171 @@ pub(crate) fn give_back(
 /// Records that are set aside.
 struct Aside {
     record: FormerRecord,
-    /// The names at the top of the values that a user gave the release.
-    values: Vec<String>,
+    given: Given,
 }
 
-fn given(release: &Stored) -> Vec<String> {
-    let config = release.config.as_ref().and_then(Value::as_object);
-    config
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name.clone())
-        .collect()
+/// What a user gave a release, which helm finds now, and not afterwards.
+struct Given {
+    record: FormerRecord,
+    release: Stored,
 }
 
-/// A sentence where values of a release are not values of the installation: helm finds them now, and not afterwards. They are not
-/// taken over, for whoever reads the record would read what was in a Secret.
-fn unrecorded(record: &FormerRecord, values: &[String], resolved: &Resolved) -> Option<String> {
-    let own = resolved.wanted.spec.values.as_ref();
-    let missing = values
-        .iter()
-        .filter(|name| own.is_none_or(|own| own.get(name).is_none()));
-    let missing: Vec<&str> = missing.map(String::as_str).collect();
-    let FormerRecord {
-        namespace, name, ..
-    } = record;
-    (!missing.is_empty()).then(|| {
-        format!(
-            "{record} was given values for {}, which are not recorded here: give them with -f, or the next upgrade applies \
-             defaults; before it is taken over, helm get values {name} --namespace {namespace} --output yaml prints them",
-            missing.join(", ")
-        )
-    })
+impl Given {
+    fn of_nothing(record: &FormerRecord) -> Self {
+        Self {
+            record: record.clone(),
+            release: Stored::default(),
+        }
+    }
+
+    /// Sentences where values of a release are not values of the installation, and where this command applies another version at
+    /// once. The values are not taken over: whoever reads the record would read what was in a Secret.
+    fn warnings(&self, plan: &InstallationPlan, resolved: &Resolved) -> Vec<String> {
+        let only_owners = plan.verb == Verb::Adopt;
+        let FormerRecord {
+            namespace, name, ..
+        } = &self.record;
+        let own = resolved.wanted.spec.values.as_ref();
+        let missing = missing(self.release.config.as_ref(), own);
+        let mut warnings = Vec::new();
+        if !missing.is_empty() {
+            let when = match only_owners {
+                true => "the next upgrade applies defaults; before it is taken over",
+                false => "this command applies defaults; before that",
+            };
+            warnings.push(format!(
+                "{} was given values for {}, which are not recorded here: give them with -f, or {when}, \
+                 helm get values {name} --namespace {namespace} --output yaml prints them",
+                self.record,
+                listed(&missing)
+            ));
+        }
+        let to = plan.to.as_ref().map_or("", |to| to.version.as_str());
+        if let Some(chart) = self.release.chart()
+            && !only_owners
+            && !to.is_empty()
+            && !tolerant::same(to, &chart.version)
+        {
+            warnings.push(format!(
+                "{} is of {} {}: this command applies {to}; to keep the version, name {}@{}",
+                self.record, chart.name, chart.version, plan.addon, chart.version
+            ));
+        }
+        warnings
+    }
+}
+
+/// The paths of values that are not the same in `own`: all but maps.
+fn missing(given: Option<&Value>, own: Option<&Value>) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(Value::Object(given)) = given {
+        for (key, value) in given {
+            find_missing(key, value, own.and_then(|own| own.get(key)), &mut found);
+        }
+    }
+    found
+}
+
+fn find_missing(path: &str, given: &Value, own: Option<&Value>, found: &mut Vec<String>) {
+    match given {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (key, value) in fields {
+                let own = own.and_then(|own| own.get(key));
+                find_missing(&format!("{path}.{key}"), value, own, found);
+            }
+        }
+        given if own == Some(given) => {}
+        // Helm reads whole numbers of files as floating-point ones, and stores them so.
+        Value::Number(given)
+            if own
+                .and_then(Value::as_f64)
+                .is_some_and(|own| given.as_f64() == Some(own)) => {}
+        _ => found.push(path.to_owned()),
+    }
+}
+
+/// `image.tag, replicas, service.port and 2 more`.
+pub(crate) fn listed(paths: &[String]) -> String {
+    let named = paths.iter().take(LISTED).map(String::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(LISTED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// The chart that the newest record of a release names; `None` where there is no release, or its record may not or cannot be read.
+pub(crate) async fn chart_of(
+    cluster: &Cluster,
+    mark: &FormerMark,
+) -> Result<Option<ChartName>, OperationError> {
+    let release = readable(former::find(cluster, mark).await)?.and_then(of_helm);
+    Ok(release.and_then(|(_, release)| release.chart()))
+}
+
+/// The release that helm would have for an installation of a chart, and what a user gave it.
+pub(crate) async fn release_of(
+    ctx: &Context,
+    planned: &Planned,
+) -> Result<Option<GivenRelease>, OperationError> {
+    let is_chart = |entry: &&Entry| entry.version.template.method == Method::Helm;
+    let Some(entry) = planned.entry.as_ref().filter(is_chart) else {
+        return Ok(None);
+    };
+    let spec = &planned.record.spec;
+    let namespace = spec.target_namespace.clone();
+    let default = entry.version.default_namespace.clone();
+    let mark = FormerMark::Helm {
+        namespace: namespace.or(default).unwrap_or_else(|| entry.addon.clone()),
+        name: planned.plan.installation.name.clone(),
+    };
+    let found = readable(former::find(ctx.cluster().await?, &mark).await)?;
+    let found = found.and_then(of_helm);
+    Ok(found.map(|(record, release)| GivenRelease {
+        values: missing(release.config.as_ref(), spec.values.as_ref()),
+        namespace: record.namespace,
+        name: record.name,
+    }))
+}
+
+fn of_helm(found: former::Found) -> Option<(FormerRecord, Stored)> {
+    match found.members {
+        Members::Helm(text) => Some((found.record, stored::read(&text).ok()?)),
+        Members::Kapp { .. } => None,
+    }
+}
+
+/// What may not be read is not there for whoever asks.
+fn readable<T>(read: Result<Option<T>, EngineError>) -> Result<Option<T>, OperationError> {
+    match read {
+        Err(EngineError::Forbidden { .. }) => Ok(None),
+        read => Ok(read?),
+    }
 }
 
 /// Why records are not set aside.
 enum Obstacle {
     /// They stay where their tool finds them, and the rest goes on.
-    Stays(String),
+    Stays {
+        why: String,
+        /// What a user gave the release, where that is known.
+        given: Option<Box<Given>>,
+    },
     /// Nothing goes on.
     Failed(EngineError),
+}
+
+impl Obstacle {
+    fn stays(why: String) -> Self {
+        Self::Stays { why, given: None }
+    }
 }
 
 impl From<EngineError> for Obstacle {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Forbidden { .. } | EngineError::Denied { .. } => {
-                Self::Stays(error.to_string())
+                Self::stays(error.to_string())
             }
             error => Self::Failed(error),
         }
@@ -335,6 +505,19 @@ mod tests {
             objects: objects.collect(),
             is_set_aside: false,
         }
+    }
+
+    /// A value that is named and another one is missing, too; what helm stores as a floating-point number is the same number.
+    #[test]
+    fn values_that_are_not_recorded() {
+        let given = serde_json::json!({"image": {"tag": "2", "name": "web"}, "replicas": 3.0, "port": 80, "list": [1], "none": {}});
+        let own = serde_json::json!({"image": {"name": "web"}, "replicas": 3, "port": 81});
+        let found = missing(Some(&given), Some(&own));
+        assert_eq!(found, ["image.tag", "list", "none", "port"]);
+        assert_eq!(missing(Some(&given), Some(&given)), [""; 0]);
+        assert_eq!(missing(None, Some(&own)), [""; 0]);
+        let many: Vec<String> = (0..10).map(|number| number.to_string()).collect();
+        assert_eq!(listed(&many), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }
 
     /// Semantics 12: what is continued is the release as helm has it now; what of it may not be set aside stays begun.

@@ -13,6 +13,7 @@ use common::api::installation::{AddonInstallation, ObjectState};
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::{KeptKind, KindTraits};
+use common::plan::found::{HELM_NAME, HELM_NAMESPACE};
 use common::plan::inventory::Inventory;
 use common::plan::restored::{self, Memory, RecordOlder, written};
 use common::readiness::blocker::Blocker;
@@ -44,6 +45,9 @@ pub struct ObjectHealth {
     pub blocker: Option<Blocker>,
     /// Whether it was edited since our last apply.
     pub edited: bool,
+    /// The release of Helm whose marks it has, `shop/web`: helm can change and delete it, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
     /// Fields that were left to other managers: the object is not as the add-on wants it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub yielded: Vec<String>,
@@ -209,6 +213,7 @@ impl ObjectHealth {
             planned: false,
             blocker: None,
             edited: false,
+            release: None,
             yielded: Vec::new(),
         }
     }
@@ -311,6 +316,7 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
             planned,
             blocker: None,
             edited: false,
+            release: None,
             yielded: Vec::new(),
         };
     };
@@ -332,8 +338,15 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
         planned: false,
         blocker: None,
         edited,
+        release: release_of(metadata),
         yielded: item.map(|item| item.yielded.clone()).unwrap_or_default(),
     }
+}
+
+/// The release of Helm that the marks of an object name.
+fn release_of(metadata: &Value) -> Option<String> {
+    let mark = |name: &str| metadata["annotations"][name].as_str();
+    Some(format!("{}/{}", mark(HELM_NAMESPACE)?, mark(HELM_NAME)?))
 }
 
 fn inventory(record: &AddonInstallation) -> Inventory {

@@ -92,12 +92,46 @@ pub use records::{Records, name_of};
 pub use resolve::{Resolution, Resolver};
 pub use resolved::Resolved;
 
+use common::render::hooks::Occasion;
+
 impl Resolver<'_> {
-    /// Fetches, renders and plans what was resolved.
+    /// Fetches, renders and plans what was resolved. What turns out to take over live objects is rendered once more, as an upgrade.
     ///
     /// # Errors
     /// Those of [`plan::plan`].
     pub async fn plan(
+        &self,
+        resolution: Resolution,
+        choices: &Choices,
+    ) -> Result<Plan, OperationError> {
+        if !choices.adopt || choices.only_owners {
+            return self.planned(resolution, choices).await;
+        }
+        let mut again = Resolution {
+            installations: resolution.installations.clone(),
+            failed: Vec::new(),
+            gone: resolution.gone.clone(),
+        };
+        let failed = resolution.failed.len();
+        let mut plan = self.planned(resolution, choices).await?;
+        let takes_over = |resolved: &Resolved| {
+            let mut plans = plan.installations.iter().map(|planned| &planned.plan);
+            resolved.occasion() == Occasion::Install
+                && plans.any(|plan| plan.installation == resolved.name && plan.takes_over())
+        };
+        let mut is_other = false;
+        for resolved in &mut again.installations {
+            resolved.takes_over = takes_over(resolved);
+            is_other |= resolved.takes_over;
+        }
+        if !is_other {
+            return Ok(plan);
+        }
+        again.failed = plan.failed.drain(..failed).collect();
+        self.planned(again, choices).await
+    }
+
+    async fn planned(
         &self,
         resolution: Resolution,
         choices: &Choices,

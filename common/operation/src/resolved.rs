@@ -14,6 +14,7 @@ use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::key::ObjectKey;
+use common::plan::Verb;
 use common::plan::choices::Choices;
 use common::plan::gitops;
 use common::plan::inventory::Inventory;
@@ -49,6 +50,8 @@ pub struct Resolved {
     pub is_typed: bool,
     /// Whether objects that exist and that no installation owns become ours, whatever the caller's choices are.
     pub adopts: bool,
+    /// Whether this command takes over what another tool installed: it is rendered as an upgrade.
+    pub takes_over: bool,
     /// Its objects, where it was found in a directory.
     pub found: Option<Arc<Found>>,
     /// The paths of its spec that the caller changes; what is filled in by default is not among them.
@@ -94,6 +97,7 @@ impl Resolved {
             kops: None,
             is_typed: false,
             adopts: false,
+            takes_over: false,
             found: None,
             edits: Vec::new(),
             revision: None,
@@ -208,11 +212,18 @@ impl Resolved {
         format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
     }
 
-    /// Whether something is installed already.
+    /// Whether something is installed already, by us or by another tool that it is taken over from: hooks for installations do not run
+    /// on what is live. An adoption that was interrupted counts, too (semantics 12).
     pub(crate) fn occasion(&self) -> Occasion {
-        match self.installed() {
-            Some(_) => Occasion::Upgrade,
-            None => Occasion::Install,
+        let is_adopt = |verb: &str| Verb::of_record(verb) == Some(Verb::Adopt);
+        let was_begun = self.status().is_some_and(|status| {
+            let operations = status.operation.iter().map(|operation| &operation.verb);
+            let mut verbs = operations.chain(status.history.iter().map(|revision| &revision.verb));
+            !status.former.is_empty() || verbs.any(|verb| is_adopt(verb))
+        });
+        match self.takes_over || was_begun || self.installed().is_some() {
+            true => Occasion::Upgrade,
+            false => Occasion::Install,
         }
     }
 
@@ -245,12 +256,6 @@ impl Resolved {
     pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
         let found = self.found.as_ref();
         found.map(|found| found.held(inventory)).unwrap_or_default()
-    }
-
-    /// Whether another tool keeps records of it that are not set aside yet.
-    pub(crate) fn has_former_records(&self) -> bool {
-        let status = self.status();
-        status.is_some_and(|status| status.former.iter().any(|record| !record.is_set_aside))
     }
 
     /// Whether the record retains an object of these kinds, which are to be deleted now.

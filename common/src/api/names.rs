@@ -77,6 +77,8 @@ pub const ANNOTATION_HOOK: &str = "kubectl-addons.dev/hook";
 /// On an object that was taken over from another tool: `MANAGER OPERATION`, the field manager that its fields were taken from
 /// (semantics 12).
 pub const ANNOTATION_FORMER_MANAGER: &str = "kubectl-addons.dev/former-manager";
+/// On an object that was taken over from a release of Helm: `NAMESPACE/NAME` of the release, whose own marks it has lost.
+pub const ANNOTATION_FORMER_RELEASE: &str = "kubectl-addons.dev/former-release";
 /// On an object that was taken over from client-side `kubectl apply`: the annotation of kubectl, where kubectl does not find it.
 pub const ANNOTATION_FORMER_LAST_APPLIED: &str = "kubectl-addons.dev/former-last-applied";
 /// On a record of another tool that is set aside: the value of [`LABEL_OWNER`] of the installation that its objects belong to.

@@ -6,6 +6,7 @@ use super::{Facts, Lease, Owned, Problem, read};
 use crate::api::installation::AddonInstallation;
 use crate::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
 use crate::plan::continuation::Continuation;
+use crate::plan::found::open_releases;
 
 /// Objects that are named one by one.
 const NAMED: usize = 3;
@@ -30,6 +31,7 @@ pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
     }
     if let Some(owned) = read(&facts.owned, "the objects of installations", found) {
         found.extend(orphans(owned, records));
+        found.extend(held(owned, records));
     }
     for (namespace, about) in namespaces.into_iter().flatten() {
         let namespace = namespace.clone();
@@ -151,6 +153,23 @@ fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
         }
     });
     problems.collect()
+}
+
+/// Objects that a release of Helm holds as well, by their marks; and releases whose records could not be set aside.
+fn held(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for record in records {
+        let installation = name_of(record);
+        let owner = owner_hash(&installation.namespace, &installation.name);
+        let mut releases: BTreeSet<String> = open_releases(record).collect();
+        let ours = owned.iter().filter(|object| object.owner == owner);
+        releases.extend(ours.filter_map(|object| object.release.clone()));
+        problems.extend(releases.into_iter().map(|release| Problem::HeldByRelease {
+            installation: installation.clone(),
+            release,
+        }));
+    }
+    problems
 }
 
 fn name_of(record: &AddonInstallation) -> InstallationName {

@@ -172,6 +172,14 @@ pub enum Problem {
         /// The installation.
         installation: InstallationName,
     },
+    /// A release of Helm names its objects, too.
+    #[error("Helm release {release} names its objects, too: helm can change and delete them")]
+    HeldByRelease {
+        /// The installation.
+        installation: InstallationName,
+        /// Namespace and name.
+        release: String,
+    },
     /// Objects whose installation is gone.
     #[error("it has no record, and {count} objects: {objects}")]
     Orphans {
@@ -229,6 +237,7 @@ impl Problem {
             | Self::FailuresIgnored
             | Self::NoPolicies
             | Self::Orphans { .. }
+            | Self::HeldByRelease { .. }
             | Self::Duplicate { .. }
             | Self::StaleLease { .. } => Severity::Warning,
             _ => Severity::Error,
@@ -262,6 +271,7 @@ impl Problem {
             | Self::Held { installation }
             | Self::OtherCluster { installation }
             | Self::NoTarget { installation, .. }
+            | Self::HeldByRelease { installation, .. }
             | Self::NoCluster { installation } => format!("installation {installation}"),
             Self::Orphans {
                 installation,

@@ -266,12 +266,14 @@ fn objects_without_a_record_are_told_by_owner() {
         object: format!("shop/ConfigMap {name}"),
         owner: owner.to_owned(),
         installation: None,
+        release: (name == "held").then(|| "shop/web".to_owned()),
     };
     let found = with(|facts| {
         let ours = crate::api::names::owner_hash("kubectl-addons", "web");
         facts.records = Ok(vec![record(json!({}), json!({}), json!({}))]);
         facts.owned = Ok(vec![
             owned("kept", &ours),
+            owned("held", &ours),
             owned("a", "lost"),
             owned("b", "lost"),
             owned("c", "lost"),
@@ -281,7 +283,8 @@ fn objects_without_a_record_are_told_by_owner() {
     assert_eq!(
         found,
         [
-            "Warning owner lost: it has no record, and 4 objects: shop/ConfigMap a, shop/ConfigMap b, shop/ConfigMap c, …"
+            "Warning owner lost: it has no record, and 4 objects: shop/ConfigMap a, shop/ConfigMap b, shop/ConfigMap c, …",
+            "Warning installation kubectl-addons/web: Helm release shop/web names its objects, too: helm can change and delete them",
         ]
     );
 }

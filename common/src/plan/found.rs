@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::api::installation::{AddonInstallation, FormerTool};
 use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_MODE, LABEL_OWNER, MODE_ENSURE_EXISTS};
 use crate::manifest::key::ObjectKey;
 
@@ -104,6 +105,13 @@ impl Install {
     }
 }
 
+/// The releases of Helm, `shop/web`, that still have records of an installation's objects: they were not set aside.
+pub fn open_releases(record: &AddonInstallation) -> impl Iterator<Item = String> + '_ {
+    let former = record.status.iter().flat_map(|status| &status.former);
+    let open = former.filter(|one| one.tool == FormerTool::Helm && !one.is_set_aside);
+    open.map(|one| format!("{}/{}", one.namespace, one.name))
+}
+
 /// What identifies an install: the marks, namespace and name.
 type Identity = (FoundBy, Option<String>, String);
 
@@ -111,6 +119,7 @@ type Identity = (FoundBy, Option<String>, String);
 #[must_use]
 pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
     let mut found: BTreeMap<Identity, Install> = BTreeMap::new();
+    let mut parts: BTreeSet<Identity> = BTreeSet::new();
     let mut kops: BTreeMap<String, Option<String>> = BTreeMap::new();
     for object in objects {
         for install in of_kops(object) {
@@ -132,23 +141,31 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
         let chart = chart.and_then(|chart| of_chart(chart));
         let version = chart.map(|(_, version)| version.to_owned());
         let version = version.or_else(|| label("app.kubernetes.io/version").cloned());
-        let install = found
-            .entry((found_by, namespace.clone(), name.clone()))
-            .or_insert_with(|| Install {
-                found_by,
-                name,
-                namespace,
-                version: None,
-                chart: None,
-                channel: None,
-                objects: 0,
-                namespaces: BTreeSet::new(),
-            });
+        let identity = (found_by, namespace.clone(), name.clone());
+        let install = found.entry(identity.clone()).or_insert_with(|| Install {
+            found_by,
+            name,
+            namespace,
+            version: None,
+            chart: None,
+            channel: None,
+            objects: 0,
+            namespaces: BTreeSet::new(),
+        });
         install.objects += 1;
         install.namespaces.extend(object.key.namespace.clone());
         install.version = install.version.take().or(version);
         let chart = chart.map(|(name, _)| name.to_owned());
+        if install.chart.is_some() && chart.is_some() && install.chart != chart {
+            parts.insert(identity);
+        }
         install.chart = install.chart.take().or(chart);
+    }
+    // Its objects name the charts that its own chart is made of: what that is, they do not tell.
+    for identity in parts {
+        if let Some(install) = found.get_mut(&identity) {
+            (install.chart, install.version) = (None, None);
+        }
     }
     found.into_values().collect()
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
 use crate::manifest::managed_fields::former::tool;
-use crate::plan::found::LAST_APPLIED;
+use crate::plan::found::{HELM_NAME, LAST_APPLIED};
 
 /// A kind whose objects apply others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,8 +37,10 @@ const RELEASE: Kind = Kind {
     words: "Flux HelmRelease",
 };
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
-/// Labels by which Argo CD finds its objects; before 3.0 it used the second one by default, which charts set as well.
-const INSTANCE: [&str; 2] = ["argocd.argoproj.io/instance", "app.kubernetes.io/instance"];
+/// Label by which Argo CD finds its objects.
+const INSTANCE: &str = "argocd.argoproj.io/instance";
+/// The one that it used by default before 3.0: each chart of Helm sets it as well, so it says nothing by itself.
+const COMMON_INSTANCE: &str = "app.kubernetes.io/instance";
 /// Under which names they write, and by objects of which kind.
 const MANAGERS: [(&str, Kind); 4] = [
     ("argocd-controller", APPLICATION),
@@ -59,16 +61,29 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Those that the marks of an object name, the most certain first; they may be gone.
+    /// Those that the marks of an object name, the most certain first; they may be gone. The label that charts set as well counts
+    /// where one of `managers`, the field managers of the object, is Argo CD, or where kubectl's apply, which old versions of it used,
+    /// has left its annotation and Helm none.
     #[must_use]
-    pub fn named_by(
+    pub fn named_by<'a>(
         labels: &BTreeMap<String, String>,
         annotations: &BTreeMap<String, String>,
+        managers: impl IntoIterator<Item = &'a str>,
     ) -> Vec<Self> {
+        let is_argo = |name: &str| {
+            let mut known = MANAGERS.iter();
+            known.any(|(manager, kind)| *manager == name && *kind == APPLICATION)
+        };
+        let is_applied =
+            annotations.contains_key(LAST_APPLIED) && !annotations.contains_key(HELM_NAME);
+        let counts = is_applied || managers.into_iter().any(is_argo);
+        let common = Some(COMMON_INSTANCE).filter(|_| counts);
+
         let tracked = annotations.get(TRACKING_ID);
         // `APPLICATION:GROUP/KIND:NAMESPACE/NAME`.
         let tracked = tracked.and_then(|id| id.split(':').next());
-        let labelled = INSTANCE.iter().filter_map(|name| labels.get(*name));
+        let labelled = [INSTANCE].into_iter().chain(common);
+        let labelled = labelled.filter_map(|name| labels.get(name));
         let names = tracked.into_iter().chain(labelled.map(String::as_str));
         let applications = names.map(|name| {
             // An application outside Argo CD's own namespace is named with its namespace, which holds no underscore.
@@ -165,7 +180,9 @@ impl Owner {
         let none = BTreeMap::new();
         let labels = metadata.labels.as_ref().unwrap_or(&none);
         let annotations = metadata.annotations.as_ref().unwrap_or(&none);
-        let named = Reconciler::named_by(labels, annotations);
+        let managers = metadata.managed_fields.iter().flatten();
+        let managers = managers.filter_map(|entry| entry.manager.as_deref());
+        let named = Reconciler::named_by(labels, annotations, managers);
         let named = named.into_iter().find(|one| one.kind == kind);
         Some(Self {
             by: named.map_or_else(|| tool(manager).to_owned(), |one| one.to_string()),

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::conflicts::Policy;
 use super::desired::DesiredObject;
 use super::inventory::Item;
@@ -142,6 +144,13 @@ pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item
     policy.recreate &=
         before.object.state == ObjectState::Owned && KeptKind::of(&wanted.target.key).is_none();
     policy
+}
+
+/// Whether the manifest of an object accepts that it is deleted and created again.
+#[must_use]
+pub fn is_accepted(object: &Value) -> bool {
+    let is_kept = ObjectKey::of(object).is_some_and(|key| KeptKind::of(&key).is_some());
+    !is_kept && Policy::of(object, Conflicts::default()).is_ok_and(|policy| policy.recreate)
 }
 
 fn refuse(key: &ObjectKey, plan: &InstallationPlan) -> Result<(), RecreateError> {

@@ -3,8 +3,8 @@
 
 mod found;
 
-use addons_operation::adopt::{Version, found as find};
-use addons_operation::plan::{Removal, compare, plan_uninstall};
+use addons_operation::adopt::{Version, found as find, next_upgrade};
+use addons_operation::plan::{Removal, plan_uninstall};
 use addons_operation::{Intent, Offer, Plan, Planned, Resolver};
 use anyhow::Result;
 use common::plan::changes::ObjectDiff;
@@ -74,13 +74,14 @@ async fn adopt(
     let now = session.cluster().await?.now();
     output::note("the next upgrade would change:");
     for planned in &plan.installations {
-        let mut changes = compare(session.ctx(), planned).await?;
+        let mut changes = next_upgrade(session.ctx(), planned).await?;
         changes.extend(missing(planned));
         changes.sort_by(|one, other| one.key.cmp(&other.key));
         let is_one_of_several = plan.installations.len() > 1;
         // They were announced.
         let plan = InstallationPlan {
             warnings: Vec::new(),
+            unchanged: Vec::new(),
             ..planned.plan.clone()
         };
         let text = diff::text(&plan, &changes, is_one_of_several, now);

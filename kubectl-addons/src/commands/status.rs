@@ -3,10 +3,12 @@
 mod page;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
+use common::plan::found::open_releases;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -263,6 +265,38 @@ async fn one(
     })
 }
 
+/// The releases of Helm that hold objects of an installation as well, or still have records of them.
+fn held(looked: &Looked) -> Vec<String> {
+    let record = &looked.record;
+    let open = open_releases(record).map(|release| (release, 0));
+    let mut held: BTreeMap<String, usize> = open.collect();
+    for release in looked
+        .objects
+        .iter()
+        .filter_map(|object| object.release.as_ref())
+    {
+        *held.entry(release.clone()).or_default() += 1;
+    }
+    let name = record.metadata.name.as_deref().unwrap_or_default();
+    let namespace = record.metadata.namespace.as_deref().unwrap_or_default();
+    let mut lines: Vec<String> = held
+        .iter()
+        .map(|(release, objects)| match objects {
+            0 => format!(
+                "Helm release {release} still has records of it: helm can delete its objects"
+            ),
+            1 => format!("also held by Helm release {release}: 1 object"),
+            objects => format!("also held by Helm release {release}: {objects} objects"),
+        })
+        .collect();
+    if !lines.is_empty() {
+        lines.push(format!(
+            "take from it: kubectl addons upgrade {name} -n {namespace} --adopt"
+        ));
+    }
+    lines
+}
+
 impl<'a> View<'a> {
     fn of(cluster: Option<&'a str>, looked: &'a Looked) -> Self {
         let (metadata, spec) = (&looked.record.metadata, &looked.record.spec);
@@ -365,6 +399,9 @@ fn tree(looked: &Looked) -> String {
             text,
             "take back: kubectl addons upgrade {name} --conflicts take"
         );
+    }
+    for line in held(looked) {
+        let _ = writeln!(text, "{line}");
     }
     if let Some(way_on) = &state.way_on
         && state.word != Word::Interrupted

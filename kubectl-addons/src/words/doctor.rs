@@ -66,6 +66,9 @@ pub fn fix(problem: &Problem) -> String {
                 installation.namespace
             )
         }
+        Problem::HeldByRelease { installation, .. } => {
+            format!("{} --adopt", hint::command("upgrade", installation))
+        }
         Problem::Orphans {
             installation,
             owner,

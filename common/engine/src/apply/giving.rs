@@ -19,6 +19,7 @@ use super::settle::managers;
 const TRIES: usize = 8;
 /// The managers of helm and of client-side apply.
 const HELM: &str = "helm";
+const HELM_HOOK: &str = "helm.sh/hook";
 /// Besides the annotations of a release, the mark without which helm refuses an object.
 const HELM_LABEL: &str = "/metadata/labels/app.kubernetes.io~1managed-by";
 
@@ -26,7 +27,7 @@ const HELM_LABEL: &str = "/metadata/labels/app.kubernetes.io~1managed-by";
 pub(in super::super) struct Giving<'a> {
     manager: String,
     owner: String,
-    /// The release of Helm, where there is one: our applies removed its marks.
+    /// The release of Helm, where there is one: objects that we have created for it since get its marks.
     release: Option<&'a FormerRecord>,
 }
 
@@ -37,7 +38,7 @@ impl<'a> Giving<'a> {
         let mut releases = plan
             .former
             .iter()
-            .filter(|record| record.tool == FormerTool::Helm && record.is_set_aside);
+            .filter(|record| record.tool == FormerTool::Helm);
         // Of two releases it is not known whose an object was.
         let release = releases.next().filter(|_| releases.next().is_none());
         Self {
@@ -53,17 +54,32 @@ impl<'a> Giving<'a> {
         cluster: &Cluster,
         object: &Deletion,
     ) -> Result<(), EngineError> {
+        // Two writes: what a write adds becomes a field of its manager, and the second one gives that to the apply of helm, which has the
+        // other fields. It would otherwise be found again as a manager of its own (semantics 12).
+        let is_definition = object.target.key.kind == "CustomResourceDefinition";
+        self.write(cluster, object, HELM, |live| {
+            self.marks(live, is_definition)
+        })
+        .await?;
+        self.write(cluster, object, CLIENT_SIDE_APPLY, |live| self.patch(live))
+            .await
+    }
+
+    async fn write(
+        &self,
+        cluster: &Cluster,
+        object: &Deletion,
+        manager: &str,
+        change: impl Fn(&Value) -> Option<Vec<Value>>,
+    ) -> Result<(), EngineError> {
         let target = &object.target;
-        // Whose the marks are that return: those of a release, or the annotation of client-side apply.
-        let manager = match self.release {
-            Some(_) => HELM,
-            None => CLIENT_SIDE_APPLY,
-        };
         let mut tries = 1;
         loop {
             let given = managed::rewrite_with(cluster, target, manager, |live, _| {
                 let is_it = text(live, "/metadata/uid") == Some(object.uid.as_str());
-                is_it.then(|| self.patch(live)).flatten()
+                (is_it && self.is_ours(live))
+                    .then(|| change(live))
+                    .flatten()
             });
             let error = match given.await {
                 Ok(_) => return Ok(()),
@@ -82,10 +98,50 @@ impl<'a> Giving<'a> {
         }
     }
 
-    /// The changes of one object; `None` where it is not ours.
+    fn is_ours(&self, live: &Value) -> bool {
+        let label = format!("/metadata/labels/{}", path::escaped(names::LABEL_OWNER));
+        text(live, &label) == Some(self.owner.as_str())
+    }
+
+    /// The release whose marks an object gets: the one that it had them of. What we have created since gets those of the one release
+    /// that there was, without which helm would refuse it; helm itself marks neither hooks nor definitions of `crds/`.
+    fn release(&self, live: &Value, is_definition: bool) -> Option<(String, String)> {
+        let note = text(live, &annotation(names::ANNOTATION_FORMER_RELEASE));
+        if let Some((namespace, name)) = note.and_then(|note| note.split_once('/')) {
+            return Some((namespace.to_owned(), name.to_owned()));
+        }
+        let was_adopted = live
+            .pointer(&annotation(names::ANNOTATION_FORMER_MANAGER))
+            .is_some();
+        let is_hook = live.pointer(&annotation(HELM_HOOK)).is_some();
+        let record = self
+            .release
+            .filter(|_| !was_adopted && !is_hook && !is_definition)?;
+        Some((record.namespace.clone(), record.name.clone()))
+    }
+
+    /// The changes that give an object the marks of its release; `None` where it has them, or is of none.
+    fn marks(&self, live: &Value, is_definition: bool) -> Option<Vec<Value>> {
+        let (namespace, name) = self.release(live, is_definition)?;
+        let mut patch = Vec::new();
+        if live.pointer("/metadata/annotations").is_none() {
+            patch.push(json!({"op": "add", "path": "/metadata/annotations", "value": {}}));
+        }
+        for (path, value) in [
+            (annotation(HELM_NAME), name.as_str()),
+            (annotation(HELM_NAMESPACE), &namespace),
+            (HELM_LABEL.to_owned(), "Helm"),
+        ] {
+            if text(live, &path) != Some(value) {
+                patch.push(json!({"op": "add", "path": path, "value": value}));
+            }
+        }
+        (!patch.is_empty()).then_some(patch)
+    }
+
+    /// The changes that take our marks and fields from an object.
     fn patch(&self, live: &Value) -> Option<Vec<Value>> {
         let label = format!("/metadata/labels/{}", path::escaped(names::LABEL_OWNER));
-        text(live, &label).filter(|owner| *owner == self.owner)?;
         let note = annotation(names::ANNOTATION_FORMER_MANAGER);
         let entries = former::let_go(managers(live), &self.manager, text(live, &note));
         let mut patch = vec![
@@ -93,7 +149,8 @@ impl<'a> Giving<'a> {
             json!({"op": "remove", "path": label}),
         ];
         let last_applied = annotation(names::ANNOTATION_FORMER_LAST_APPLIED);
-        for path in [annotation(names::ANNOTATION_INSTALLATION), note] {
+        let release = annotation(names::ANNOTATION_FORMER_RELEASE);
+        for path in [annotation(names::ANNOTATION_INSTALLATION), note, release] {
             if live.pointer(&path).is_some() {
                 patch.push(json!({"op": "remove", "path": path}));
             }
@@ -101,23 +158,6 @@ impl<'a> Giving<'a> {
         if live.pointer(&last_applied).is_some() {
             let to = annotation(LAST_APPLIED);
             patch.push(json!({"op": "move", "from": last_applied, "path": to}));
-        }
-        if let Some(FormerRecord {
-            namespace, name, ..
-        }) = self.release
-        {
-            if live.pointer("/metadata/annotations").is_none() {
-                patch.push(json!({"op": "add", "path": "/metadata/annotations", "value": {}}));
-            }
-            for (path, value) in [
-                (annotation(HELM_NAME), name.as_str()),
-                (annotation(HELM_NAMESPACE), namespace),
-                (HELM_LABEL.to_owned(), "Helm"),
-            ] {
-                if text(live, &path) != Some(value) {
-                    patch.push(json!({"op": "add", "path": path, "value": value}));
-                }
-            }
         }
         Some(patch)
     }

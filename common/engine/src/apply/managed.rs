@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use common::api::names;
 use common::manifest::key::Gvk;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
-use common::plan::found::LAST_APPLIED;
+use common::plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
 use common::plan::{Step, Target};
 use common::values::path;
 
@@ -108,10 +108,11 @@ pub(super) async fn inherit(
 }
 
 /// Makes the fields of the tool that an object is taken over from those of `manager`, in the same way. The same write notes whose they
-/// were, and takes from kubectl the annotation by which it finds what it applied: under another name, but for a Secret, where it holds
-/// what `kubectl describe` hides only under its own name.
+/// were, and takes from Helm and kubectl the annotations by which they know their objects: a helm that finds no release, because its
+/// history was pruned or set aside, would otherwise install it again over these objects, and delete them with it. The annotation of
+/// kubectl gets another name, but for a Secret, where it holds what `kubectl describe` hides only under its own name.
 ///
-/// Both annotations are of the client and not of the installation: no apply of ours removes them.
+/// The annotations are of the client and not of the installation: no apply of ours removes them.
 pub(super) async fn adopt(
     cluster: &Cluster,
     target: &Target,
@@ -119,8 +120,16 @@ pub(super) async fn adopt(
 ) -> Result<Option<WrittenMetadata>, EngineError> {
     rewrite_with(cluster, target, names::CLIENT, |live, _| {
         let entries = managers(live);
-        let adopted = managed_fields::former::adopt(entries, manager)?;
-        let mut patch = vec![json!({"op": "replace", "path": FIELDS, "value": adopted})];
+        let adopted = managed_fields::former::adopt(entries, manager);
+        let marks = helm_marks(live);
+        if adopted.is_none() && marks.is_empty() {
+            return None;
+        }
+        let mut patch: Vec<Value> = adopted
+            .into_iter()
+            .map(|adopted| json!({"op": "replace", "path": FIELDS, "value": adopted}))
+            .collect();
+        patch.extend(marks);
         if let Some(former) = managed_fields::former::former(entries, manager) {
             let path = annotation(names::ANNOTATION_FORMER_MANAGER);
             patch.push(json!({"op": "add", "path": path, "value": former}));
@@ -137,6 +146,22 @@ pub(super) async fn adopt(
         Some(patch)
     })
     .await
+}
+
+/// The changes that replace the marks of a release by a note of which one it was.
+fn helm_marks(live: &Value) -> Vec<Value> {
+    let text = |name: &str| live.pointer(&annotation(name)).and_then(Value::as_str);
+    let [name, namespace] = [text(HELM_NAME), text(HELM_NAMESPACE)];
+    let there = [(HELM_NAME, name), (HELM_NAMESPACE, namespace)].into_iter();
+    let mut patch: Vec<Value> = there
+        .filter(|(_, value)| value.is_some())
+        .map(|(mark, _)| json!({"op": "remove", "path": annotation(mark)}))
+        .collect();
+    if let (Some(name), Some(namespace)) = (name, namespace) {
+        let path = annotation(names::ANNOTATION_FORMER_RELEASE);
+        patch.push(json!({"op": "add", "path": path, "value": format!("{namespace}/{name}")}));
+    }
+    patch
 }
 
 /// The pointer to an annotation.

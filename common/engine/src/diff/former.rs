@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use common::api::names;
 use common::manifest::managed_fields;
 use common::plan::Step;
+use common::plan::found::{HELM_NAME, HELM_NAMESPACE};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -62,6 +63,14 @@ fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Valu
         remove(&mut rest, taken, &kept);
     }
     (rest != *wanted).then_some(rest)
+}
+
+/// Removes the marks of a release of Helm from a live object: they go when it is taken over, whatever is applied.
+pub(super) fn unmark(live: &mut Value) {
+    if let Some(Value::Object(annotations)) = live.pointer_mut("/metadata/annotations") {
+        annotations.remove(HELM_NAME);
+        annotations.remove(HELM_NAMESPACE);
+    }
 }
 
 fn entries(object: &Value) -> &[Value] {

@@ -42,7 +42,7 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
         (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
         (_, _, Some((key, why))) => failed("Skipped", key, why),
         (None, None, None) => Ending::Done {
-            waited: options.wait,
+            waited: options.wait && !report.is_unready,
         },
     }
 }

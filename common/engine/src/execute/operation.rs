@@ -1,6 +1,7 @@
 //! One installation of a command, from its lock to its last status. Its objects are applied by the scheduler meanwhile.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex, oneshot};
@@ -26,6 +27,9 @@ use super::beginnings::Beginnings;
 use super::ending::{ending, unreachable};
 use super::part::{Applied, News};
 use super::restore;
+
+/// How long an adoption looks whether its objects are ready.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// One installation of a command.
 pub(super) struct Operation<'a> {
@@ -218,7 +222,9 @@ impl Operation<'_> {
             self.fail(&mut report, failure);
         }
         self.leave_to_helm(&mut report).await;
-        if report.is_done() && self.options.wait {
+        // An adoption has changed nothing that readiness could tell: it ends whatever the objects are like, and its record says it.
+        let is_adoption = self.task.plan.verb == Verb::Adopt;
+        if report.is_done() && self.options.wait && !is_adoption {
             self.wait(&mut report, &ready).await;
         }
         let migrator = Migrator::of(self.cluster, self.task.plan, self.deadline, self.events);
@@ -229,6 +235,12 @@ impl Operation<'_> {
         self.record_for_kops(&mut report).await;
         self.give_back(&mut report).await;
         self.end_former_records(&mut report).await;
+        if report.is_done() && self.options.wait && is_adoption {
+            let deadline = self.deadline.min(Instant::now() + LOOK);
+            let targets = &self.task.plan.wait_for;
+            let pending = wait::wait(self.cluster, targets, deadline, &|_| {}).await;
+            report.is_unready = !pending.is_empty();
+        }
         if self.task.plan.verb.ends() {
             for key in &self.task.plan.unreachable {
                 self.fail(&mut report, unreachable(key));

@@ -22,12 +22,14 @@ pub(super) async fn find(
         let Some(newest) = found.last() else {
             continue;
         };
+        let status = newest.labels.get("status").cloned();
         let call = Call::get(&collection, &newest.name, JSON);
         let mut newest = cluster.send::<Content>(call).await?.object;
         let bytes = newest.data.remove("release").unwrap_or_default();
         return Ok(Some(Found {
             record: record(FormerTool::Helm, namespace, name, kind, &found),
             members: Members::Helm(bytes.into_bytes()),
+            status,
         }));
     }
     Ok(None)

@@ -13,15 +13,27 @@ use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::read_one;
 
-/// Whether it exists. One of a kind that is served and cannot be read counts as live.
-async fn is_live(
+/// What is known of one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Existence {
+    Live,
+    Gone,
+    /// It cannot be read: whoever asks has to be told, and nothing is taken from it.
+    Unknown,
+}
+
+/// Whether it exists. A kind that is not served has no objects, unless its group does not answer.
+async fn existence(
     by: &Reconciler,
     cluster: &Cluster,
     kinds: &KindTable,
-) -> Result<bool, EngineError> {
+) -> Result<Existence, EngineError> {
     let Kind { group, kind, .. } = by.kind;
     let Some((gvk, info)) = kinds.preferred(group, kind) else {
-        return Ok(kinds.is_silent(group));
+        return Ok(match kinds.is_silent(group) {
+            true => Existence::Unknown,
+            false => Existence::Gone,
+        });
     };
     let collection = Collection::new(gvk, info, by.namespace.as_deref());
     let found = match &by.namespace {
@@ -37,12 +49,14 @@ async fn is_live(
         }
     };
     match found {
-        Err(EngineError::Forbidden { .. } | EngineError::Unserved { .. }) => Ok(true),
-        found => found,
+        Err(EngineError::Forbidden { .. } | EngineError::Unserved { .. }) => Ok(Existence::Unknown),
+        Ok(true) => Ok(Existence::Live),
+        Ok(false) => Ok(Existence::Gone),
+        Err(error) => Err(error),
     }
 }
 
-/// The objects that a live one applies, and its name: one request for each that is named.
+/// The objects that a live one applies, and its name: one request for each that is named. One that may not be read counts as live.
 pub(super) async fn live(
     cluster: &Cluster,
     kinds: &KindTable,
@@ -55,20 +69,23 @@ pub(super) async fn live(
         false => Some(cluster.kinds_now().await?),
     };
     let kinds = now.as_deref().unwrap_or(kinds);
-    let mut known: BTreeMap<Reconciler, bool> = BTreeMap::new();
+    let mut known: BTreeMap<Reconciler, Existence> = BTreeMap::new();
     let mut found = BTreeMap::new();
     for (key, by) in named {
-        let is_live = match known.get(&by) {
-            Some(is_live) => *is_live,
+        let existence = match known.get(&by) {
+            Some(existence) => *existence,
             None => {
-                let is_live = is_live(&by, cluster, kinds).await?;
-                known.insert(by.clone(), is_live);
-                is_live
+                let existence = existence(&by, cluster, kinds).await?;
+                known.insert(by.clone(), existence);
+                existence
             }
         };
-        if is_live {
-            found.entry(key).or_insert_with(|| by.to_string());
-        }
+        let words = match existence {
+            Existence::Gone => continue,
+            Existence::Live => by.to_string(),
+            Existence::Unknown => format!("{by} (if it exists: it cannot be read)"),
+        };
+        found.entry(key).or_insert(words);
     }
     Ok(found)
 }

@@ -22,6 +22,30 @@ pub struct Stored {
     pub manifest: String,
     /// The values that a user gave.
     pub config: Option<Value>,
+    #[serde(rename = "chart")]
+    of_chart: Option<OfChart>,
+}
+
+#[derive(Clone, Deserialize)]
+struct OfChart {
+    metadata: ChartName,
+}
+
+/// Which chart a release is of.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ChartName {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Stored {
+    /// The chart, where it is named.
+    #[must_use]
+    pub fn chart(&self) -> Option<ChartName> {
+        self.of_chart.as_ref().map(|chart| chart.metadata.clone())
+    }
 }
 
 /// The stored text is not that of a release.
@@ -65,12 +89,17 @@ mod tests {
     #[test]
     fn a_release_is_read_from_a_config_map_and_from_a_secret() {
         let text = stored(
-            r#"{"name":"web","manifest":"a: 1","config":{"b":2},"chart":{"metadata":{"name":"c"}}}"#,
+            r#"{"name":"web","manifest":"a: 1","config":{"b":2},"chart":{"metadata":{"name":"c","version":"1.0.0"}}}"#,
         );
         for text in [text.clone(), STANDARD.encode(&text)] {
             let read = read(text.as_bytes()).unwrap();
             assert_eq!(read.manifest, "a: 1");
             assert_eq!(read.config, Some(serde_json::json!({"b": 2})));
+            let chart = read.chart().unwrap();
+            assert_eq!(
+                (chart.name.as_str(), chart.version.as_str()),
+                ("c", "1.0.0")
+            );
         }
         for text in ["", "a", "YWJj", &stored("{"), &stored("3")] {
             assert_eq!(read(text.as_bytes()).err(), Some(StoredError), "{text}");

@@ -299,6 +299,7 @@ mod tests {
             planned: false,
             blocker: None,
             edited: false,
+            release: None,
             yielded: Vec::new(),
         }
     }

@@ -27,6 +27,14 @@ const TOOLS: &[&str] = &[
 /// Server-side apply of kubectl. Old versions of other commands update under the same name.
 const KUBECTL: &str = "kubectl";
 
+/// The marks of a release of Helm, and the field that stands for the map that they are in.
+const MARKS: [&str; 4] = [
+    ".",
+    "f:meta.helm.sh/release-name",
+    "f:meta.helm.sh/release-namespace",
+    "f:app.kubernetes.io/managed-by",
+];
+
 /// Labels and annotations of kapp, also in templates of pods and in selectors, which never change.
 const KAPP: &str = "f:kapp.k14s.io/";
 
@@ -59,17 +67,26 @@ fn is_adopted(entry: &Value, to: &str) -> bool {
     }
 }
 
-/// The manager and operation that fields are taken from, where `adopt` takes any: the last one that wrote.
+/// The manager and operation that fields are taken from, where `adopt` takes any: the one with most fields, and of these the last one
+/// that wrote. A tool may have a second entry with only the marks that it sets by another request.
 #[must_use]
 pub fn former(live: &[Value], to: &str) -> Option<String> {
-    let theirs = live.iter().rev().find(|entry| {
+    let theirs = live.iter().filter(|entry| {
         text(entry, "subresource").is_empty()
             && text(entry, "manager") != to
             && is_adopted(entry, to)
-    })?;
+    });
+    let theirs = theirs.max_by_key(|entry| entry.get("fieldsV1").map_or(0, size))?;
     Some(match text(theirs, "manager") {
         BEFORE_FIRST_APPLY => format!("{CLIENT_SIDE_APPLY} Update"),
         manager => format!("{manager} {}", text(theirs, "operation")),
+    })
+}
+
+/// How many fields a set has.
+fn size(set: &Value) -> usize {
+    set.as_object().map_or(0, |fields| {
+        fields.values().map(|below| 1 + size(below)).sum::<usize>()
     })
 }
 
@@ -90,6 +107,15 @@ pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
         let mut theirs = entry.clone();
         set(&mut theirs, "manager", manager);
         set(&mut theirs, "operation", operation);
+        // The marks that were just given back to it.
+        entries.retain(|entry| {
+            let is_part =
+                is(entry, manager, "Update") && operation == "Apply" && has_only_marks(entry);
+            if is_part {
+                unite(&mut theirs, entry);
+            }
+            !is_part
+        });
         match entries.iter_mut().find(|entry| is_same(entry, &theirs)) {
             Some(entry) => unite(entry, &theirs),
             None => entries.push(theirs),
@@ -100,6 +126,28 @@ pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
         entries.push(Value::Object(Map::new()));
     }
     entries
+}
+
+/// Whether an entry holds nothing but the marks of a release of Helm.
+fn has_only_marks(entry: &Value) -> bool {
+    let is_mark = |name: &String| MARKS.contains(&name.as_str());
+    let are_marks = |maps: &Map<String, Value>| {
+        maps.iter().all(|(name, below)| {
+            let is_map = name == "f:annotations" || name == "f:labels";
+            is_map
+                && below
+                    .as_object()
+                    .is_some_and(|below| below.keys().all(is_mark))
+        })
+    };
+    text(entry, "subresource").is_empty()
+        && entry["fieldsV1"].as_object().is_some_and(|fields| {
+            fields.len() == 1
+                && fields
+                    .get("f:metadata")
+                    .and_then(Value::as_object)
+                    .is_some_and(are_marks)
+        })
 }
 
 /// An entry of kapp as what it keeps and what is transferred; every other entry as it is.
@@ -255,5 +303,30 @@ mod tests {
             [both]
         );
         assert_eq!(let_go(&[ours], "ours", None), [json!({})]);
+    }
+
+    /// Helm would refuse its own fields in two entries, and the second adoption would take the smaller one for all.
+    #[test]
+    fn marks_that_return_are_fields_of_the_same_apply() {
+        let ours = entry("ours", "Apply", "f:a");
+        let marks = json!({"f:annotations": {"f:meta.helm.sh/release-name": {}, "f:meta.helm.sh/release-namespace": {}}});
+        let mut returned = entry("helm", "Update", "f:x");
+        returned["fieldsV1"] = json!({"f:metadata": marks});
+        let mut helm = entry("helm", "Apply", "f:a");
+        helm["fieldsV1"]["f:metadata"] = marks;
+        let given = let_go(
+            &[ours.clone(), returned.clone()],
+            "ours",
+            Some("helm Apply"),
+        );
+        assert_eq!(given, [helm.clone()]);
+        // A release of helm 3 has one entry of this kind.
+        let mut updated = helm.clone();
+        updated["operation"] = json!("Update");
+        let given = let_go(&[ours, returned.clone()], "ours", Some("helm Update"));
+        assert_eq!(given, [updated]);
+        for live in [[helm.clone(), returned.clone()], [returned, helm]] {
+            assert_eq!(former(&live, "me").as_deref(), Some("helm Apply"));
+        }
     }
 }

@@ -39,9 +39,30 @@ fn marks_name_what_applies_an_object() {
             ],
         ),
     ] {
-        let found = Reconciler::named_by(&labels, &annotations);
+        let found = Reconciler::named_by(&labels, &annotations, ["argocd-controller"]);
         let words: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(words, named, "{labels:?}");
+    }
+}
+
+/// Each chart of Helm sets the label that Argo CD once used.
+#[test]
+fn a_label_that_charts_set_names_no_application_by_itself() {
+    let labels = BTreeMap::from([("app.kubernetes.io/instance".to_owned(), "web".to_owned())]);
+    let annotated = |name: &str| BTreeMap::from([(name.to_owned(), "x".to_owned())]);
+    let mut both = annotated(LAST_APPLIED);
+    both.extend(annotated(HELM_NAME));
+    for (annotations, manager, is_named) in [
+        (BTreeMap::new(), "helm", false),
+        (BTreeMap::new(), "argocd-controller", true),
+        (BTreeMap::new(), "argocd-application-controller", true),
+        (BTreeMap::new(), "kustomize-controller", false),
+        (annotated(HELM_NAME), "helm", false),
+        (annotated(LAST_APPLIED), "kubectl-client-side-apply", true),
+        (both, "helm", false),
+    ] {
+        let found = Reconciler::named_by(&labels, &annotations, [manager]);
+        assert_eq!(!found.is_empty(), is_named, "{annotations:?} {manager}");
     }
 }
 

@@ -62,5 +62,7 @@ fn findings(looked: &Looked) -> Vec<String> {
         let fields = object.yielded.iter();
         fields.map(move |field| format!("left to another manager: {}  {field}", object.key))
     });
-    edited.chain(yielded).chain(looked.helm.clone()).collect()
+    let held = super::held(looked);
+    let findings = edited.chain(yielded).chain(held);
+    findings.chain(looked.helm.clone()).collect()
 }

@@ -17,7 +17,14 @@ pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
             format!("look:   {}", command("diff", name)),
             format!("fix:    {}", command("upgrade", name)),
         ],
-        AdoptError::Nothing { addon } => vec![
+        AdoptError::Nothing {
+            release: Some(release),
+            ..
+        } => look(&format!(
+            "helm get values {} --namespace {} --output yaml",
+            release.name, release.namespace
+        )),
+        AdoptError::Nothing { addon, .. } => vec![
             format!("look:   kubectl addons show {addon}{}", typed::source()),
             format!("fix:    kubectl addons install {addon}{}", typed::source()),
         ],
