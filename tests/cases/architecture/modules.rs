@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("catalogue", &["api", "manifest"]),
     ("directory", &["api", "manifest"]),
     ("values", &["api", "catalogue", "manifest", "nearest"]),
-    ("render", &["api", "hex", "manifest", "values"]),
+    ("render", &["api", "hex", "manifest", "nearest", "values"]),
     ("airgap", &["api", "catalogue", "render"]),
     (
         "plan",
