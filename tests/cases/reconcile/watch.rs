@@ -51,6 +51,13 @@ async fn the_loop_does_what_records_ask_for() -> Result<()> {
         .patch("configmap", "one", &json!({"data": {"key": "by hand"}}))
         .await?;
     is(&stage, "one", "1").await?;
+    // What goes while an operation waits for it is waited for until its deadline.
+    until("the repair is over", async || {
+        let status = stage.record("set").await?["status"].clone();
+        let is_over = status["operation"].is_null() && status["phase"] == "Ready";
+        Ok(is_over.then_some(()).ok_or_else(|| status.to_string()))
+    })
+    .await?;
     let begun = Instant::now();
     stage.delete("deployment", "web").await?;
     until("the Deployment is back", async || {
@@ -58,7 +65,7 @@ async fn the_loop_does_what_records_ask_for() -> Result<()> {
             .has("deployment", "web")
             .await?
             .then_some(())
-            .ok_or_else(String::new))
+            .ok_or_else(|| process.said()))
     })
     .await?;
     println!(
