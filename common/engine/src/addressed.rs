@@ -139,7 +139,7 @@ pub(super) async fn metadata(
 /// As [`metadata`].
 pub(super) async fn list<T: DeserializeOwned>(
     cluster: &Cluster,
-    mut collection: Collection,
+    collection: Collection,
     selector: Option<&str>,
 ) -> Result<(Collection, Vec<T>), EngineError> {
     let refused = match listing::all(cluster, &collection, selector).await {
@@ -149,9 +149,8 @@ pub(super) async fn list<T: DeserializeOwned>(
     let Some(served) = again(cluster, &collection, refused).await? else {
         return Ok((collection, Vec::new()));
     };
-    collection = served;
-    let found = listing::all(cluster, &collection, selector).await?;
-    Ok((collection, found))
+    let found = listing::all(cluster, &served, selector).await?;
+    Ok((served, found))
 }
 
 /// What is known of the objects of a kind that is in none of the `kinds`, which were just read. They are gone with their kind where

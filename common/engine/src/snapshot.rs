@@ -36,12 +36,12 @@ const AT_A_TIME: usize = 4;
 /// asked for, a metadata-only LIST where more are. Autoscalers are listed only in namespaces where another manager wrote the
 /// replicas of an object that wants them.
 ///
+/// The kinds that the objects were read by are part of the result: where the server does not serve what `kinds` have, these are
+/// older than a definition, and it is asked again.
+///
 /// # Errors
 /// Those of the requests. A kind that is not served is not an error but is listed in [`Snapshot::unserved`], and neither is a
 /// recorded object that cannot be read ([`Snapshot::unreadable`]).
-///
-/// The kinds that the objects were read by are part of the result: where the server does not serve what `kinds` have, these are
-/// older than a definition, and it is asked again.
 pub async fn read(
     cluster: &Cluster,
     mut kinds: Arc<KindTable>,

@@ -23,8 +23,6 @@ pub enum Intent {
         installations: Vec<Target>,
         /// Changes of their values.
         edits: Edits,
-        /// Whether their records name no version any more: from then on, each newer version counts.
-        unpin: bool,
     },
     /// Upgrade what is installed of these names, and install the rest.
     InstallOrUpgrade {
@@ -72,7 +70,7 @@ pub struct NewInstallation {
     pub edits: Edits,
 }
 
-/// Changes of an installation's values, in their order.
+/// Changes of an installation: of its values, in their order, and of what else its record says.
 #[derive(Clone, Debug, Default)]
 pub struct Edits {
     /// The changes; later ones win.
@@ -81,6 +79,8 @@ pub struct Edits {
     pub values_from: Option<Vec<ValuesFrom>>,
     /// Another private registry; empty text = none.
     pub registry: Option<String>,
+    /// Whether the record names no version any more: from then on, it follows the newest that fits.
+    pub unpin: bool,
 }
 
 /// One change of values.
@@ -128,6 +128,7 @@ impl Edits {
             values: self.values.iter().filter_map(edit).collect(),
             values_from: self.values_from.clone(),
             registry: self.registry.clone(),
+            unpin: self.unpin,
         }
     }
 

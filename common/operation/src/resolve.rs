@@ -36,16 +36,6 @@ pub struct Resolver<'a> {
     pub(crate) facts: Facts,
 }
 
-/// An upgrade of several installations.
-struct Asked<'a> {
-    /// Which, with the version that is asked for; none = all.
-    targets: &'a [Target],
-    /// Changes of their values.
-    edits: &'a Edits,
-    /// Whether their records name no version any more.
-    unpin: bool,
-}
-
 /// Values that were asked for because a form requires them, by installation.
 pub type Answers = BTreeMap<InstallationName, Value>;
 
@@ -139,14 +129,9 @@ impl<'a> Resolver<'a> {
             Intent::Upgrade {
                 installations,
                 edits,
-                unpin,
             } => {
-                let asked = Asked {
-                    targets: installations,
-                    edits,
-                    unpin: *unpin,
-                };
-                self.upgrade_all(&mut resolution, &asked, answers).await?;
+                self.upgrade_all(&mut resolution, installations, edits, answers)
+                    .await?;
             }
             Intent::InstallOrUpgrade { named, edits } => {
                 let (new, installed): (Vec<_>, Vec<_>) =
@@ -155,20 +140,13 @@ impl<'a> Resolver<'a> {
                     resolution.add(&one.addon.name, self.install(one, answers).await);
                 }
                 for one in &installed {
-                    let asked = Asked {
-                        targets: std::slice::from_ref(&one.addon),
-                        edits: &one.edits,
-                        unpin: false,
-                    };
-                    self.upgrade_all(&mut resolution, &asked, answers).await?;
+                    let target = std::slice::from_ref(&one.addon);
+                    self.upgrade_all(&mut resolution, target, &one.edits, answers)
+                        .await?;
                 }
                 if named.is_empty() {
-                    let asked = Asked {
-                        targets: &[],
-                        edits,
-                        unpin: false,
-                    };
-                    self.upgrade_all(&mut resolution, &asked, answers).await?;
+                    self.upgrade_all(&mut resolution, &[], edits, answers)
+                        .await?;
                 }
             }
             Intent::Declared(set) => self.declared(set, &mut resolution, answers).await?,
@@ -198,14 +176,10 @@ impl<'a> Resolver<'a> {
     async fn upgrade_all(
         &self,
         resolution: &mut Resolution,
-        asked: &Asked<'_>,
+        targets: &[Target],
+        edits: &Edits,
         answers: &Answers,
     ) -> Result<(), OperationError> {
-        let Asked {
-            targets,
-            edits,
-            unpin,
-        } = *asked;
         let namespace = self.ctx.settings().namespace.as_deref();
         let named: Result<Vec<_>, _> = targets
             .iter()
@@ -240,12 +214,7 @@ impl<'a> Resolver<'a> {
                 _ => self.chosen(record, version).await,
             };
             let resolved = match chosen {
-                Ok(mut resolved) => {
-                    if unpin {
-                        resolved.unpin();
-                    }
-                    self.complete(resolved, &edits, answers).await
-                }
+                Ok(resolved) => self.complete(resolved, &edits, answers).await,
                 Err(error) => Err(error),
             };
             resolution.add(&name.name, resolved);

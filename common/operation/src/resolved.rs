@@ -117,13 +117,7 @@ impl Resolved {
         self.wanted.spec.addon_ref.id = id;
     }
 
-    /// Takes version and id out of the record: from then on, it follows the newest version that fits.
-    pub(crate) fn unpin(&mut self) {
-        self.wanted.spec.addon_ref.version = None;
-        self.wanted.spec.addon_ref.id = None;
-    }
-
-    /// Changes its values and its registry. Returns the paths that were to be taken away and that its values do not have.
+    /// Changes its values, its registry and its pin. Returns the paths that were to be taken away and that its values do not have.
     ///
     /// # Errors
     /// A change that does not go with what is there.
@@ -142,6 +136,9 @@ impl Resolved {
         }
         if let Some(registry) = &edits.registry {
             spec.registry = (!registry.is_empty()).then(|| registry.clone());
+        }
+        if edits.unpin {
+            (spec.addon_ref.version, spec.addon_ref.id) = (None, None);
         }
         Ok(absent)
     }

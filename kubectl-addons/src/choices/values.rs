@@ -70,6 +70,7 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
         values: edits,
         values_from: (!typed.values_from.is_empty()).then(|| secrets.collect()),
         registry: typed.registry.clone(),
+        unpin: false,
     })
 }
 

@@ -1,6 +1,6 @@
 //! `upgrade [NAME[@VERSION]…]`
 
-use addons_operation::{Choices, Intent, Resolver, Target};
+use addons_operation::{Choices, Edits, Intent, Resolver, Target};
 use anyhow::Result;
 
 use crate::cli::operation::Upgrade;
@@ -36,10 +36,13 @@ async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
         ))
         .into());
     }
+    let edits = Edits {
+        unpin: args.unpin,
+        ..choices::changes(&args.values, &args.addons)?
+    };
     let intent = Intent::Upgrade {
         installations,
-        unpin: args.unpin,
-        edits: choices::changes(&args.values, &args.addons)?,
+        edits,
     };
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let resolution = prompt::resolve(&resolver, &intent, args.change.run.yes).await?;
