@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep};
 
 /// How long anything may take on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The first pause between two questions, and the longest: many questions start a program, and tests share the processor.
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_millis(400);
 
 /// What `ask` finds, which says why where it is not there yet.
 ///
@@ -29,16 +33,15 @@ pub async fn within<T>(
     mut ask: impl AsyncFnMut() -> Result<Result<T, String>>,
 ) -> Result<T> {
     let deadline = Instant::now() + longest;
-    let mut tick = interval(Duration::from_millis(50));
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut pause = SHORTEST;
     loop {
-        tick.tick().await;
         match ask().await? {
             Ok(found) => return Ok(found),
             Err(last) if Instant::now() > deadline => {
                 bail!("{what}: not within {} s: {last}", longest.as_secs());
             }
-            Err(_) => {}
+            Err(_) => sleep(pause).await,
         }
+        pause = LONGEST.min(pause * 3 / 2);
     }
 }
