@@ -1,8 +1,8 @@
 //! Hides values of Secrets in output for people: a template may have written them into any object, and servers quote them.
 //!
 //! A scalar of a Secret is hidden where it is a whole value, and where it is part of a longer text (a URL, a configuration
-//! file), also line by line, as base64, and escaped as `quote` and `toJson` do it. Values that a template changed in other ways
-//! cannot be recognised.
+//! file), also line by line, as base64, and escaped between quotes. Values that a template changed in other ways cannot be
+//! recognised.
 //!
 //! Only free text is masked: names, keys, uids, digests and versions are not, whatever the Secret holds.
 
@@ -212,7 +212,7 @@ impl Mask {
             return;
         }
         self.parts.push(trimmed.to_owned());
-        self.parts.extend(escaped(trimmed).into_iter().flatten());
+        self.parts.extend(escaped(trimmed));
         // Templates indent, so texts of several lines are searched line by line.
         let lines = trimmed.lines().map(str::trim).filter(|one| *one != trimmed);
         for one in lines.filter(|one| one.chars().count() >= least) {
@@ -220,7 +220,7 @@ impl Mask {
                 return;
             }
             self.parts.push(one.to_owned());
-            self.parts.extend(escaped(one).into_iter().flatten());
+            self.parts.extend(escaped(one));
         }
     }
 }
@@ -278,15 +278,22 @@ fn without_word(text: &str, value: &str, in_quotes: bool) -> String {
     shown
 }
 
-/// A text as it is escaped in JSON inside an object, plain and as Go escapes it; `None` where that changes nothing.
-fn escaped(text: &str) -> Option<[String; 2]> {
-    let quoted = serde_json::to_string(text).ok()?;
-    let plain = quoted.strip_prefix('"')?.strip_suffix('"')?;
-    let go = plain
+/// A text as JSON, Go and YAML write it between quotes, in every form that differs from the text.
+fn escaped(text: &str) -> impl Iterator<Item = String> {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    let plain = quoted
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let plain = plain.unwrap_or(text);
+    let html = plain
         .replace('&', "\\u0026")
         .replace('<', "\\u003c")
         .replace('>', "\\u003e");
-    (go != text).then(|| [plain.to_owned(), go])
+    // The validator that helm uses for schemas writes values in single quotes (santhosh-tekuri/jsonschema, `kind.quote`).
+    let of_schema = plain.replace("\\\"", "\"").replace('\'', "\\'");
+    let yaml = text.replace('\'', "''");
+    let forms = [plain.to_owned(), html, of_schema, yaml];
+    forms.into_iter().filter(move |form| form != text)
 }
 
 impl fmt::Debug for Mask {
@@ -353,6 +360,19 @@ mod tests {
             r#"{"password":"hun\"te\\r\u003c2"}"#,
         ] {
             assert_eq!(mask.text(text), r#"{"password":"***"}"#);
+        }
+    }
+
+    #[test]
+    fn values_are_hidden_where_they_stand_in_single_quotes() {
+        let mask = mask(json!({"password": r#"say "hunter2" to \ 'her'"#}));
+        for text in [
+            // As helm says that a value does not fit the schema of a chart.
+            r#"at '/password': 'say "hunter2" to \\ \'her\'' does not match pattern '^[0-9]+$'"#,
+            r#"at '/password': 'say "hunter2" to \ ''her''' does not match pattern '^[0-9]+$'"#,
+        ] {
+            let shown = "at '/password': '***' does not match pattern '^[0-9]+$'";
+            assert_eq!(mask.text(text), shown);
         }
     }
 
