@@ -1,10 +1,12 @@
 //! Manifests: YAML as Kubernetes' own loader reads it, object keys, digests, ownership marks.
 
+mod contract;
 pub mod digest;
 pub mod key;
 pub mod kinds;
 pub mod lost;
 pub mod managed_fields;
+pub mod normal;
 pub mod ownership;
 pub mod parse;
 pub mod yaml;

@@ -35,6 +35,7 @@ mod decide;
 pub mod desired;
 pub mod facts;
 pub mod file;
+pub mod fit;
 pub mod found;
 pub mod gitops;
 pub mod graph;

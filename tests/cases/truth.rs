@@ -4,4 +4,5 @@ mod absence;
 mod adoption;
 mod charts;
 mod named;
+mod sent;
 mod waits;

@@ -6,6 +6,7 @@
 
 mod adopt;
 mod explain;
+pub(super) mod fitting;
 pub(super) mod giving;
 mod holder;
 mod managed;
@@ -95,10 +96,11 @@ struct WrittenMetadata {
 }
 
 impl WrittenMetadata {
-    /// Generation and resourceVersion after a later write of ours. The generation of a Deployment counts changes of its annotations, too.
+    /// What a later write of ours left. The generation of a Deployment counts changes of its annotations, too.
     fn take_version(&mut self, later: Self) {
         self.generation = later.generation;
         self.resource_version = later.resource_version;
+        self.managed_fields = later.managed_fields;
     }
 }
 
@@ -123,6 +125,7 @@ impl Applier {
                     self.note_job(step, &metadata);
                 }
                 let answer = Answer {
+                    fields: managed::fields_of(&metadata.managed_fields, &self.manager),
                     created: applied.created,
                     uid: metadata.uid,
                     generation: metadata.generation,
@@ -164,12 +167,24 @@ impl Applier {
                 return Ok(adopted);
             }
         }
+        let mut settled = Vec::new();
+        let fitted = match self.fitted(cluster, step, &mut settled).await {
+            Err(EngineError::Immutable { .. }) if step.policy.recreate => {
+                let applied = recreate::recreate(self, cluster, step).await?;
+                notes.recreated = true;
+                return Ok(applied);
+            }
+            fitted => fitted?,
+        };
+        let planned = step;
+        let step = fitted.as_ref().unwrap_or(step);
         let mut attempt = Attempt::plain(step);
         let mut pause = FIRST_PAUSE;
         for _ in 0..ROUNDS {
             match self.send(cluster, step, &attempt).await {
                 Ok(applied) => {
                     notes.settled = attempt.settled.clone();
+                    notes.settled.extend(settled);
                     if step.policy.shared {
                         return managed::give_back(self, cluster, step, &attempt, applied).await;
                     }
@@ -185,7 +200,7 @@ impl Applier {
                     pause *= 2;
                 }
                 Err(EngineError::Immutable { .. }) if step.policy.recreate => {
-                    let applied = recreate::recreate(self, cluster, step).await?;
+                    let applied = recreate::recreate(self, cluster, planned).await?;
                     notes.recreated = true;
                     return Ok(applied);
                 }
@@ -322,6 +337,13 @@ fn body(target: &Target, value: &Value) -> Result<Vec<u8>, EngineError> {
 pub(super) fn is_silent_webhook(error: &EngineError) -> bool {
     matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("failed calling webhook"))
         || error.is_of_conversion()
+}
+
+/// Digest of the fields that a manager owns after a write with this answer.
+#[cfg(test)]
+pub(super) fn written_fields(answer: &Value, manager: &str) -> String {
+    let written: Written = serde_json::from_str(&answer.to_string()).unwrap_or_default();
+    managed::fields_of(&written.metadata.managed_fields, manager)
 }
 
 #[cfg(test)]

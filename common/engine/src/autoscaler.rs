@@ -1,10 +1,10 @@
-//! Which HorizontalPodAutoscaler sets the replicas of an object: read for the plan, so that a dry run and an apply agree.
+//! Who sets the replicas of an object: a HorizontalPodAutoscaler, or another controller that scales it (KEDA, the
+//! cluster-proportional-autoscaler). It is read for the plan, so that a dry run and an apply agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use common::api::names::CLIENT;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 
@@ -14,37 +14,49 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::Writer;
 
-/// The field manager of every autoscaler, which writes through the subresource `scale`.
+/// The field manager of every HorizontalPodAutoscaler, which writes through the subresource `scale`.
 const CONTROLLER: &str = "kube-controller-manager";
 const GROUP: &str = "autoscaling";
 const KIND: &str = "HorizontalPodAutoscaler";
+
+/// The beginning of the managers of `kubectl scale` and the like: a person, whose edits an upgrade takes back.
+const PERSON: &str = "kubectl";
 
 /// An object whose replicas another manager wrote.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scaled {
     key: ObjectKey,
-    /// Whether one of these managers is an autoscaler.
+    /// Whether one of these managers is a HorizontalPodAutoscaler.
     by_controller: bool,
+    /// Another controller that wrote them through the subresource `scale`.
+    by_other: Option<String>,
 }
 
 impl Scaled {
-    /// `None` where only this client wrote the replicas.
+    /// `None` where only this client wrote the replicas. An object that we applied, and whose replicas nobody owns any more, was scaled to
+    /// zero: the subresource `scale` leaves them out then, and its manager owns nothing.
     pub(super) fn of(key: &ObjectKey, writers: &[Writer]) -> Option<Self> {
-        let is_ours = |writer: &Writer| {
-            let rest = writer.manager.strip_prefix(CLIENT);
-            rest.is_some_and(|rest| rest.starts_with('.'))
-        };
-        let is_autoscaler =
-            |writer: &Writer| writer.manager == CONTROLLER && writer.subresource == "scale";
         let scaling = || writers.iter().filter(|writer| writer.sets_replicas);
-        scaling().any(|writer| !is_ours(writer)).then(|| Self {
+        let is_applied = writers.iter().any(Writer::is_installation);
+        let is_unowned = is_applied && scaling().next().is_none();
+        let is_controller =
+            |writer: &&Writer| writer.manager == CONTROLLER && writer.subresource == "scale";
+        let is_other = |writer: &&Writer| {
+            let is_person = writer.manager.is_empty() || writer.manager.starts_with(PERSON);
+            writer.subresource == "scale" && !is_person && writer.manager != CONTROLLER
+        };
+        let is_scaled = is_unowned || scaling().any(|writer| !writer.is_installation());
+        is_scaled.then(|| Self {
             key: key.clone(),
-            by_controller: scaling().any(is_autoscaler),
+            by_controller: scaling().find(is_controller).is_some(),
+            by_other: scaling()
+                .find(is_other)
+                .map(|writer| writer.manager.clone()),
         })
     }
 }
 
-/// The autoscalers of objects: one LIST a namespace. Whoever wrote the replicas last, an autoscaler writes them next; one that
+/// Who sets the replicas of objects: one LIST of autoscalers a namespace. Whoever wrote the replicas last, an autoscaler writes them next; one that
 /// was deleted counts no more, although its manager is still recorded. Where it may not be listed, the manager decides.
 ///
 /// # Errors
@@ -75,11 +87,14 @@ pub(super) async fn of(
             Err(error) => return Err(error),
         };
         let here = scaled.iter().filter(|one| one.key.namespace == namespace);
-        for Scaled { key, by_controller } in here {
+        for scaled in here {
+            let key = &scaled.key;
             let name = match &found {
                 Some(found) => found.iter().find_map(|autoscaler| scales(autoscaler, key)),
-                None => by_controller.then(|| key.name.clone()),
+                None => scaled.by_controller.then(|| key.name.clone()),
             };
+            let name = name.map(|name| format!("{KIND} {name}"));
+            let name = name.or_else(|| scaled.by_other.clone());
             all.extend(name.map(|name| (key.clone(), name)));
         }
     }
@@ -193,7 +208,8 @@ mod tests {
             (&[("kubectl", "scale")][..], forbidden(), None),
         ] {
             let (snapshot, asked) = read(writers, reads(true), list).await;
-            let found = snapshot.autoscalers.get(&key()).map(String::as_str);
+            let found = snapshot.autoscalers.get(&key()).cloned();
+            let expected = expected.map(|name| format!("HorizontalPodAutoscaler {name}"));
             assert_eq!(found, expected, "{writers:?}");
             assert_eq!(asked.len(), 2, "{asked:?}");
         }
@@ -217,7 +233,7 @@ mod tests {
                     discovery(v1),
                     autoscaler_of("Deployment"),
                 ],
-                Some("auto"),
+                Some("HorizontalPodAutoscaler auto"),
             ),
             (
                 vec![unserved(), discovery(json!([])), discovery(json!([]))],
@@ -228,6 +244,7 @@ mod tests {
             let scaled = Scaled {
                 key: key(),
                 by_controller: true,
+                by_other: None,
             };
             let found = of(&cluster, &KindTable::default(), vec![scaled])
                 .await
@@ -256,12 +273,39 @@ mod tests {
             let scaled = Scaled {
                 key: key(),
                 by_controller: true,
+                by_other: None,
             };
             let found = of(&cluster, &kinds, vec![scaled]).await.unwrap();
-            assert_eq!(found.get(&key()).map(String::as_str), Some("auto"));
+            let found = found.get(&key()).map(String::as_str);
+            assert_eq!(found, Some("HorizontalPodAutoscaler auto"));
             let path = format!("GET /apis/autoscaling/{asked_for}/namespaces/shop/");
             assert!(asked.lines()[0].starts_with(&path), "{:?}", asked.lines());
         }
+    }
+
+    /// Other controllers scale through the same subresource, also to zero, which leaves no owner.
+    #[tokio::test]
+    async fn replicas_are_those_of_whoever_scales() {
+        let none = || Some((200, &[][..], json!({"metadata": {}, "items": []})));
+        for (writers, list, expected) in [
+            (&[OURS, ("keda", "scale")][..], none(), Some("keda")),
+            (
+                &[OURS, ("keda", "scale")][..],
+                autoscaler_of("Deployment"),
+                Some("HorizontalPodAutoscaler auto"),
+            ),
+            (&[OURS, ("kubectl", "scale")][..], none(), None),
+            (&[OURS, ("argocd-server", "")][..], none(), None),
+        ] {
+            let (snapshot, _) = read(writers, reads(true), list).await;
+            let found = snapshot.autoscalers.get(&key()).map(String::as_str);
+            assert_eq!(found, expected, "{writers:?}");
+        }
+        let writer = Writer {
+            manager: OURS.0.to_owned(),
+            ..Writer::default()
+        };
+        assert!(Scaled::of(&key(), &[writer]).is_some());
     }
 
     #[tokio::test]

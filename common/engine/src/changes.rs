@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::sleep;
 
+use common::api::installation::LiveState;
 use common::api::names::{
     API_VERSION, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, FINALIZER_CORE_GUARD, LABEL_OWNER,
 };
@@ -12,10 +13,24 @@ use common::api::names::{
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::live;
 use super::watch::{self, Selector};
 
 /// Between two tries of a watch that is refused: its kind may be served later, or the right given.
 const PAUSE: Duration = Duration::from_secs(30);
+
+impl Changed {
+    /// What tells whether it was edited.
+    #[must_use]
+    pub fn state(&self) -> LiveState<'_> {
+        LiveState {
+            uid: &self.uid,
+            generation: self.generation,
+            resource_version: &self.resource_version,
+            fields: &self.fields,
+        }
+    }
+}
 
 /// Something that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +54,8 @@ pub struct Changed {
     pub generation: Option<i64>,
     /// metadata.resourceVersion.
     pub resource_version: String,
+    /// Digest of the fields that the field manager of its owner owns.
+    pub fields: String,
     /// The owner label.
     pub owner: String,
     /// Whether it does not exist any more.
@@ -147,6 +164,7 @@ fn read(object: &Value, is_gone: bool) -> Changed {
         uid: text(&metadata["uid"]),
         generation: metadata["generation"].as_i64(),
         resource_version: text(&metadata["resourceVersion"]),
+        fields: live::fields_of(object),
         owner: text(&metadata["labels"][LABEL_OWNER]),
         is_gone,
         is_going: metadata["deletionTimestamp"].is_string(),

@@ -1,11 +1,10 @@
 //! What a plan would change in live objects, field by field: server-side dry runs in parallel.
 
 pub(super) mod fields;
-mod former;
+pub(super) mod former;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
-use serde_json::Value;
 
 use common::api::names;
 use common::plan::changes::{ObjectDiff, hide};
@@ -16,7 +15,6 @@ use super::cluster::Cluster;
 use super::dry_run::{Planned, dry_run};
 use super::error::EngineError;
 use super::live;
-use super::request::JSON;
 
 /// Dry-runs every step of a plan.
 ///
@@ -48,20 +46,17 @@ async fn diff_step(
     planned: &Planned<'_>,
 ) -> Result<ObjectDiff, EngineError> {
     let key = &step.target.key;
-    let dry_run = dry_run::<Value>(cluster, step, manager, JSON);
-    let (live, answer) = if step.action == Action::Create {
-        // The snapshot did not have it; the response shows whether another client created it meanwhile.
-        let answer = dry_run.await;
-        let there = answer.as_ref().is_ok_and(|answer| !answer.created);
-        let live = if there {
-            live::object(cluster, step).await?
-        } else {
-            None
-        };
-        (live, answer)
+    // A creation has none; the response shows whether another client made one meanwhile.
+    let known = if step.action == Action::Create {
+        None
     } else {
-        let (live, answer) = futures::join!(live::object(cluster, step), dry_run);
-        (live?, answer)
+        live::object(cluster, step).await?
+    };
+    let answer = dry_run(cluster, step, known.as_ref(), manager).await;
+    let is_there = answer.as_ref().is_ok_and(|answer| !answer.created);
+    let live = match known {
+        None if step.action == Action::Create && is_there => live::object(cluster, step).await?,
+        known => known,
     };
     let mut change = ObjectDiff {
         key: key.clone(),

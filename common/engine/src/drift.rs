@@ -15,6 +15,7 @@ use common::plan::prune::KeptKind;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::live;
 use super::watch::{Seen, labelled};
 
 /// An object that is not as it is recorded.
@@ -102,17 +103,19 @@ fn is_watched(key: &ObjectKey, item: &Item) -> bool {
 fn drift(collection: &Collection, recorded: &Recorded, seen: &Seen) -> Option<Drift> {
     match seen {
         Seen::Listed(objects) => {
-            let live: BTreeMap<ObjectKey, &Value> = objects
+            let found: BTreeMap<ObjectKey, &Value> = objects
                 .iter()
                 .filter_map(|object| Some((key(collection, object)?, object)))
                 .collect();
-            recorded.iter().find_map(|(key, item)| match live.get(key) {
-                Some(object) => edited(key, item, object),
-                None => Some(Drift {
-                    key: key.clone(),
-                    state: None,
-                }),
-            })
+            recorded
+                .iter()
+                .find_map(|(key, item)| match found.get(key) {
+                    Some(object) => edited(key, item, object),
+                    None => Some(Drift {
+                        key: key.clone(),
+                        state: None,
+                    }),
+                })
         }
         Seen::Changed(object) => {
             let key = key(collection, object)?;
@@ -132,11 +135,11 @@ fn edited(key: &ObjectKey, item: &Item, object: &Value) -> Option<Drift> {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str);
     let uid = text("/metadata/uid").unwrap_or_default();
     let version = text("/metadata/resourceVersion").unwrap_or_default();
-    let generation = object.pointer("/metadata/generation");
-    let generation = generation.and_then(Value::as_i64);
+    let fields = live::fields_of(object);
     // What is created once may be edited.
     let is_edited = item.object.state != ObjectState::Retained
-        && item.object.was_edited(uid, generation, version);
+        && item.object.is_versioned()
+        && item.object.was_edited(&live::state(object, &fields));
     is_edited.then(|| Drift {
         key: key.clone(),
         state: Some((uid.to_owned(), version.to_owned())),

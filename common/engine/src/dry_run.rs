@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use common::api::installation::Conflicts;
 use common::plan::conflicts::path;
 use common::plan::order::defined_kind;
 use common::plan::{Action, InstallationPlan, Step};
+use common::values::mask::Mask;
 
-use super::apply::apply_object;
+use super::address::Collection;
+use super::apply::{apply_object, fitting};
 use super::cluster::Cluster;
+use super::diff::former;
 use super::error::EngineError;
-use super::request::Answer;
+use super::request::{Answer, Call, JSON};
 
 /// What the server cannot know before the plans of a command are executed.
 pub(super) struct Planned<'a> {
@@ -67,31 +69,69 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// The result of a step on the API server, in the form that is accepted. Fields that others hold and may keep are left out, as
-/// the apply does.
-pub(super) async fn dry_run<T: DeserializeOwned>(
+/// The result of a step on the API server, given its live object. Fields that others hold and may keep are left out, as the apply does, and
+/// those that the apply claims are gone.
+pub(super) async fn dry_run(
     cluster: &Cluster,
     step: &Step,
+    live: Option<&Value>,
     manager: &str,
-    accept: &'static str,
-) -> Result<Answer<T>, EngineError> {
+) -> Result<Answer<Value>, EngineError> {
+    let Some(live) = live else {
+        return send(cluster, step, &step.object, manager).await;
+    };
+    let taken_over = former::taken_over(step, live, manager).map(|entries| {
+        let mut live = live.clone();
+        live["metadata"]["managedFields"] = entries.into();
+        live
+    });
+    let live = taken_over.as_ref().unwrap_or(live);
+    let fitted = fitting::judge(step, live, manager, &Mask::default())?;
+    if fitted.leftovers.is_empty() {
+        return send(cluster, step, &fitted.object, manager).await;
+    }
+    // A dry run cannot own fields first. The server judges the object with them, then what the apply leaves of it.
+    let bridged = Arc::new(fitted.bridged(live));
+    let mut answer = send(cluster, step, &bridged, manager).await?;
+    fitted.cross(&mut answer.object);
+    let target = &step.target;
+    let replace = Call::replace(&Collection::of(target), &target.key.name, JSON)
+        .query("dryRun", "All")
+        .query("fieldManager", manager)
+        .body(answer.object.to_string().into_bytes());
+    match cluster.send::<Value>(replace).await {
+        Ok(replaced) => answer.object = replaced.object,
+        // Whoever may not replace it sees the object without the defaults that take the place of these fields.
+        Err(EngineError::Forbidden { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(answer)
+}
+
+/// A dry run of an object.
+async fn send(
+    cluster: &Cluster,
+    step: &Step,
+    object: &Arc<Value>,
+    manager: &str,
+) -> Result<Answer<Value>, EngineError> {
     let send = async |object: &Arc<Value>, force: bool| {
-        let call = apply_object(step, object, manager, accept)?.query("dryRun", "All");
+        let call = apply_object(step, object, manager, JSON)?.query("dryRun", "All");
         let call = if force {
             call.query("force", "true")
         } else {
             call
         };
-        cluster.send::<T>(call).await
+        cluster.send::<Value>(call).await
     };
     let policy = &step.policy;
     // The fields of a former owner are ours before the apply.
     let force = policy.takes_all() || policy.inherited.is_some() || policy.adopted.is_some();
-    let refusal = match send(&step.object, force).await {
+    let refusal = match send(object, force).await {
         Err(refusal @ EngineError::FieldConflict { .. }) => refusal,
         answer => return answer,
     };
-    let mut object = Value::clone(&step.object);
+    let mut object = Value::clone(object);
     if let EngineError::FieldConflict { causes, .. } = &refusal {
         let fields = causes.iter().map(|cause| cause.field.as_str());
         let left = fields

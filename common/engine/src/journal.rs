@@ -146,6 +146,7 @@ mod tests {
             uid: "u".to_owned(),
             generation: Some(1),
             resource_version: "1".to_owned(),
+            fields: String::new(),
         };
         let target = Target {
             key: key.clone(),

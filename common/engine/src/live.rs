@@ -7,9 +7,11 @@ use futures::future::try_join_all;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use common::api::names::LABEL_OWNER;
+use common::api::installation::LiveState;
+use common::api::names::{CLIENT, LABEL_OWNER, manager_of_owner};
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable};
+use common::manifest::managed_fields;
 use common::plan::Step;
 use common::plan::snapshot::Unserved;
 
@@ -136,7 +138,33 @@ fn typed(mut object: Value, gvk: &Gvk) -> Value {
     object
 }
 
-/// An object of a list. Which fields belong to whom is asked of none of them, and is a third of what they take: it is left out
+/// What tells whether a live object was edited.
+#[must_use]
+pub fn state<'a>(object: &'a Value, fields: &'a str) -> LiveState<'a> {
+    let metadata = &object["metadata"];
+    LiveState {
+        uid: metadata["uid"].as_str().unwrap_or_default(),
+        generation: metadata["generation"].as_i64(),
+        resource_version: metadata["resourceVersion"].as_str().unwrap_or_default(),
+        fields,
+    }
+}
+
+/// Digest of the fields that the field manager of an object's owner owns; empty where it has no owner.
+#[must_use]
+pub fn fields_of(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    let owner = metadata["labels"][LABEL_OWNER].as_str();
+    let entries = metadata["managedFields"].as_array();
+    match (owner, entries) {
+        (Some(owner), Some(entries)) => {
+            managed_fields::digest_of_owned(entries, &manager_of_owner(owner))
+        }
+        _ => String::new(),
+    }
+}
+
+/// An object of a list. Which fields belong to other managers is asked of none of them, and is a third of what they take: it is left out
 /// before the next object is read.
 struct Listed(Value);
 
@@ -146,7 +174,9 @@ impl<'de> Deserialize<'de> for Listed {
         let entries = object.pointer_mut("/metadata/managedFields");
         let entries = entries.and_then(Value::as_array_mut);
         for entry in entries.into_iter().flatten() {
-            if let Some(entry) = entry.as_object_mut() {
+            let manager = entry["manager"].as_str();
+            let is_ours = manager.is_some_and(|manager| manager.starts_with(CLIENT));
+            if let Some(entry) = entry.as_object_mut().filter(|_| !is_ours) {
                 entry.remove("fieldsV1");
             }
         }

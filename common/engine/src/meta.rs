@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use common::api::names::{self, CLIENT};
+use common::manifest::{digest, managed_fields};
 
 /// A value that Go writes as `null` where it is empty.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
@@ -43,20 +48,53 @@ pub(super) struct Metadata {
     pub(super) deletion_timestamp: Option<String>,
     pub(super) finalizers: Vec<String>,
     pub(super) owner_references: Vec<OwnerReference>,
-    /// Who wrote it; of the fields in managedFields only `spec.replicas` is looked at.
+    /// Who wrote it; of the fields in managedFields digests are kept, and whether `spec.replicas` is one of them.
     #[serde(rename = "managedFields", deserialize_with = "writers")]
     pub(super) writers: Vec<Writer>,
 }
 
+impl Metadata {
+    /// Digest of the fields that the field manager of an owner owns; empty where it owns none.
+    pub(super) fn fields_of(&self, owner: &str) -> String {
+        let manager = names::manager_of_owner(owner);
+        let found = self.writers.iter().find(|writer| writer.manager == manager);
+        found.map(|writer| writer.owned.clone()).unwrap_or_default()
+    }
+
+    /// Digest of who wrote which fields and when, but for subresources such as the status.
+    pub(super) fn writes(&self) -> String {
+        let writers = self.writers.iter().filter(|one| one.subresource.is_empty());
+        let writes = writers.map(|one| json!([one.manager, one.operation, one.time, one.digest]));
+        digest::digest(&writes.collect())
+    }
+}
+
 /// A field manager.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writer {
     pub(super) manager: String,
+    pub(super) operation: String,
     pub(super) subresource: String,
     /// When it last wrote.
     pub(super) time: Option<Timestamp>,
     /// Whether it holds `spec.replicas`.
     pub(super) sets_replicas: bool,
+    /// Digest of the text of its fields.
+    pub(super) digest: String,
+    /// Digest of everything that a manager of this client owns of the object; empty of other managers.
+    pub(super) owned: String,
+}
+
+impl Writer {
+    /// Whether it is a field manager of an installation.
+    pub(super) fn is_installation(&self) -> bool {
+        is_installation(&self.manager)
+    }
+}
+
+fn is_installation(manager: &str) -> bool {
+    let rest = manager.strip_prefix(CLIENT);
+    rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The entries of managedFields.
@@ -65,10 +103,11 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
     #[serde(default)]
     struct Entry {
         manager: String,
+        operation: String,
         subresource: String,
         time: Option<Timestamp>,
         #[serde(rename = "fieldsV1")]
-        fields: Option<Fields>,
+        fields: Option<Box<RawValue>>,
     }
     #[derive(Deserialize)]
     struct Fields {
@@ -81,13 +120,31 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
         replicas: Option<IgnoredAny>,
     }
     let entries: Vec<Entry> = or_default(deserializer)?;
-    let writers = entries.into_iter().map(|entry| {
-        let spec = entry.fields.and_then(|fields| fields.spec);
+    let ours: Vec<Value> = entries
+        .iter()
+        .filter(|entry| is_installation(&entry.manager))
+        .map(|entry| {
+            json!({"manager": entry.manager, "subresource": entry.subresource, "fieldsV1": entry.fields})
+        })
+        .collect();
+    let writers = entries.iter().map(|entry| {
+        let text = entry.fields.as_ref().map(|fields| fields.get());
+        let fields = text.and_then(|text| serde_json::from_str::<Fields>(text).ok());
+        let spec = fields.and_then(|fields| fields.spec);
         Writer {
-            manager: entry.manager,
-            subresource: entry.subresource,
-            time: entry.time,
             sets_replicas: spec.is_some_and(|spec| spec.replicas.is_some()),
+            digest: text
+                .map(|text| digest::sha256(text.as_bytes()))
+                .unwrap_or_default(),
+            owned: if is_installation(&entry.manager) {
+                managed_fields::digest_of_owned(&ours, &entry.manager)
+            } else {
+                String::new()
+            },
+            manager: entry.manager.clone(),
+            operation: entry.operation.clone(),
+            subresource: entry.subresource.clone(),
+            time: entry.time,
         }
     });
     Ok(writers.collect())
@@ -111,4 +168,48 @@ pub(super) struct ListMetadata {
     pub(super) r#continue: String,
     /// Objects after this page; 0 where the server does not say.
     pub(super) remaining_item_count: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::apply::written_fields;
+    use super::super::live;
+    use super::*;
+
+    /// Plans, answers, lists and watches agree on what was edited.
+    #[test]
+    fn every_reader_sees_the_same_fields() {
+        let (owner, ours) = ("0123456789abcdef", "kubectl-addons.0123456789abcdef");
+        let entry = |manager: &str, operation: &str, subresource: &str, fields: Value| json!({"manager": manager, "operation": operation, "subresource": subresource, "fieldsV1": fields});
+        let object = |theirs: &str, own: Value| {
+            json!({"metadata": {"name": "a", "labels": {names::LABEL_OWNER: owner}, "managedFields": [
+                entry(ours, "Apply", "", own),
+                entry(ours, "Update", "", json!({"f:spec": {"f:image": {}}})),
+                entry("kubectl-edit", "Update", "", json!({theirs: {}})),
+                entry("controller", "Update", "status", json!({"f:status": {}})),
+            ]}})
+        };
+        let own = json!({"f:spec": {"f:replicas": {}}});
+        let digest = |object: &Value| {
+            let partial: Partial = serde_json::from_str(&object.to_string()).unwrap();
+            let digest = partial.metadata.fields_of(owner);
+            assert_eq!(live::fields_of(object), digest);
+            assert_eq!(written_fields(object, ours), digest);
+            digest
+        };
+        let applied = digest(&object("f:data", own.clone()));
+        assert!(!applied.is_empty());
+        assert_eq!(digest(&object("f:more", own)), applied, "a field of others");
+        assert_ne!(
+            digest(&object("f:data", json!({}))),
+            applied,
+            "a field of ours"
+        );
+        let writes = |object: Value| {
+            let partial: Partial = serde_json::from_str(&object.to_string()).unwrap();
+            partial.metadata.writes()
+        };
+        let (one, other) = (object("f:a", json!({})), object("f:b", json!({})));
+        assert_ne!(writes(one), writes(other));
+    }
 }

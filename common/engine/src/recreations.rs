@@ -1,5 +1,5 @@
-//! Objects of a plan that cannot be changed in place, found before the first write: one dry run for each object whose manifest
-//! changed, none for an object that is created or unchanged.
+//! Objects of a plan that cannot be changed in place, found before the first write: each object whose manifest changed is read and dry-run,
+//! none that is created or unchanged. What the change leaves as it is becomes a warning.
 //!
 //! Where an admission webhook keeps the server from judging, the live object is read and compared by the table of built-in
 //! kinds. What cannot be judged at all is counted and stops nothing: the operation finds out.
@@ -10,23 +10,27 @@ use serde_json::Value;
 
 use common::api::installation::ObjectState;
 use common::api::names;
-use common::plan::conflicts::Policy;
+use common::plan::conflicts::{Conflict, Policy};
+use common::plan::fit;
 use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
 use common::plan::{Action, InstallationPlan, Step, Verb};
 
-use super::apply::{is_silent_webhook, precise};
+use super::apply::{fitting, is_silent_webhook, precise};
 use super::cluster::Cluster;
 use super::dry_run::{Planned, dry_run};
 use super::error::{EngineError, FieldCause};
 use super::live;
-use super::meta::Partial;
-use super::request::METADATA;
 use super::served::is_definition;
+
+/// How many fields of one object that stay are named.
+const MOST: usize = 5;
 
 /// The verdict on one object; none where it is changed in place, or refused for another reason, which the operation reports.
 enum Verdict {
     Recreate(Recreation),
     Unjudged(Unjudged),
+    /// It is changed in place, but for these fields.
+    Stays(Vec<String>),
 }
 
 /// Adds to the plans of a command what cannot be changed in place, and what cannot be judged.
@@ -68,6 +72,11 @@ pub async fn find(
                 plan.recreations.push(recreation);
             }
             Verdict::Unjudged(unjudged) => plan.unjudged.push(unjudged),
+            Verdict::Stays(lines) => {
+                let lines = lines.iter().map(|line| plan.mask.text(line));
+                let lines: Vec<String> = lines.collect();
+                plan.warnings.extend(lines);
+            }
         }
     }
     Ok(())
@@ -104,8 +113,11 @@ async fn judge(
         },
         ..step.clone()
     };
-    let error = match dry_run::<Partial>(cluster, &asked, &manager, METADATA).await {
-        Ok(_) => return Ok(None),
+    let live = readable(cluster, step).await?;
+    let error = match dry_run(cluster, &asked, live.as_ref(), &manager).await {
+        Ok(answer) => {
+            return Ok(live.and_then(|live| stays(step, &live, &answer.object, &manager)));
+        }
         Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
             return Err(error);
         }
@@ -127,7 +139,7 @@ async fn judge(
             .map(field)
             .collect(),
         error => match hidden_by(&error) {
-            Some(why) => match by_table(cluster, step).await? {
+            Some(why) => match by_table(step, live.as_ref()) {
                 Some(fields) => fields,
                 None => return Ok(unjudged(why.to_owned())),
             },
@@ -139,7 +151,6 @@ async fn judge(
     }
     let mut recreation = Recreation::new(plan, &step.target.key, fields);
     if recreation.obstacle.is_none() && is_stateful(step) {
-        let live = readable(cluster, step).await?;
         let loses = live.is_some_and(|live| loses_claims(&live, &step.object));
         recreation.obstacle = loses.then_some(Obstacle::Claims);
     }
@@ -169,9 +180,38 @@ fn hidden_by(error: &EngineError) -> Option<&'static str> {
 
 /// The fields that never change by the table of built-in kinds; `None` where it does not have the kind, or the object cannot be
 /// read.
-async fn by_table(cluster: &Cluster, step: &Step) -> Result<Option<Vec<FixedField>>, EngineError> {
-    let live = readable(cluster, step).await?;
-    Ok(live.and_then(|live| table::changed(&step.target.key, &live, &step.object)))
+fn by_table(step: &Step, live: Option<&Value>) -> Option<Vec<FixedField>> {
+    table::changed(&step.target.key, live?, &step.object)
+}
+
+/// What an accepted change does not change, although the manifest does; `None` where there is nothing.
+fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Option<Verdict> {
+    let key = &step.target.key;
+    let fitted = fit::fit(key, &step.object, &step.policy, live, manager);
+    let kept = fitted.kept.iter().map(|kept| fitting::words(step, kept));
+    let still = fit::still_there(key, live, answer, manager);
+    let more = still.len().saturating_sub(MOST);
+    let still = still.iter().take(MOST).map(|field| {
+        let value = if key.is_secret() {
+            String::new()
+        } else {
+            format!(" {}", Conflict::value(Some(&field.value)))
+        };
+        let verb = if field.owners.len() == 1 {
+            "sets"
+        } else {
+            "set"
+        };
+        let owners = field.owners.join(" and ");
+        format!(
+            "{key} {} stays{value}, although the manifest drops it: {owners} {verb} it, too",
+            field.path
+        )
+    });
+    let more = (more > 0)
+        .then(|| format!("{key}: {more} more fields stay, which other managers set, too"));
+    let lines: Vec<String> = kept.chain(still).chain(more).collect();
+    (!lines.is_empty()).then_some(Verdict::Stays(lines))
 }
 
 /// The whole live object; `None` where it does not exist or may not be read.

@@ -90,9 +90,14 @@ pub enum Settlement {
     Taken,
     /// The other manager keeps it.
     Left {
-        /// The HorizontalPodAutoscaler that sets the replicas.
+        /// Who sets the replicas: `HorizontalPodAutoscaler web`.
         #[serde(skip_serializing_if = "Option::is_none")]
         autoscaler: Option<String>,
+    },
+    /// It keeps its live value, whatever the policy says.
+    Kept {
+        /// Why.
+        why: String,
     },
 }
 
@@ -116,7 +121,10 @@ impl Settled {
     /// Whether the other manager keeps the field.
     #[must_use]
     pub fn is_left(&self) -> bool {
-        matches!(self.settlement, Settlement::Left { .. })
+        matches!(
+            self.settlement,
+            Settlement::Left { .. } | Settlement::Kept { .. }
+        )
     }
 }
 

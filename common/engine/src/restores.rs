@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
-use serde_json::Value;
 
 use common::api::names;
 use common::manifest::key::ObjectKey;
@@ -16,7 +15,6 @@ use super::diff::fields;
 use super::dry_run::dry_run;
 use super::error::EngineError;
 use super::live;
-use super::request::JSON;
 
 /// Turns these steps into ones that record the object as it is now, so that it does not count as edited again.
 ///
@@ -67,14 +65,17 @@ fn may_be_unchanged(plan: &InstallationPlan, step: &Step) -> bool {
 
 /// Whether an apply would change nothing of the live object. What the server refuses is left to the operation.
 async fn is_unchanged(cluster: &Cluster, step: &Step, manager: &str) -> Result<bool, EngineError> {
-    let dry_run = dry_run::<Value>(cluster, step, manager, JSON);
-    let (live, wanted) = match futures::join!(live::object(cluster, step), dry_run) {
-        (Ok(Some(live)), Ok(wanted)) => (live, wanted.object),
-        (Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })), _) => {
+    let live = match live::object(cluster, step).await {
+        Ok(Some(live)) => live,
+        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
             return Err(error);
         }
         _ => return Ok(false),
     };
+    let Ok(wanted) = dry_run(cluster, step, Some(&live), manager).await else {
+        return Ok(false);
+    };
+    let wanted = wanted.object;
     // A comparison leaves out our own marks, which pruning needs.
     let marks = ["/metadata/labels", "/metadata/annotations", "/metadata/uid"];
     let is_marked = marks

@@ -268,7 +268,12 @@ pub(super) async fn read_selected(
 
 /// What a plan knows of an object.
 pub(super) fn live(metadata: Metadata) -> LiveObject {
+    let owner = metadata.labels.get(names::LABEL_OWNER);
     LiveObject {
+        fields: owner
+            .map(|owner| metadata.fields_of(owner))
+            .unwrap_or_default(),
+        writes: metadata.writes(),
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
         managed_by: owners::managed_by(&metadata),
         written: owners::written(&metadata),

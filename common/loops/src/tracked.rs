@@ -114,8 +114,7 @@ impl Tracked {
             return true;
         }
         // Of an object that was only recorded it is not known what it was.
-        let is_known = recorded.generation.is_some() || recorded.resource_version.is_some();
-        is_known && recorded.was_edited(&changed.uid, changed.generation, &changed.resource_version)
+        recorded.is_versioned() && recorded.was_edited(&changed.state())
     }
 
     /// As it stands after it was reconciled, and whether something drifted meanwhile.

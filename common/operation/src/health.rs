@@ -320,25 +320,16 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
             yielded: Vec::new(),
         };
     };
-    // By the generation, or the resourceVersion of a kind without one (semantics 12).
-    let metadata = &live["metadata"];
-    let edited = match item.map(|item| (item.generation, item.resource_version.as_deref())) {
-        Some((Some(recorded), _)) => metadata["generation"].as_i64() != Some(recorded),
-        Some((None, Some(recorded))) => {
-            // Controllers write a status, and the rules of an aggregated role.
-            let is_ours_alone =
-                live.get("status").is_none() && live.get("aggregationRule").is_none();
-            is_ours_alone && metadata["resourceVersion"] != *recorded
-        }
-        _ => false,
-    };
+    let fields = live::fields_of(live);
+    let edited = item
+        .is_some_and(|item| item.is_versioned() && item.was_edited(&live::state(live, &fields)));
     ObjectHealth {
         key: key.clone(),
         readiness: seen.facts.judge(live, seen.now),
         planned: false,
         blocker: None,
         edited,
-        release: release_of(metadata),
+        release: release_of(&live["metadata"]),
         yielded: item.map(|item| item.yielded.clone()).unwrap_or_default(),
     }
 }

@@ -10,7 +10,7 @@ mod signature;
 mod values_from;
 
 pub use former::{FormerObject, FormerRecord, FormerTool};
-pub use inventory::{InventoryGroup, InventoryObject, ObjectState};
+pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState};
 pub use signature::Signature;
 pub use values_from::{SecretKeyRef, ValuesFrom};
 

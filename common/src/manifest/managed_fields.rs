@@ -5,8 +5,12 @@
 //! is a field as a whole, `.` the field itself where some below it are named too.
 
 pub mod former;
+pub mod path;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::manifest::digest;
+use path::Path;
 
 /// The manager of client-side `kubectl apply`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
@@ -14,6 +18,93 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// The managers of client-side apply: what they own was applied as a whole object (kubernetes#99003).
 pub const CLIENT_SIDE: &[&str] = &[CLIENT_SIDE_APPLY, BEFORE_FIRST_APPLY];
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
+
+/// Hex digits of a digest of fields: the inventory keeps one for each object.
+const DIGEST: usize = 12;
+
+/// Digest of the fields that a manager owns of an object, by whatever operation, but for its status; empty where it owns none.
+///
+/// A field leaves this set as soon as another client gives it another value or removes it, and no other write changes the set: as long as
+/// the digest is that of our last apply, no field of ours was edited (semantics 12). What admission rewrote in our own write counts as
+/// ours, because the server writes it down as an update of the manager that applied.
+#[must_use]
+pub fn digest_of_owned(entries: &[Value], manager: &str) -> String {
+    let owned = owned(entries, manager);
+    if owned.is_empty() {
+        return String::new();
+    }
+    let mut text = digest::digest(&Value::Object(owned));
+    text.truncate(DIGEST);
+    text
+}
+
+/// The fields that a manager owns of an object, but for its status.
+#[must_use]
+pub fn owned(entries: &[Value], manager: &str) -> Map<String, Value> {
+    let ours = entries
+        .iter()
+        .filter(|entry| text(entry, "manager") == manager && text(entry, "subresource").is_empty());
+    let mut owned = Map::new();
+    for fields in ours.filter_map(|entry| entry.get("fieldsV1")?.as_object()) {
+        unite_sets(&mut owned, fields);
+    }
+    owned.remove("f:status");
+    owned
+}
+
+/// The managers that own a field, or anything below it, without `ours`: their names and when they last wrote.
+#[must_use]
+pub fn other_owners(entries: &[Value], at: &Path, ours: &str) -> Vec<(String, Option<String>)> {
+    let others = entries.iter().filter(|entry| {
+        let fields = entry.get("fieldsV1").and_then(Value::as_object);
+        text(entry, "manager") != ours && fields.is_some_and(|fields| at.is_in(fields))
+    });
+    let owners = others.map(|entry| {
+        let time = Some(text(entry, "time").to_owned()).filter(|time| !time.is_empty());
+        let manager = text(entry, "manager");
+        match text(entry, "subresource") {
+            "" => (manager.to_owned(), time),
+            subresource => (format!("{manager}/{subresource}"), time),
+        }
+    });
+    owners.collect()
+}
+
+/// The entries where the apply manager `to` alone owns the fields at `paths`: an apply without them removes them. `None` where that is so
+/// already.
+#[must_use]
+pub fn claim(live: &[Value], paths: &[Path], to: &str, api_version: &str) -> Option<Vec<Value>> {
+    let is_ours = |entry: &Value| is(entry, to, "Apply") && text(entry, "subresource").is_empty();
+    let mut entries = Vec::new();
+    let mut ours = None;
+    for entry in live {
+        let mut entry = entry.clone();
+        if is_ours(&entry) {
+            ours = Some(entry);
+            continue;
+        }
+        if let Some(fields) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) {
+            for path in paths {
+                path.take_from(fields);
+            }
+        }
+        entries.push(entry);
+    }
+    let mut ours = ours.unwrap_or_else(|| {
+        json!({"manager": to, "operation": "Apply", "apiVersion": api_version,
+            "fieldsType": "FieldsV1", "fieldsV1": {}})
+    });
+    if let Some(fields) = ours.get_mut("fieldsV1").and_then(Value::as_object_mut) {
+        for path in paths {
+            path.add_to(fields);
+        }
+    }
+    // The server keeps no entry without fields.
+    entries.retain(|entry| entry.get("fieldsV1") != Some(&Value::Object(Map::new())));
+    entries.push(ours);
+    let is_same = entries.len() == live.len() && entries.iter().all(|entry| live.contains(entry));
+    (!is_same).then_some(entries)
+}
 
 /// The entries after the fields that `from` updated were transferred to the apply manager `to`; `None` where there are none to
 /// transfer. Subresources stay, and so do entries in another version than that of `to`: their paths may mean

@@ -29,7 +29,8 @@ pub struct Policy {
     /// For single fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldRule>,
-    /// The HorizontalPodAutoscaler that sets [`REPLICAS`]: they yield to it, whatever the other rules say.
+    /// Who sets [`REPLICAS`] (`HorizontalPodAutoscaler web`, or the manager of another controller that scales): they yield to it, whatever
+    /// the other rules say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaler: Option<String>,
     /// Value of the owner label of the installation whose fields become ours first: the object moves from it to us.
@@ -54,7 +55,7 @@ pub enum Decider<'a> {
     Installation,
     /// An annotation in the manifest.
     Manifest,
-    /// The HorizontalPodAutoscaler of this name.
+    /// This controller, which scales.
     Autoscaler(&'a str),
 }
 

@@ -312,8 +312,7 @@ impl Judge<'_> {
     /// object would never be pruned.
     fn edited(&self, item: &Item, live: &LiveObject) -> bool {
         let recorded = &item.object;
-        recorded.was_edited(&live.uid, live.generation, &live.resource_version)
-            || live.owner.as_deref() != Some(self.owner)
+        recorded.was_edited(&live.state()) || live.owner.as_deref() != Some(self.owner)
     }
 }
 
@@ -363,6 +362,7 @@ fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
             digest: wanted.digest.clone(),
             generation: None,
             resource_version: None,
+            fields: None,
             yielded: Vec::new(),
         },
     };

@@ -14,6 +14,7 @@ use crate::api::names::InstallationName;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
 use crate::manifest::kinds::traits::{KeptKind, is_built_in};
+use crate::manifest::normal::normalise;
 use crate::manifest::ownership::{self, Marks, is_create_only};
 use crate::manifest::{Manifest, Place, digest};
 use crate::values::mask::Mask;
@@ -283,6 +284,9 @@ impl Desired {
                 "{place}: {key} was copied from a cluster: {} is left out",
                 stripped.join(", ")
             ));
+        }
+        for warning in normalise(&key, object) {
+            self.warnings.push(format!("{place}: {key}: {warning}"));
         }
         marks.put_on(object);
         Ok(DesiredObject {

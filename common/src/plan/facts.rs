@@ -12,7 +12,6 @@ use crate::catalogue::{Entry, Origin};
 use crate::manifest::digest::digest;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
-use crate::manifest::kinds::traits::KindTraits;
 
 /// An entry of a catalogue or index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,9 +81,9 @@ pub struct LiveFact {
     /// metadata.generation; absent where the kind has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// metadata.resourceVersion, where the kind has no generation and no controller that writes its status.
+    /// Digest of who wrote which fields and when, but for the status, where the kind has no generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource_version: Option<String>,
+    pub writes: Option<String>,
     /// Value of the owner label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
@@ -177,12 +176,11 @@ impl Facts {
 
 impl LiveFact {
     fn of(key: &ObjectKey, live: &LiveObject) -> Self {
-        let counts = live.generation.is_none() && !KindTraits::of_key(key).status_moves_version;
         Self {
             key: key.clone(),
             uid: live.uid.clone(),
             generation: live.generation,
-            resource_version: counts.then(|| live.resource_version.clone()),
+            writes: live.generation.is_none().then(|| live.writes.clone()),
             owner: live.owner.clone(),
             terminating: live.terminating,
         }

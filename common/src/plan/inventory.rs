@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::installation::{
-    AddonInstallationStatus, InventoryGroup, InventoryObject, ObjectState,
+    AddonInstallationStatus, InventoryGroup, InventoryObject, LiveState, ObjectState,
 };
 use crate::manifest::key::ObjectKey;
 
@@ -41,6 +41,8 @@ pub struct Answer {
     pub generation: Option<i64>,
     /// metadata.resourceVersion.
     pub resource_version: String,
+    /// Digest of the fields that our field manager owns.
+    pub fields: String,
 }
 
 /// The inventory does not fit into the record (semantics 13).
@@ -158,7 +160,7 @@ impl Inventory {
     /// # Errors
     /// [`TooLarge`], with the counts.
     pub fn check_budget(&self) -> Result<(), TooLarge> {
-        // The bytes that a planned object will grow by: uid, digest and resourceVersion with their JSON names, less its state.
+        // The bytes that a planned object will grow by: uid, digest and fields or resourceVersion with their JSON names, less its state.
         const PLANNED_LACKS: usize = 88;
         let missing = self
             .objects
@@ -199,18 +201,19 @@ impl Inventory {
         } else {
             exact.object.state
         };
-        let object = InventoryObject {
+        let mut object = InventoryObject {
             name: key.name.clone(),
             state,
-            uid: answer.uid.clone(),
             digest: exact.object.digest.clone(),
-            generation: answer.generation,
-            resource_version: answer
-                .generation
-                .is_none()
-                .then(|| answer.resource_version.clone()),
             yielded,
+            ..InventoryObject::default()
         };
+        object.see(&LiveState {
+            uid: &answer.uid,
+            generation: answer.generation,
+            resource_version: &answer.resource_version,
+            fields: &answer.fields,
+        });
         let item = Item {
             version: exact.version.clone(),
             object,
@@ -249,9 +252,8 @@ impl Item {
     /// field of ours.
     #[must_use]
     pub fn was_applied(&self) -> bool {
-        !self.object.digest.is_empty()
-            || self.object.generation.is_some()
-            || self.object.resource_version.is_some()
+        let object = &self.object;
+        !object.digest.is_empty() || object.fields.is_some() || object.is_versioned()
     }
 }
 

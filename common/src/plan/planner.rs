@@ -203,25 +203,28 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
             }),
             Ok(Decision {
                 action,
-                before,
+                mut before,
                 after,
                 warning,
                 inherited,
                 adopted,
             }) => {
                 match action {
-                    Some(action) => steps.push(Step {
-                        target: object.target.clone(),
-                        action,
-                        object: Arc::clone(&object.object),
-                        digest: object.digest.clone(),
-                        policy: Policy {
-                            autoscaler: input.snapshot.autoscalers.get(key).cloned(),
-                            inherited,
-                            adopted,
-                            ..recreate::policy(object, wanted.conflicts, &before)
-                        },
-                    }),
+                    Some(action) => {
+                        steps.push(Step {
+                            target: object.target.clone(),
+                            action,
+                            object: Arc::clone(&object.object),
+                            digest: object.digest.clone(),
+                            policy: Policy {
+                                autoscaler: input.snapshot.autoscalers.get(key).cloned(),
+                                inherited,
+                                adopted,
+                                ..recreate::policy(object, wanted.conflicts, &before)
+                            },
+                        });
+                        before.object.expect_write();
+                    }
                     None => {
                         plan.unchanged.push(key.clone());
                         plan.yielded.extend(Yielded::of(key, &after));

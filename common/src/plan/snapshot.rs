@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::api::installation::LiveState;
 use crate::manifest::key::ObjectKey;
 
 /// Metadata of one live object.
@@ -15,6 +16,10 @@ pub struct LiveObject {
     pub generation: Option<i64>,
     /// metadata.resourceVersion.
     pub resource_version: String,
+    /// Digest of the fields that the field manager of its owner owns; empty where that has written nothing.
+    pub fields: String,
+    /// Digest of who wrote which fields and when, but for the status.
+    pub writes: String,
     /// Value of the owner label.
     pub owner: Option<String>,
     /// The installation that its annotation names (`NAMESPACE/NAME`), which anyone who may write the object can have set.
@@ -37,6 +42,19 @@ pub struct LiveObject {
     pub keep: Option<String>,
     /// Its controller, where an ownerReference names one.
     pub controlled_by: Option<Controller>,
+}
+
+impl LiveObject {
+    /// What tells whether it was edited.
+    #[must_use]
+    pub fn state(&self) -> LiveState<'_> {
+        LiveState {
+            uid: &self.uid,
+            generation: self.generation,
+            resource_version: &self.resource_version,
+            fields: &self.fields,
+        }
+    }
 }
 
 /// What an object is of, by the marks of a tool that keeps records of what it installed.
@@ -137,8 +155,7 @@ pub struct Snapshot {
     pub namespaces: BTreeSet<String>,
     /// (group, kind) pairs that the cluster does not serve.
     pub unserved: BTreeMap<(String, String), Unserved>,
-    /// The HorizontalPodAutoscaler of each of [`Reads::replicas`] whose replicas another manager wrote: those yield, whatever
-    /// the installation says (semantics 12).
+    /// The controller that scales each of [`Reads::replicas`]: its replicas yield, whatever the installation says (semantics 12).
     pub autoscalers: BTreeMap<ObjectKey, String>,
     /// What lives in those of [`Reads::deletable`] that exist.
     pub inhabited: BTreeMap<ObjectKey, Inhabited>,

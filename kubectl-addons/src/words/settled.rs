@@ -25,10 +25,8 @@ pub fn line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
         Settlement::Left { autoscaler: None } => ("left", format!("{held}, wanted {ours}")),
         Settlement::Left {
             autoscaler: Some(name),
-        } => (
-            "left",
-            format!("{held}, wanted {ours}: HorizontalPodAutoscaler {name} sets it"),
-        ),
+        } => ("left", format!("{held}, wanted {ours}: {name} sets it")),
+        Settlement::Kept { why } => ("left", format!("{held}, wanted {ours}: {why}")),
     }
 }
 
@@ -64,7 +62,7 @@ mod tests {
         assert_eq!(line(&settled, now), ("left", format!("{held}, wanted 3")));
         settled.conflict.time = None;
         settled.settlement = Settlement::Left {
-            autoscaler: Some("web".to_owned()),
+            autoscaler: Some("HorizontalPodAutoscaler web".to_owned()),
         };
         let held = "shop/Deployment web spec.replicas: 5 (kubectl/scale), wanted 3: HorizontalPodAutoscaler web sets it";
         assert_eq!(line(&settled, now), ("left", held.to_owned()));

@@ -47,14 +47,15 @@ async fn one_changed_object_is_one_patch() -> Result<()> {
         .await?
         .done()?;
     let requests = stage.requests(mark)?;
-    // One dry run, and the apply. Of all requests two keep the revision: which numbers are taken, and the new one.
+    // One dry run, for which the object is read, and the apply. Of all requests two keep the revision: which numbers are taken, and the
+    // new one.
     ensure!(
         requests.count("patch", "kubectl-addons") == 2,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );
     ensure!(
-        requests.total("kubectl-addons") <= 13,
+        requests.total("kubectl-addons") <= 14,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );

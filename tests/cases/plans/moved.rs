@@ -68,7 +68,7 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
     stage.delete("configmap", "dropped-a").await?;
     upgrade
         .refused(&[
-            "ConfigMap kept: edited: resourceVersion",
+            "ConfigMap kept: edited by another client",
             "ConfigMap dropped-a: it is gone",
         ])
         .await?;

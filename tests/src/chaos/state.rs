@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail, ensure};
-use common::api::names::{API_VERSION, LABEL_OWNER, owner_hash};
+use common::api::names::{API_VERSION, LABEL_OWNER, field_manager, owner_hash};
+use common::manifest::managed_fields::digest_of_owned;
 use serde_json::{Value, json};
 
 use super::addon;
@@ -63,7 +64,7 @@ pub async fn nothing_leaks(stage: &Stage, name: &str) -> Result<()> {
     {
         for object in group["objects"].as_array().into_iter().flatten() {
             let uid = object["uid"].as_str().unwrap_or_default();
-            let seen = [&object["generation"], &object["resourceVersion"]].map(Clone::clone);
+            let seen = object["fields"].clone();
             recorded.insert(
                 uid.to_owned(),
                 (json!([group["kind"], object["name"]]), seen),
@@ -72,11 +73,8 @@ pub async fn nothing_leaks(stage: &Stage, name: &str) -> Result<()> {
     }
     let created = &record["status"]["createdNamespace"];
     if let Some(uid) = created["uid"].as_str() {
-        let seen = [Value::Null, Value::Null];
-        recorded.insert(
-            uid.to_owned(),
-            (json!(["Namespace", created["name"]]), seen),
-        );
+        let namespace = json!(["Namespace", created["name"]]);
+        recorded.insert(uid.to_owned(), (namespace, Value::Null));
     }
     for object in owned(stage, name).await? {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
@@ -84,13 +82,13 @@ pub async fn nothing_leaks(stage: &Stage, name: &str) -> Result<()> {
             bail!("not recorded: {object:#}");
         };
         // What is recorded as seen later passes for an edit in the next run.
-        for (field, seen) in ["generation", "resourceVersion"].into_iter().zip(seen) {
-            let live = &object["metadata"][field];
-            ensure!(
-                seen.is_null() || seen == *live,
-                "{field} {seen} of {object:#}"
-            );
-        }
+        let entries = object["metadata"]["managedFields"].as_array();
+        let manager = field_manager(&stage.namespace, name);
+        let live = entries.map(|entries| digest_of_owned(entries, &manager));
+        ensure!(
+            seen.is_null() || seen.as_str() == live.as_deref(),
+            "fields {seen} of {object:#}"
+        );
     }
     ensure!(recorded.is_empty(), "recorded and not there: {recorded:?}");
     Ok(())

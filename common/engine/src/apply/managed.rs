@@ -1,10 +1,12 @@
 //! Corrects managedFields: fields of client-side apply become ours, entries of versions that are gone become readable.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use common::api::names;
 use common::manifest::key::Gvk;
+use common::manifest::managed_fields::path::Path;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
 use common::plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
 use common::plan::{Step, Target};
@@ -27,13 +29,23 @@ const GONE_VERSION: &str = "request to convert CR to an invalid group/version: "
 
 pub(super) const FIELDS: &str = "/metadata/managedFields";
 
-/// A manager of fields; the list of its fields is skipped while parsing.
-#[derive(Debug, Default, Deserialize)]
+/// A manager of fields.
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Manager {
     manager: String,
     operation: String,
     subresource: String,
+    /// Its fields, as text: they are looked at for our own manager only.
+    #[serde(rename = "fieldsV1")]
+    fields: Option<Box<RawValue>>,
+}
+
+/// Digest of the fields that a manager owns.
+pub(super) fn fields_of(managers: &[Manager], manager: &str) -> String {
+    let ours = managers.iter().filter(|one| one.manager == manager);
+    let ours: Vec<Value> = ours.map(|one| json!(one)).collect();
+    managed_fields::digest_of_owned(&ours, manager)
 }
 
 /// Whether this manager alone wrote the object, but for what controllers report about it in its status.
@@ -192,6 +204,24 @@ pub(super) async fn give_back(
         Err(error) => return Err(error),
     }
     Ok(applied)
+}
+
+/// Makes fields those of `manager` alone, whoever owns them, so that an apply without them removes them. No value changes.
+pub(super) async fn claim(
+    cluster: &Cluster,
+    target: &Target,
+    manager: &str,
+    paths: &[Path],
+) -> Result<(), EngineError> {
+    let version = target.gvk().api_version();
+    let rewritten = rewrite(cluster, target, manager, |live| {
+        managed_fields::claim(live, paths, manager, &version)
+    });
+    match rewritten.await {
+        // It was deleted meanwhile: the apply creates it again.
+        Err(error) if error.is_not_found() => Ok(()),
+        other => other.map(drop),
+    }
 }
 
 /// The version that the server can no longer convert to, where its message says so.

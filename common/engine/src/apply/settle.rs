@@ -172,7 +172,7 @@ fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
     }
 }
 
-fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
+pub(super) fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
     let mut message = match refused {
         [_] => "a field belongs to another manager".to_owned(),
         many => format!("{} fields belong to other managers", many.len()),

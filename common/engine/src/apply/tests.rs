@@ -63,6 +63,10 @@ fn applier() -> Applier {
     }
 }
 
+fn missing() -> Reply {
+    failure(404, "not found")
+}
+
 /// Applies one step against prepared answers: its result, and the methods that were used.
 async fn apply(step: &Step, replies: Vec<Reply>) -> (Result<Answer, EngineError>, String) {
     let (cluster, asked) = fake::cluster(replies);
@@ -74,7 +78,6 @@ async fn apply(step: &Step, replies: Vec<Reply>) -> (Result<Answer, EngineError>
 
 #[tokio::test]
 async fn who_made_a_planned_object_decides_whose_it_is() {
-    let missing = || failure(404, "not found");
     for (replies, created, methods) in [
         (vec![answer(201, live("ours"))], true, "PATCH"),
         (vec![answer(200, live("ours"))], false, "PATCH"),
@@ -218,7 +221,7 @@ async fn a_secret_is_in_no_error() {
             &format!("admission webhook \"x\" denied the request: {words}"),
         ),
     ] {
-        let (result, _) = apply(&step("Secret", Action::Update), vec![reply]).await;
+        let (result, _) = apply(&step("Secret", Action::Update), vec![missing(), reply]).await;
         let error = format!("{0} {0:?}", result.unwrap_err());
         assert!(
             !error.contains("aHVudGVyMg") && !error.contains("hunter2"),
@@ -249,4 +252,47 @@ async fn a_silent_webhook_is_asked_again_only_while_there_is_time() {
         (result.unwrap_err().code(), used.as_str()),
         (Some(500), "PATCH")
     );
+}
+
+/// Semantics 12: what would stay beside the manifest is claimed first, in one write that changes no value.
+#[tokio::test]
+async fn the_other_half_of_a_union_is_claimed_before_the_apply() {
+    let mut step = step("Deployment", Action::Update);
+    step.target.key.group = "apps".into();
+    step.object =
+        Arc::new(json!({"kind": "Deployment", "spec": {"strategy": {"type": "Recreate"}}}));
+    let mut found = live("ours");
+    found["spec"] =
+        json!({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2}}});
+    let edit = json!({"f:spec": {"f:strategy": {"f:rollingUpdate": {"f:maxSurge": {}}}}});
+    found["metadata"]["managedFields"] =
+        json!([{"manager": "kubectl-edit", "operation": "Update", "fieldsV1": edit}]);
+    let replies = vec![
+        answer(200, found.clone()),
+        answer(200, found.clone()),
+        answer(200, live("ours")),
+        answer(200, live("ours")),
+    ];
+    let (cluster, asked) = fake::cluster(replies);
+    let outcome = applier().step(&cluster, &step).await;
+    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    let claimed = &asked.body(2)[0]["value"];
+    let ours = json!({"f:spec": {"f:strategy": {"f:rollingUpdate": {}}}});
+    assert_eq!(claimed.as_array().map(Vec::len), Some(1), "{claimed}");
+    assert_eq!(
+        (&claimed[0]["manager"], &claimed[0]["fieldsV1"]),
+        (&json!("kubectl-addons.ours"), &ours)
+    );
+    let settled: Vec<_> = outcome
+        .settled
+        .iter()
+        .map(|one| one.conflict.manager.as_str())
+        .collect();
+    assert_eq!(settled, ["kubectl-edit"]);
+    // A field of somebody else is not taken where the policy forbids it.
+    step.policy.conflicts = common::api::installation::Conflicts::Fail;
+    let (result, used) = apply(&step, vec![answer(200, found)]).await;
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("spec.strategy.rollingUpdate"), "{error}");
+    assert_eq!(used, "GET");
 }

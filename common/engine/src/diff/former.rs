@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use common::api::names;
 use common::manifest::managed_fields;
+use common::manifest::managed_fields::path::is_item;
 use common::plan::Step;
 use common::plan::found::{HELM_NAME, HELM_NAMESPACE};
 
@@ -34,8 +35,8 @@ pub(super) async fn without(
     }
 }
 
-/// The object without these fields; `None` where there are none.
-fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Value> {
+/// The managedFields of a live object once the fields of its former owner are ours; `None` where it has none that matters.
+pub(in super::super) fn taken_over(step: &Step, live: &Value, ours: &str) -> Option<Vec<Value>> {
     let policy = &step.policy;
     if policy.adopted.is_none() && policy.inherited.is_none() {
         return None;
@@ -48,7 +49,12 @@ fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Valu
     let entries = inherited.as_deref().unwrap_or(entries);
     let adopted = policy.adopted.as_ref();
     let adopted = adopted.and_then(|_| managed_fields::former::adopt(entries, ours));
-    let entries = adopted.as_deref().unwrap_or(entries);
+    Some(adopted.unwrap_or_else(|| entries.to_vec()))
+}
+
+/// The object without these fields; `None` where there are none.
+fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Value> {
+    let entries = &taken_over(step, live, ours)?;
     let (taken, others): (Vec<&Value>, Vec<&Value>) =
         entries.iter().partition(|entry| is_applied(entry, ours));
     let applied = self::entries(wanted).iter();
@@ -125,18 +131,6 @@ fn inner<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
         Value::Array(items) => items.iter_mut().find(|item| is_item(item, name)),
         _ => None,
     }
-}
-
-/// Whether an item is the one that `k:{"name":"web"}` or `v:"a"` names.
-fn is_item(item: &Value, name: &str) -> bool {
-    let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
-    if let Some(keys) = name.strip_prefix("k:") {
-        let keys = parsed(keys);
-        let keys = keys.as_ref().and_then(Value::as_object);
-        return keys.is_some_and(|keys| keys.iter().all(|(key, value)| item[key] == *value));
-    }
-    let value = name.strip_prefix("v:").and_then(parsed);
-    value.is_some_and(|value| value == *item)
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ async fn a_conversion_that_fails_for_the_whole_kind_is_waited_for() {
             failure(429, "TooManyRequests", waiting),
             page(&[], ""),
             ok(definition(1, "2")),
+            ok(definition(1, "2")),
             ok(definition(2, "3")),
         ],
     )
@@ -128,6 +129,7 @@ async fn every_object_is_replaced_by_itself_and_the_version_leaves() {
             ok(till("b")),
             conflict(),
             ok(definition(1, "2")),
+            ok(definition(1, "3")),
             ok(definition(1, "3")),
             ok(definition(2, "4")),
         ],
@@ -154,11 +156,12 @@ async fn every_object_is_replaced_by_itself_and_the_version_leaves() {
             format!("PATCH {DEFINITION}/status"),
         ]
     );
-    assert!(lines[11].starts_with(&format!("PATCH {DEFINITION}?fieldManager=")));
+    assert_eq!(lines[11], format!("GET {DEFINITION}"));
+    assert!(lines[12].starts_with(&format!("PATCH {DEFINITION}?fieldManager=")));
     let left = json!({"metadata": {"resourceVersion": "2"}, "status": {"storedVersions": ["v1"]}});
     assert_eq!(asked.body(10), left);
     assert_eq!(
-        asked.body(11)["spec"]["versions"],
+        asked.body(12)["spec"]["versions"],
         json!([version("v1", true)])
     );
 }

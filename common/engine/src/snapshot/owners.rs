@@ -139,12 +139,8 @@ pub(super) fn managed_by(metadata: &Metadata) -> Option<String> {
     if ADDON_MANAGER.iter().any(|name| labels.contains_key(*name)) {
         return Some("addon-manager".to_owned());
     }
-    let is_ours = |manager: &str| {
-        let rest = manager.strip_prefix(names::CLIENT);
-        rest.is_some_and(|rest| rest.starts_with('.'))
-    };
     let mut writers = metadata.writers.iter();
-    let first = writers.find(|it| it.subresource.is_empty() && !is_ours(&it.manager));
+    let first = writers.find(|it| it.subresource.is_empty() && !it.is_installation());
     let by_kubectl = || {
         let is_applied = metadata.annotations.contains_key(LAST_APPLIED);
         is_applied.then(|| "kubectl".to_owned())
@@ -169,9 +165,7 @@ mod tests {
                 .iter()
                 .map(|manager| Writer {
                     manager: (*manager).to_owned(),
-                    subresource: String::new(),
-                    time: None,
-                    sets_replicas: false,
+                    ..Writer::default()
                 })
                 .collect(),
             ..Metadata::default()

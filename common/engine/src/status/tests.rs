@@ -76,6 +76,7 @@ fn recorded(pruned: bool) -> Inventory {
             uid: uid.into(),
             generation: None,
             resource_version: "9".into(),
+            fields: String::new(),
         };
         recorded.applied(
             &key(name),

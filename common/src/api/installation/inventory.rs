@@ -35,12 +35,16 @@ pub struct InventoryObject {
     /// First 20 hex digits of the sha256 of the applied manifest; absent for Secrets, whose digest could be guessed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// metadata.generation after our apply; absent where the kind has none.
+    /// metadata.generation after our apply, only where the server does not say who owns which field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// metadata.resourceVersion after our apply, only where the kind has no generation.
+    /// metadata.resourceVersion after our apply, only where there are neither owners of fields nor a generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
+    /// Digest of the set of fields that our field manager owned after our apply (metadata.managedFields): another one is an edit. Empty
+    /// while an operation may write the object, and after one that was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<String>,
     /// Fields of the applied manifest that were left to other managers (conflicts: Yield): the live object differs there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yielded: Vec<String>,
@@ -69,15 +73,120 @@ impl ObjectState {
     }
 }
 
+/// What tells of a live object whether it was edited.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveState<'a> {
+    /// metadata.uid.
+    pub uid: &'a str,
+    /// metadata.generation; `None` where the kind has none.
+    pub generation: Option<i64>,
+    /// metadata.resourceVersion.
+    pub resource_version: &'a str,
+    /// Digest of the fields that the field manager of its owner owns.
+    pub fields: &'a str,
+}
+
 impl InventoryObject {
-    /// Whether another client edited the live object since our last apply, or made another one of that name. Labels do not count in
-    /// the generation.
+    /// Whether another client edited a field of ours since our last apply, removed one, or made another object of that name. What others
+    /// add beside our fields is not an edit: a status, the rules of an aggregated role, a CA bundle, replicas that the manifest leaves open.
+    ///
+    /// A record of an older version has no fields: there the generation counts, or the resourceVersion of a kind without one.
     #[must_use]
-    pub fn was_edited(&self, uid: &str, generation: Option<i64>, resource_version: &str) -> bool {
-        let moved = match self.generation {
-            Some(recorded) => generation != Some(recorded),
-            None => self.resource_version.as_deref() != Some(resource_version),
+    pub fn was_edited(&self, live: &LiveState<'_>) -> bool {
+        let moved = match (&self.fields, self.generation) {
+            (Some(recorded), _) => recorded.is_empty() || recorded != live.fields,
+            (None, Some(recorded)) => live.generation != Some(recorded),
+            (None, None) => self.resource_version.as_deref() != Some(live.resource_version),
         };
-        moved || uid != self.uid
+        moved || live.uid != self.uid
+    }
+
+    /// Remembers a live object as it is after our apply: by the fields that we own or, where the server names no owners, by its generation or
+    /// resourceVersion.
+    pub fn see(&mut self, live: &LiveState<'_>) {
+        live.uid.clone_into(&mut self.uid);
+        self.fields = Some(live.fields.to_owned()).filter(|fields| !fields.is_empty());
+        let has_no_fields = self.fields.is_none();
+        self.generation = live.generation.filter(|_| has_no_fields);
+        let has_no_version = has_no_fields && live.generation.is_none();
+        self.resource_version = has_no_version.then(|| live.resource_version.to_owned());
+    }
+
+    /// Forgets what it was after our apply, before an operation writes it: where that is cut off, it counts as edited, for our own write
+    /// changes values without changing whose the fields are.
+    pub fn expect_write(&mut self) {
+        if self.is_versioned() {
+            self.fields = Some(String::new());
+            self.generation = None;
+            self.resource_version = None;
+        }
+    }
+
+    /// Whether it is known what it was after our apply.
+    #[must_use]
+    pub fn is_versioned(&self) -> bool {
+        let has_fields = self
+            .fields
+            .as_ref()
+            .is_some_and(|fields| !fields.is_empty());
+        has_fields || self.generation.is_some() || self.resource_version.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_is_a_change_of_our_fields() {
+        let live = |generation, resource_version, fields| LiveState {
+            uid: "u",
+            generation,
+            resource_version,
+            fields,
+        };
+        let recorded =
+            |generation, resource_version: Option<&str>, fields: Option<&str>| InventoryObject {
+                uid: "u".to_owned(),
+                generation,
+                resource_version: resource_version.map(str::to_owned),
+                fields: fields.map(str::to_owned),
+                ..InventoryObject::default()
+            };
+        for (recorded, live, edited) in [
+            // A status moves the resourceVersion, another client's fields the generation.
+            (recorded(None, None, Some("a")), live(None, "2", "a"), false),
+            (
+                recorded(Some(1), None, Some("a")),
+                live(Some(2), "2", "a"),
+                false,
+            ),
+            (
+                recorded(Some(1), None, Some("a")),
+                live(Some(2), "2", "b"),
+                true,
+            ),
+            (
+                recorded(Some(1), None, Some("a")),
+                live(Some(1), "2", ""),
+                true,
+            ),
+            // Records of older versions.
+            (
+                recorded(Some(1), None, None),
+                live(Some(1), "2", "a"),
+                false,
+            ),
+            (recorded(Some(1), None, None), live(Some(2), "2", "a"), true),
+            (recorded(None, Some("1"), None), live(None, "1", "a"), false),
+            (recorded(None, Some("1"), None), live(None, "2", "a"), true),
+        ] {
+            assert_eq!(recorded.was_edited(&live), edited, "{recorded:?} {live:?}");
+            let other = LiveState { uid: "v", ..live };
+            assert!(recorded.was_edited(&other));
+            let mut cut_off = recorded.clone();
+            cut_off.expect_write();
+            assert!(cut_off.was_edited(&live) && !cut_off.is_versioned());
+        }
     }
 }

@@ -19,9 +19,6 @@ pub struct KindTraits {
     /// Its kept kind, where deleting an object deletes data or other objects with it: then objects are pruned only
     /// when the user names the kind, and never recreated (semantics 7).
     pub kept: Option<KeptKind>,
-    /// Whether its objects have no `metadata.generation` while a controller writes their status: their resourceVersion
-    /// changes although no one edited them.
-    pub status_moves_version: bool,
 }
 
 /// Which objects of a kind an operation waits for.
@@ -59,43 +56,33 @@ impl KeptKind {
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 
-/// One row a kind: group, kind, waited for, counts for health, kept, status changes the resourceVersion. A built-in kind without
-/// a row has the [`PLAIN`] traits, any other kind the [`CUSTOM`] ones.
-type Row = (
-    &'static str,
-    &'static str,
-    Waited,
-    bool,
-    Option<KeptKind>,
-    bool,
-);
+/// One row a kind: group, kind, waited for, counts for health, kept. A built-in kind without a row has the [`PLAIN`] traits, any other
+/// kind the [`CUSTOM`] ones.
+type Row = (&'static str, &'static str, Waited, bool, Option<KeptKind>);
 
 #[rustfmt::skip]
-const TABLE: [Row; 17] = {
+const TABLE: [Row; 15] = {
     use KeptKind::{CustomResourceDefinition, Namespace, PersistentVolume, PersistentVolumeClaim};
     use Waited::{Always, LoadBalancers, Never};
     [
-        ("apps", "Deployment", Always, true, None, false),
-        ("apps", "StatefulSet", Always, true, None, false),
-        ("apps", "DaemonSet", Always, true, None, false),
+        ("apps", "Deployment", Always, true, None),
+        ("apps", "StatefulSet", Always, true, None),
+        ("apps", "DaemonSet", Always, true, None),
         // Both of these roll out pods as a Deployment does, and are judged by one function.
-        ("apps", "ReplicaSet", Always, true, None, false),
-        ("", "ReplicationController", Always, true, None, false),
-        ("", "Pod", Always, true, None, false),
-        ("batch", "Job", Always, true, None, false),
-        ("", "Service", LoadBalancers, true, None, true),
+        ("apps", "ReplicaSet", Always, true, None),
+        ("", "ReplicationController", Always, true, None),
+        ("", "Pod", Always, true, None),
+        ("batch", "Job", Always, true, None),
+        ("", "Service", LoadBalancers, true, None),
         // A Namespace is Active in the answer to its create.
-        ("", "Namespace", Never, false, Some(Namespace), true),
-        ("", "Node", Never, false, None, true),
-        ("", "PersistentVolumeClaim", Always, true, Some(PersistentVolumeClaim), true),
+        ("", "Namespace", Never, false, Some(Namespace)),
+        ("", "PersistentVolumeClaim", Always, true, Some(PersistentVolumeClaim)),
         // A volume is Available until someone claims it.
-        ("", "PersistentVolume", Never, false, Some(PersistentVolume), true),
-        // An autoscaler needs metrics, whose add-on may be installed later.
-        ("autoscaling", "HorizontalPodAutoscaler", Never, false, None, true),
-        (EXTENSIONS, "CustomResourceDefinition", Always, true, Some(CustomResourceDefinition), false),
-        ("apiregistration.k8s.io", "APIService", Always, true, None, true),
-        (ADMISSION, "ValidatingWebhookConfiguration", Always, false, None, false),
-        (ADMISSION, "MutatingWebhookConfiguration", Always, false, None, false),
+        ("", "PersistentVolume", Never, false, Some(PersistentVolume)),
+        (EXTENSIONS, "CustomResourceDefinition", Always, true, Some(CustomResourceDefinition)),
+        ("apiregistration.k8s.io", "APIService", Always, true, None),
+        (ADMISSION, "ValidatingWebhookConfiguration", Always, false, None),
+        (ADMISSION, "MutatingWebhookConfiguration", Always, false, None),
     ]
 };
 
@@ -104,7 +91,6 @@ const PLAIN: KindTraits = KindTraits {
     waited: Waited::Never,
     tells_health: false,
     kept: None,
-    status_moves_version: false,
 };
 
 /// Properties of custom resources: their controllers report readiness in conditions, so they are waited for.
@@ -119,11 +105,10 @@ impl KindTraits {
     pub fn of(group: &str, kind: &str) -> Self {
         let mut rows = TABLE.iter();
         match rows.find(|row| (row.0, row.1) == (group, kind)) {
-            Some(&(_, _, waited, tells_health, kept, status_moves_version)) => Self {
+            Some(&(_, _, waited, tells_health, kept)) => Self {
                 waited,
                 tells_health,
                 kept,
-                status_moves_version,
             },
             None if is_built_in(group) => PLAIN,
             None => CUSTOM,
@@ -221,29 +206,29 @@ mod tests {
         }
     }
 
-    /// One letter for each: Waited, Health, Kept, Status changes the version.
+    /// One letter for each: Waited, Health, Kept.
     #[test]
     fn traits_of_kinds() {
         for (group, kind, expected) in [
-            ("apps", "Deployment", "wh--"),
-            ("apps", "ReplicaSet", "wh--"),
-            ("", "ReplicationController", "wh--"),
-            ("apps", "ControllerRevision", "----"),
-            ("batch", "Job", "wh--"),
-            ("batch", "CronJob", "----"),
-            ("", "Service", "lh-s"),
-            ("", "Namespace", "--ks"),
-            ("", "PersistentVolumeClaim", "whks"),
-            ("", "PersistentVolume", "--ks"),
-            ("", "ConfigMap", "----"),
-            (EXTENSIONS, "CustomResourceDefinition", "whk-"),
-            ("apiregistration.k8s.io", "APIService", "wh-s"),
-            (ADMISSION, "ValidatingWebhookConfiguration", "w---"),
-            (ADMISSION, "ValidatingAdmissionPolicy", "----"),
-            ("autoscaling", "HorizontalPodAutoscaler", "---s"),
+            ("apps", "Deployment", "wh-"),
+            ("apps", "ReplicaSet", "wh-"),
+            ("", "ReplicationController", "wh-"),
+            ("apps", "ControllerRevision", "---"),
+            ("batch", "Job", "wh-"),
+            ("batch", "CronJob", "---"),
+            ("", "Service", "lh-"),
+            ("", "Namespace", "--k"),
+            ("", "PersistentVolumeClaim", "whk"),
+            ("", "PersistentVolume", "--k"),
+            ("", "ConfigMap", "---"),
+            (EXTENSIONS, "CustomResourceDefinition", "whk"),
+            ("apiregistration.k8s.io", "APIService", "wh-"),
+            (ADMISSION, "ValidatingWebhookConfiguration", "w--"),
+            (ADMISSION, "ValidatingAdmissionPolicy", "---"),
+            ("autoscaling", "HorizontalPodAutoscaler", "---"),
             // Not of Kubernetes: a kind of the same name in another group, and any custom resource.
-            ("example.com", "Namespace", "w---"),
-            ("gateway.networking.k8s.io", "Gateway", "w---"),
+            ("example.com", "Namespace", "w--"),
+            ("gateway.networking.k8s.io", "Gateway", "w--"),
         ] {
             let traits = KindTraits::of(group, kind);
             let waited = match traits.waited {
@@ -256,7 +241,6 @@ mod tests {
                 waited,
                 flag(traits.tells_health, 'h'),
                 flag(traits.kept.is_some(), 'k'),
-                flag(traits.status_moves_version, 's'),
             ]
             .iter()
             .collect();

@@ -352,12 +352,7 @@ fn moved_object(then: Option<&LiveFact>, now: Option<&LiveFact>) -> Option<Strin
             generation(now)
         )
     } else {
-        let version = |fact: &LiveFact| fact.resource_version.clone().unwrap_or_else(none);
-        format!(
-            "edited: resourceVersion {} → {}",
-            version(then),
-            version(now)
-        )
+        "edited by another client".to_owned()
     })
 }
 

@@ -23,8 +23,8 @@ fn planned(change: &[(&str, Value)]) -> InstallationPlan {
         "unchanged": [key("Deployment", "d")],
         "facts": {
             "live": [
-                {"key": key("ConfigMap", "a"), "uid": "u1", "resourceVersion": "10", "owner": "o"},
-                {"key": key("ConfigMap", "old"), "uid": "u3", "resourceVersion": "11", "owner": "o"},
+                {"key": key("ConfigMap", "a"), "uid": "u1", "writes": "10", "owner": "o"},
+                {"key": key("ConfigMap", "old"), "uid": "u3", "writes": "11", "owner": "o"},
                 {"key": key("Deployment", "d"), "uid": "u2", "generation": 4, "owner": "o"}],
             "namespaces": ["shop"],
             "kinds": [{"group": "", "kind": "ConfigMap", "served": "v1/configmaps"},
@@ -91,8 +91,8 @@ fn everything_that_moved_is_listed() {
         (vec![live(json!({"owner": null}))], is("shop/Deployment d: its owner label o → none")),
         (vec![live(json!({"terminating": true}))], is("shop/Deployment d: it is being deleted")),
         // What follows from it is not told again.
-        (vec![("/facts/live/0/resourceVersion", json!("12")), ("/steps/0/action", json!("restore"))],
-            is("shop/ConfigMap a: edited: resourceVersion 10 → 12")),
+        (vec![("/facts/live/0/writes", json!("12")), ("/steps/0/action", json!("restore"))],
+            is("shop/ConfigMap a: edited by another client")),
         (vec![("/steps/0/digest", json!("d2"))], is("shop/ConfigMap a: other content would be applied")),
         (vec![("/steps/0/action", json!("restore"))], is("shop/ConfigMap a: it would be applied in another way")),
         (vec![("/steps", json!([]))], vec![

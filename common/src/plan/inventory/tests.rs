@@ -44,6 +44,7 @@ fn answers() {
             uid: "u1".to_owned(),
             generation: Some(4),
             resource_version: "77".to_owned(),
+            fields: String::new(),
         };
         inventory.applied(&key("web"), &exact, &answer, Vec::new());
         let object = &inventory.objects[&key("web")].object;
@@ -53,6 +54,15 @@ fn answers() {
             ("u1", "d1", Some(4))
         );
         assert_eq!(object.resource_version, None, "a generation is enough");
+        let owned = Answer {
+            generation: None,
+            fields: "f".to_owned(),
+            ..answer.clone()
+        };
+        inventory.applied(&key("web"), &exact, &owned, Vec::new());
+        let object = &inventory.objects[&key("web")].object;
+        let known = (object.resource_version.as_deref(), object.fields.as_deref());
+        assert_eq!(known, (None, Some("f")), "our fields are enough");
 
         // Deleted and created again between plan and apply.
         let late = Answer {

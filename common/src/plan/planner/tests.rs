@@ -152,6 +152,7 @@ impl World {
                 digest: digest.to_owned(),
                 generation,
                 resource_version: None,
+                fields: None,
                 yielded: Vec::new(),
             },
         };

@@ -113,11 +113,7 @@ fn known(recorded: &Item, live: &LiveObject, owner: &str) -> Option<Item> {
         item.object.state = state(live);
     }
     let is_applied = is_ours || recorded.was_applied();
-    if is_applied
-        && recorded
-            .object
-            .was_edited(&live.uid, live.generation, &live.resource_version)
-    {
+    if is_applied && recorded.object.was_edited(&live.state()) {
         seen(&mut item, live);
     }
     item.object.uid.clone_from(&live.uid);
@@ -142,9 +138,7 @@ fn found(input: &Rebuild<'_>, key: &ObjectKey, live: &LiveObject) -> Option<Item
 /// What was applied of an object is not known: without its digest, whatever differs is due.
 fn seen(item: &mut Item, live: &LiveObject) {
     item.object.digest.clear();
-    item.object.generation = live.generation;
-    let without = live.generation.is_none();
-    item.object.resource_version = without.then(|| live.resource_version.clone());
+    item.object.see(&live.state());
 }
 
 fn state(live: &LiveObject) -> ObjectState {

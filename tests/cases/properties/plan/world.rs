@@ -176,6 +176,7 @@ impl Cluster {
             uid: live.uid.clone(),
             generation: live.generation,
             resource_version: live.resource_version.clone(),
+            fields: String::new(),
         }
     }
 

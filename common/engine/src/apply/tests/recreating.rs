@@ -74,9 +74,9 @@ async fn not_where_it_is_not_allowed_or_not_ours_or_could_not_be_made() {
         ),
         (
             allowed(claim),
-            vec![immutable()],
+            vec![missing(), immutable()],
             "is never recreated: the data in it would be lost",
-            "PATCH",
+            "GET PATCH",
         ),
         (
             allowed("ConfigMap"),
@@ -100,11 +100,15 @@ async fn not_where_it_is_not_allowed_or_not_ours_or_could_not_be_made() {
 
 #[tokio::test]
 async fn what_cannot_change_can_be_recreated_unless_it_holds_data() {
-    for (kind, remedy) in [
-        ("Deployment", Remedy::Recreate),
-        ("PersistentVolumeClaim", Remedy::ByHand),
+    for (kind, remedy, replies) in [
+        ("Deployment", Remedy::Recreate, vec![immutable()]),
+        (
+            "PersistentVolumeClaim",
+            Remedy::ByHand,
+            vec![missing(), immutable()],
+        ),
     ] {
-        let (result, _) = apply(&super::step(kind, Action::Update), vec![immutable()]).await;
+        let (result, _) = apply(&super::step(kind, Action::Update), replies).await;
         let error = result.unwrap_err();
         let message =
             format!("web/{kind} a: cannot be changed\n    spec.selector: field is immutable");

@@ -93,6 +93,7 @@ async fn an_object_waits_for_its_version() {
     let applied = || Some((200, &[][..], json!({"metadata": {"uid": "u"}})));
     let replies = vec![
         applied(),
+        applied(),
         discovery(&["v1"]),
         discovery(&["v1", "v2"]),
         applied(),
@@ -125,6 +126,7 @@ async fn an_object_waits_for_its_version() {
     assert_eq!(
         asked,
         [
+            "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/tills.shop.example",
             "PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/tills.shop.example",
             "GET /apis",
             "GET /apis",

@@ -1,0 +1,154 @@
+//! A step against the live object ([`common::plan::fit`]): what is claimed first, what is sent, what stays.
+
+use serde_json::Value;
+
+use common::api::installation::Conflicts;
+use common::plan::Step;
+use common::plan::conflicts::{Conflict, Decider};
+use common::plan::fit::{self, Fitted, Kept, Leftover};
+use common::values::mask::{MASK, Mask};
+
+use super::super::cluster::Cluster;
+use super::super::error::{EngineError, FieldCause};
+use super::super::live;
+use super::super::report::{Settled, Settlement};
+use super::{Applier, managed, settle};
+
+impl Applier {
+    /// The step as it is sent, after the fields were claimed that would stay beside it. What became of the fields of others is added to
+    /// `settled`. `None` where the live object makes no difference.
+    pub(super) async fn fitted(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        settled: &mut Vec<Settled>,
+    ) -> Result<Option<Step>, EngineError> {
+        if !fit::matters(&step.target.key, &step.object, &step.policy) {
+            return Ok(None);
+        }
+        let live = match live::object(cluster, step).await {
+            Ok(Some(live)) => live,
+            Ok(None) => return Ok(None),
+            // Whoever may write it and not read it applies it as it is.
+            Err(EngineError::Forbidden { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let fitted = judge(step, &live, &self.manager, &self.mask)?;
+        let claims = fitted.claims();
+        if !claims.is_empty() {
+            managed::claim(cluster, &step.target, &self.manager, &claims).await?;
+        }
+        settled.extend(taken(step, &fitted, &self.mask));
+        settled.extend(fitted.kept.iter().map(|kept| Settled {
+            key: step.target.key.clone(),
+            conflict: of_kept(step, kept).masked(&self.mask),
+            settlement: Settlement::Kept {
+                why: kept.why.to_owned(),
+            },
+        }));
+        Ok(Some(Step {
+            object: fitted.object,
+            ..step.clone()
+        }))
+    }
+}
+
+/// Fits a step to its live object.
+///
+/// # Errors
+/// [`EngineError::Immutable`] where only another object can be as wanted; [`EngineError::Conflict`] where a field of another manager
+/// would have to go, and the policy forbids it.
+pub(crate) fn judge(
+    step: &Step,
+    live: &Value,
+    manager: &str,
+    mask: &Mask,
+) -> Result<Fitted, EngineError> {
+    let fitted = fit::fit(&step.target.key, &step.object, &step.policy, live, manager);
+    if !fitted.fixed.is_empty() {
+        let causes = fitted.fixed.iter().map(|fixed| FieldCause {
+            field: fixed.field.clone(),
+            message: fixed.rule.clone(),
+        });
+        return Err(EngineError::Immutable {
+            object: step.target.key.to_string(),
+            causes: causes.collect(),
+        });
+    }
+    let refused = fitted.leftovers.iter().filter_map(|leftover| {
+        let conflict = of_leftover(step, leftover)?.masked(mask);
+        let (policy, decider) = step.policy.at(&conflict.field);
+        // It cannot be left: the server would refuse the rest.
+        let is_refused = policy != Conflicts::Take && !leftover.is_ours_to_drop;
+        is_refused.then_some((conflict, decider == Decider::Manifest))
+    });
+    let refused: Vec<(Conflict, bool)> = refused.collect();
+    if refused.is_empty() {
+        Ok(fitted)
+    } else {
+        Err(settle::refusal(step, &refused))
+    }
+}
+
+/// The leftovers that others owned.
+fn taken<'a>(
+    step: &'a Step,
+    fitted: &'a Fitted,
+    mask: &'a Mask,
+) -> impl Iterator<Item = Settled> + use<'a> {
+    let leftovers = fitted.leftovers.iter();
+    leftovers.filter_map(|leftover| {
+        Some(Settled {
+            key: step.target.key.clone(),
+            conflict: of_leftover(step, leftover)?.masked(mask),
+            settlement: Settlement::Taken,
+        })
+    })
+}
+
+/// `None` where nobody owns it.
+fn of_leftover(step: &Step, leftover: &Leftover) -> Option<Conflict> {
+    let (manager, time) = leftover.owners.first()?.clone();
+    Some(Conflict {
+        field: leftover.path.to_string(),
+        manager,
+        time,
+        live: Some(shown(step, &leftover.live)),
+        ours: None,
+    })
+}
+
+fn of_kept(step: &Step, kept: &Kept) -> Conflict {
+    let owner = kept.owners.first().cloned();
+    let (manager, time) = owner.unwrap_or_else(|| ("the server".to_owned(), None));
+    Conflict {
+        field: kept.path.to_string(),
+        manager,
+        time,
+        live: Some(shown(step, &kept.live)),
+        ours: Some(shown(step, &kept.wanted)),
+    }
+}
+
+fn shown(step: &Step, value: &Value) -> Value {
+    if step.target.key.is_secret() {
+        MASK.into()
+    } else {
+        value.clone()
+    }
+}
+
+/// What stays of a step by contract, in words for its plan: `spec.resources.requests.storage stays "2Gi" (kubectl-patch), wanted "1Gi": a
+/// claim never shrinks`.
+pub(crate) fn words(step: &Step, kept: &Kept) -> String {
+    let conflict = of_kept(step, kept);
+    format!(
+        "{} {} stays {} ({}), wanted {}: {}",
+        step.target.key,
+        conflict.field,
+        Conflict::value(conflict.live.as_ref()),
+        conflict.manager,
+        Conflict::value(conflict.ours.as_ref()),
+        kept.why
+    )
+}

@@ -1,0 +1,157 @@
+//! Fields that others own by contract: the documentation of the field, or its validation, gives it to a controller. They are never sent,
+//! so nothing of them is ever taken back.
+//!
+//! Sources are the types and defaults of Kubernetes 1.36 (`staging/src/k8s.io/api/GROUP/VERSION/types.go`, named by the Go field), and the
+//! documentation of the tool that injects the field.
+
+use serde_json::Value;
+
+use super::key::ObjectKey;
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+
+/// When a field of a manifest belongs to somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    /// Always.
+    Always,
+    /// Where the object has this field at its root.
+    Beside(&'static str),
+    /// Where the manifest only keeps the place: an empty text or list, 0, or a CA bundle that is blank.
+    Blank,
+    /// The same, and where an annotation asks a tool to inject it ([`INJECTORS`]).
+    Injected,
+}
+
+/// One row a field: group, kind, path (`*` is every item of a list), and when.
+type Row = (&'static str, &'static str, &'static [&'static str], Case);
+
+#[rustfmt::skip]
+const TABLE: [Row; 12] = [
+    // rbac/v1 ClusterRole.AggregationRule: "If AggregationRule is set, then the Rules are controller managed and direct changes to Rules
+    // will be stomped by the controller."
+    ("rbac.authorization.k8s.io", "ClusterRole", &["rules"], Case::Beside("aggregationRule")),
+    // admissionregistration/v1 WebhookClientConfig.CABundle, apiextensions/v1 WebhookClientConfig.CABundle and apiregistration/v1
+    // APIServiceSpec.CABundle are optional. cert-manager's cainjector, OpenShift's service-ca and the operators themselves write them.
+    (ADMISSION, "MutatingWebhookConfiguration", &["webhooks", "*", "clientConfig", "caBundle"], Case::Injected),
+    (ADMISSION, "ValidatingWebhookConfiguration", &["webhooks", "*", "clientConfig", "caBundle"], Case::Injected),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", &["spec", "conversion", "webhook", "clientConfig", "caBundle"], Case::Injected),
+    ("apiregistration.k8s.io", "APIService", &["spec", "caBundle"], Case::Injected),
+    // core/v1 PersistentVolumeClaimSpec.VolumeName: "the binding reference to the PersistentVolume backing this claim", set once by the
+    // volume controller. Empty means that it is not known yet.
+    ("", "PersistentVolumeClaim", &["spec", "volumeName"], Case::Blank),
+    // core/v1 ServiceSpec.ClusterIP: "usually assigned randomly"; ClusterIPs, ServicePort.NodePort and HealthCheckNodePort: "a value will
+    // be automatically allocated if not specified".
+    ("", "Service", &["spec", "clusterIP"], Case::Blank),
+    ("", "Service", &["spec", "clusterIPs"], Case::Blank),
+    ("", "Service", &["spec", "ports", "*", "nodePort"], Case::Blank),
+    ("", "Service", &["spec", "healthCheckNodePort"], Case::Blank),
+    // pkg/controller/deployment/util RevisionAnnotation: the Deployment controller counts its ReplicaSets in it. Manifests that were
+    // exported from a cluster carry it.
+    ("apps", "Deployment", &["metadata", "annotations", "deployment.kubernetes.io/revision"], Case::Always),
+    // apps/v1 DeprecatedTemplateGeneration: counted by the server, which refuses another value.
+    ("apps", "DaemonSet", &["metadata", "annotations", "deprecated.daemonset.template.generation"], Case::Always),
+];
+
+/// Annotations that ask for the injection of a CA bundle.
+const INJECTORS: [&str; 4] = [
+    // cert-manager.io/docs/reference/annotations
+    "cert-manager.io/inject-ca-from",
+    "cert-manager.io/inject-ca-from-secret",
+    "cert-manager.io/inject-apiserver-ca",
+    // github.com/openshift/service-ca-operator
+    "service.beta.openshift.io/inject-cabundle",
+];
+
+/// Removes what others own by contract from a wanted object.
+pub(super) fn leave(key: &ObjectKey, object: &mut Value) {
+    let rows = TABLE
+        .iter()
+        .filter(|row| (row.0, row.1) == (key.group.as_str(), key.kind.as_str()));
+    for (_, _, path, case) in rows {
+        let is_theirs = match case {
+            Case::Always => true,
+            Case::Beside(other) => object.get(other).is_some_and(|other| !other.is_null()),
+            Case::Blank => false,
+            Case::Injected => is_injected(object),
+        };
+        let may_be_blank = matches!(case, Case::Blank | Case::Injected);
+        remove(object, path, &|value| {
+            is_theirs || may_be_blank && is_blank(value)
+        });
+    }
+}
+
+fn is_injected(object: &Value) -> bool {
+    let annotations = object.pointer("/metadata/annotations");
+    annotations.is_some_and(|all| INJECTORS.iter().any(|name| all.get(name).is_some()))
+}
+
+/// Removes the values at a path that are theirs. The recursion ends with the path.
+fn remove(value: &mut Value, path: &[&str], is_theirs: &dyn Fn(&Value) -> bool) {
+    match (path, value) {
+        ([field], Value::Object(fields)) if fields.get(*field).is_some_and(is_theirs) => {
+            fields.remove(*field);
+        }
+        ([_], Value::Object(_)) => {}
+        (["*", rest @ ..], Value::Array(items)) => {
+            for item in items {
+                remove(item, rest, is_theirs);
+            }
+        }
+        ([field, rest @ ..], Value::Object(fields)) => {
+            if let Some(value) = fields.get_mut(*field) {
+                remove(value, rest, is_theirs);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a value only keeps the place. `Cg==` is a line feed in base64: kubebuilder writes it into caBundle.
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => matches!(text.trim(), "" | "Cg==" | "Cgo="),
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::Array(items) => items.iter().all(is_blank),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip]
+    fn what_is_theirs_is_left_out() {
+        let injected = json!({"annotations": {"cert-manager.io/inject-ca-from": "a/b"}});
+        let hook = |config: Value| json!({"metadata": {}, "webhooks": [{"clientConfig": config}]});
+        for (group, kind, object, wanted) in [
+            ("rbac.authorization.k8s.io", "ClusterRole",
+                json!({"aggregationRule": {"clusterRoleSelectors": []}, "rules": []}), json!({"aggregationRule": {"clusterRoleSelectors": []}})),
+            ("rbac.authorization.k8s.io", "ClusterRole", json!({"rules": []}), json!({"rules": []})),
+            (ADMISSION, "ValidatingWebhookConfiguration", hook(json!({"caBundle": "Cg=="})), hook(json!({}))),
+            (ADMISSION, "ValidatingWebhookConfiguration", hook(json!({"caBundle": "Q0E="})), hook(json!({"caBundle": "Q0E="}))),
+            ("apiregistration.k8s.io", "APIService", json!({"metadata": injected, "spec": {"caBundle": "Q0E="}}),
+                json!({"metadata": injected, "spec": {}})),
+            ("", "Service", json!({"spec": {"clusterIP": "", "clusterIPs": [""], "ports": [{"port": 80, "nodePort": 0}]}}),
+                json!({"spec": {"ports": [{"port": 80}]}})),
+            ("", "Service", json!({"spec": {"clusterIP": "None", "ports": [{"nodePort": 30080}]}}),
+                json!({"spec": {"clusterIP": "None", "ports": [{"nodePort": 30080}]}})),
+            ("", "PersistentVolumeClaim", json!({"spec": {"volumeName": "", "storageClassName": ""}}), json!({"spec": {"storageClassName": ""}})),
+            ("apps", "Deployment", json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": "3", "a": "b"}}}),
+                json!({"metadata": {"annotations": {"a": "b"}}})),
+            ("example.com", "APIService", json!({"spec": {"caBundle": ""}}), json!({"spec": {"caBundle": ""}})),
+        ] {
+            let key = ObjectKey { group: group.to_owned(), kind: kind.to_owned(), ..ObjectKey::default() };
+            let mut object = object;
+            leave(&key, &mut object);
+            assert_eq!(object, wanted, "{kind}");
+        }
+    }
+}
