@@ -508,6 +508,11 @@ async fn n05_a_namespace_stays_while_an_api_group_is_silent() -> Result<()> {
     let version = json!({"groupVersion": "silent.example.test/v1", "version": "v1"});
     let silent = json!({"name": "silent.example.test", "versions": [version.clone()], "preferredVersion": version});
     if let Some(groups) = groups["groups"].as_array_mut() {
+        // Groups of other tests may be gone in a moment, and would be silent as well.
+        groups.retain(|group| {
+            let name = group["name"].as_str().unwrap_or_default();
+            !name.contains('.') || name.ends_with(".k8s.io") || name == "kubectl-addons.dev"
+        });
         groups.push(silent);
     }
     let proxy = Proxy::start(&stage.cluster)?;
