@@ -59,15 +59,17 @@ pub mod summary;
 pub mod teardown;
 mod verb;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::api::catalogue::ResourceType;
 use crate::api::installation::{ClusterIdentity, FormerRecord, HelmRelease, Installed};
 use crate::api::names::InstallationName;
 use crate::manifest::key::{Gvk, ObjectKey};
+use crate::manifest::kinds::traits::KeptKind;
 use crate::values::mask::Mask;
 use conflicts::Policy;
 use facts::{EntryFacts, Facts, RecordFacts, WantedRecord};
@@ -108,6 +110,9 @@ pub struct InstallationPlan {
     /// Installations of the same command that it requires: installed before it, uninstalled after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<InstallationName>,
+    /// Types that the cluster has to serve before it begins, and that other installations of the same command may bring while they run.
+    #[serde(skip)]
+    pub types: Vec<ResourceType>,
     /// What helm itself installs or removes: then there are no objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm_release: Option<HelmRelease>,
@@ -222,6 +227,7 @@ impl InstallationPlan {
             wanted: WantedRecord::default(),
             record: None,
             requires: Vec::new(),
+            types: Vec::new(),
             helm_release: None,
             create_namespace: None,
             delete_namespace: None,
@@ -293,6 +299,9 @@ pub struct Step {
     /// The whole object as it is sent, with namespace and ownership marks.
     #[serde(skip)]
     pub object: Arc<Value>,
+    /// uid of the live object that the plan was made for; `None` where there was none.
+    #[serde(skip)]
+    pub uid: Option<String>,
     /// Digest of the object; empty for Secrets ([`desired::digest_of`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
@@ -329,6 +338,18 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether it would be deleted with another object: with its namespace, or with the definition of its kind.
+    #[must_use]
+    pub fn goes_with(&self, other: &ObjectKey) -> bool {
+        match KeptKind::of(other) {
+            Some(KeptKind::Namespace) => self.key.namespace.as_ref() == Some(&other.name),
+            Some(KeptKind::CustomResourceDefinition) => {
+                other.name == format!("{}.{}", self.plural, self.key.group)
+            }
+            _ => false,
+        }
+    }
+
     /// Group, version and kind.
     #[must_use]
     pub fn gvk(&self) -> Gvk {
@@ -379,6 +400,12 @@ pub struct Deletion {
     pub target: Target,
     /// Its uid: another object of that name is not ours.
     pub uid: String,
+    /// Its resourceVersion when the plan was made: as long as it has that, it is as it was judged.
+    #[serde(skip)]
+    pub resource_version: String,
+    /// The labels that made it ours to delete.
+    #[serde(skip)]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The text of an error that holds every problem of its kind.

@@ -113,6 +113,7 @@ impl Exit {
             | EngineError::Impersonating
             | EngineError::Immutable { .. }
             | EngineError::Unchangeable { .. }
+            | EngineError::OwnWebhook { .. }
             | EngineError::Unserved { .. }
             | EngineError::Api { .. }
             | EngineError::TooLarge { .. } => Self::Failed,

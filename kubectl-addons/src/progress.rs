@@ -123,6 +123,11 @@ impl Progress {
                 let keys = self.warnings.entry(message.clone()).or_default();
                 keys.push(key.clone());
             }
+            Event::Refused {
+                key,
+                message,
+                remedy,
+            } => screen.line(&format!("… {key}  {message}{}", way_out(remedy, key, plan))),
             // The report lists them with both values.
             Event::Settled(_) => {}
             Event::Failed {
@@ -134,7 +139,7 @@ impl Progress {
                     Form::Objects(objects) => objects.end_wait(key),
                     Form::Installations(installations) => installations.failed(screen, part, key),
                 }
-                let way_out = remedy.map(|remedy| way_out(remedy, key, plan));
+                let way_out = remedy.as_ref().map(|remedy| way_out(remedy, key, plan));
                 let way_out = way_out.unwrap_or_default();
                 screen.line(&format!("✗ {key}  {message}{way_out}"));
             }
@@ -143,7 +148,7 @@ impl Progress {
 }
 
 /// What the user can do about an object, below its failure.
-fn way_out(remedy: Remedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
+fn way_out(remedy: &Remedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
     hint::below(&hint::of_object(remedy, key, &plan.installation))
 }
 

@@ -8,10 +8,11 @@ mod rights;
 mod sites;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, Own};
 use addons_tests::objects;
-use addons_tests::plugin::Output;
+use addons_tests::plugin::{Output, Plugin};
 use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
@@ -344,4 +345,27 @@ async fn a_command_outlives_its_credentials() -> Result<()> {
     let refused = answers.filter(|seen| seen.client == "old" && seen.status == Some(401));
     ensure!(refused.count() > 0, "the old ones were not used again");
     Ok(())
+}
+
+/// The clock of the cluster with the records is behind that of the cluster with the objects.
+#[tokio::test]
+async fn n22_the_clocks_of_records_and_objects_may_differ() -> Result<()> {
+    let pair = Pair::new("clocks").await?;
+    pair.stand().await?;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    let proxy = Proxy::start(&pair.stage.cluster)?;
+    let kubeconfig = proxy.client("behind", pair.stage.cluster.admin())?;
+    proxy.set_behind(Duration::from_secs(120));
+    let plugin = Plugin::new(&pair.stage.cluster, &kubeconfig)?;
+    let plugin = plugin.system_namespace(&pair.stage.namespace);
+    let run = async |verb: &str| {
+        let line = [verb, "web", "--yes", "-n", &pair.team];
+        plugin.run(&line).await
+    };
+    run("install").await?.done()?;
+    pair.offer("2.0.0", &config_map("web", "2")).await?;
+    run("upgrade").await?.done()?;
+    let map = pair.there("configmap", "web").await?.context("not there")?;
+    ensure!(map["data"]["key"] == "2", "{map:#}");
+    run("uninstall").await?.done().map(drop)
 }

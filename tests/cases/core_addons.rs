@@ -246,6 +246,40 @@ async fn the_loop_follows_lists_and_restores(stage: &Stage) -> Result<()> {
     })
     .await?;
     list(stage, "[]").await?;
+    is(stage, &["canal 2.0.0", "dns 2.0.0"]).await?;
+    a_release_is_news(stage).await
+}
+
+/// A deletion that is held goes on when the record is released, although nothing else of it changes. While the set is not known, nothing
+/// else of a core record does.
+async fn a_release_is_news(stage: &Stage) -> Result<()> {
+    list(stage, "[{name: extra, version: [}]").await?;
+    stage.condition("dns", "CoreSetUnknown").await?;
+    let delete = [
+        "delete",
+        "addoninstallation",
+        "dns",
+        "--wait=false",
+        "--as=breaker",
+        "--as-group=kubectl-addons:break-glass",
+        "--as-group=system:masters",
+    ];
+    stage.kubectl(&delete).await?;
+    let edit = json!({"data": {"key": "edited"}});
+    stage.patch("configmap", "dns", &edit).await?;
+    until("what is held is repaired", async || {
+        let live = stage.must("configmap", "dns").await?;
+        let is_back = live["data"]["key"] == "2.0.0";
+        Ok(is_back.then_some(()).ok_or_else(|| live.to_string()))
+    })
+    .await?;
+    core(stage, "core release dns", 0).await?;
+    until("the deletion goes on", async || {
+        let record = stage.get("addoninstallation", "dns").await?;
+        Ok(record.map_or(Ok(()), |record| Err(record["metadata"].to_string())))
+    })
+    .await?;
+    list(stage, "[]").await?;
     is(stage, &["canal 2.0.0", "dns 2.0.0"]).await
 }
 

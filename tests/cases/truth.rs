@@ -3,6 +3,7 @@
 mod absence;
 mod adoption;
 mod charts;
+mod late;
 mod named;
 mod sent;
 mod waits;

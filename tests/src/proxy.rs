@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use hyper::body::Bytes;
@@ -62,6 +63,8 @@ struct State {
     stopped: watch::Sender<Vec<String>>,
     /// Parts of the paths that are stalled.
     stalled: watch::Sender<Vec<String>>,
+    /// Changes when what is held up is let go.
+    flowing: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -71,6 +74,8 @@ struct Inner {
     faults: Vec<fault::Armed>,
     seen: Vec<Seen>,
     hits: usize,
+    /// How far the clock of the server is behind.
+    behind: Duration,
 }
 
 impl Proxy {
@@ -90,6 +95,7 @@ impl Proxy {
             inner: Mutex::default(),
             stopped: watch::Sender::default(),
             stalled: watch::Sender::default(),
+            flowing: watch::Sender::default(),
         });
         let serving = server::serve(listener, acceptor, Arc::clone(&state));
         let thread = Background::start("proxy", serving)?;
@@ -147,9 +153,15 @@ impl Proxy {
         self.state.stalled.send_modify(add);
     }
 
+    /// From now on, its answers say that it is so much earlier: as a server whose clock is wrong.
+    pub fn set_behind(&self, by: Duration) {
+        self.state.lock().behind = by;
+    }
+
     /// Lets go what is held up.
     pub fn flow(&self) {
         self.state.stalled.send_replace(Vec::new());
+        self.state.flowing.send_replace(());
     }
 
     /// Forgets all faults, lets stopped clients back in and lets go what is held up; what was seen stays.

@@ -1,6 +1,6 @@
 //! The addon-manager that kube-up and others run on control planes, and what that of 2015 left behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::names::{LABEL_MODE, LABEL_OWNER};
 use common::directory::class::CLUSTER_SERVICE;
@@ -48,8 +48,13 @@ pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> 
             let target = collection.target(&metadata);
             let live = live(metadata);
             if live.keep.is_none() && live.controlled_by.is_none() {
-                let uid = live.uid;
-                found.push(Deletion { target, uid });
+                let service = (CLUSTER_SERVICE.to_owned(), "true".to_owned());
+                found.push(Deletion {
+                    target,
+                    uid: live.uid,
+                    resource_version: live.resource_version,
+                    labels: BTreeMap::from([service]),
+                });
             }
         }
     }

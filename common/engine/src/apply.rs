@@ -2,14 +2,15 @@
 //!
 //! The first PATCH never forces: the server's refusal names the fields of ours that others hold, and only then the object is
 //! read and it is decided whether they are taken (`settle`). What cannot change in place is recreated where that is allowed
-//! (`recreate`); managedFields entries of client-side managers and of versions that are gone are corrected (`managed`).
+//! (`recreate`); managedFields entries of client-side managers and of versions that are gone are corrected (`managed`). Nothing is taken
+//! from an object that another client created in the place of the one that the plan was made for.
 
 mod adopt;
 mod explain;
 pub(super) mod fitting;
 pub(super) mod giving;
 mod holder;
-mod managed;
+pub(super) mod managed;
 pub(super) mod precise;
 mod recreate;
 mod settle;
@@ -20,9 +21,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
 use common::api::names;
+use common::manifest::key::ObjectKey;
 use common::plan::inventory::Answer;
 use common::plan::{Action, Step, Target};
 use common::values::mask::Mask;
@@ -30,10 +33,12 @@ use common::values::mask::Mask;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::event::Event;
 use super::meta::or_default;
 use super::report::Settled;
 use super::request::{self, APPLY_PATCH, Call, METADATA};
 use super::served;
+use super::silent;
 use super::snapshot::read_one;
 pub(super) use explain::explain;
 use settle::Attempt;
@@ -52,6 +57,8 @@ type Applied = request::Answer<Written>;
 /// Who applies, and until when.
 #[derive(Clone, Debug)]
 pub(super) struct Applier {
+    /// Which part of the command it is.
+    pub(super) part: usize,
     /// Field manager.
     pub(super) manager: String,
     /// Value of our owner label.
@@ -62,7 +69,14 @@ pub(super) struct Applier {
     pub(super) mask: Arc<Mask>,
     /// When the first Job of this operation was created, by the API server's clock.
     pub(super) first_job: Arc<OnceLock<Timestamp>>,
+    /// The webhook configurations that the installation has recorded.
+    pub(super) webhooks: Arc<Vec<ObjectKey>>,
+    /// For what is to be known while an apply is still tried.
+    pub(super) told: UnboundedSender<Told>,
 }
+
+/// An event of a part of the command.
+pub(super) type Told = (usize, Event);
 
 /// What became of one step.
 pub(super) struct Outcome<'a> {
@@ -85,7 +99,7 @@ struct Written {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WrittenMetadata {
+pub(super) struct WrittenMetadata {
     uid: String,
     generation: Option<i64>,
     resource_version: String,
@@ -180,22 +194,35 @@ impl Applier {
         let step = fitted.as_ref().unwrap_or(step);
         let mut attempt = Attempt::plain(step);
         let mut pause = FIRST_PAUSE;
+        let mut created = false;
         for _ in 0..ROUNDS {
             match self.send(cluster, step, &attempt).await {
-                Ok(applied) => {
-                    notes.settled = attempt.settled.clone();
-                    notes.settled.extend(settled);
+                Ok(mut applied) => {
+                    created |= applied.created;
+                    applied.created = created;
+                    let is_planned = is_planned(step, &applied.object.metadata.uid);
                     if step.policy.shared {
-                        return managed::give_back(self, cluster, step, &attempt, applied).await;
+                        applied =
+                            managed::give_back(self, cluster, step, &attempt, applied).await?;
+                    } else if is_planned
+                        && managed::take_over(self, cluster, step, &attempt, &applied).await?
+                    {
+                        notes
+                            .warnings
+                            .push("what client-side apply owned in it is ours now".to_owned());
+                        attempt = attempt.unpinned();
+                        continue;
                     }
-                    return managed::take_over(self, cluster, step, &attempt, applied, notes).await;
+                    notes.settled = attempt.settled;
+                    notes.settled.extend(settled);
+                    return Ok(applied);
                 }
                 Err(EngineError::FieldConflict { causes, .. }) => {
                     attempt = settle::settle(self, cluster, step, attempt, &causes).await?;
                 }
-                // It was changed after it was read.
+                // It was changed after it was read, perhaps by this apply, whose answer was lost.
                 Err(error) if error.is_conflict() && attempt.is_pinned() => {
-                    attempt = Attempt::plain(step);
+                    attempt = attempt.unpinned();
                     sleep(pause).await;
                     pause *= 2;
                 }
@@ -208,12 +235,7 @@ impl Applier {
                     let causes = precise::causes(cluster, step, causes).await;
                     return Err(EngineError::Immutable { object, causes });
                 }
-                Err(error) => match managed::gone_version(&error) {
-                    Some(version) => {
-                        managed::heal(cluster, &step.target, &self.manager, version, error).await?;
-                    }
-                    None => return Err(error),
-                },
+                Err(error) => return Err(error),
             }
         }
         Err(EngineError::Conflict {
@@ -251,7 +273,7 @@ impl Applier {
         let mut tries = 1;
         loop {
             let call = self.call(step, &plain)?.once();
-            let lost = match self.patiently(cluster, call).await {
+            let lost = match self.patiently(cluster, step, call).await {
                 Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
                 Err(error) => return Err(error),
                 Ok(mut answer) => {
@@ -281,19 +303,49 @@ impl Applier {
         step: &Step,
         attempt: &Attempt,
     ) -> Result<Applied, EngineError> {
-        self.patiently(cluster, self.call(step, attempt)?).await
+        self.patiently(cluster, step, self.call(step, attempt)?)
+            .await
     }
 
-    /// Sends a call again for a while, as long as an admission webhook does not answer.
-    async fn patiently(&self, cluster: &Cluster, call: Call) -> Result<Applied, EngineError> {
+    /// Sends a call again for a while, as long as an admission webhook does not answer. Where it is one of the installation itself, this is
+    /// told at once.
+    async fn patiently(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        call: Call,
+    ) -> Result<Applied, EngineError> {
         let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
+        let send = || cluster.send(call.clone());
+        let mut is_told = false;
         loop {
-            match cluster.send(call.clone()).await {
-                Err(error) if is_silent_webhook(&error) && Instant::now() < patience => {
-                    sleep(WEBHOOK_PAUSE).await;
-                }
+            let error = match managed::healing(cluster, &step.target, &self.manager, send).await {
+                Err(error) if is_silent_webhook(&error) => error,
                 answer => return answer,
+            };
+            let is_over = Instant::now() >= patience;
+            if is_over || !is_told {
+                let explained = silent::explain(cluster, &self.webhooks, error).await;
+                if is_over {
+                    return Err(explained);
+                }
+                is_told = true;
+                self.tell(step, &explained);
             }
+            sleep(WEBHOOK_PAUSE).await;
+        }
+    }
+
+    /// Says which webhook of the installation an apply waits for.
+    fn tell(&self, step: &Step, error: &EngineError) {
+        if let (EngineError::OwnWebhook { .. }, Some(remedy)) = (error, error.remedy()) {
+            let refused = Event::Refused {
+                key: step.target.key.clone(),
+                message: error.words(),
+                remedy,
+            };
+            // The scheduler may have ended.
+            let _ = self.told.send((self.part, refused));
         }
     }
 
@@ -304,6 +356,22 @@ impl Applier {
         } else {
             call
         })
+    }
+}
+
+/// Whether an object is the one that the plan of a step was made for, and not one that another client created in its place since.
+fn is_planned(step: &Step, uid: &str) -> bool {
+    step.uid.as_deref().is_none_or(|planned| planned == uid)
+}
+
+/// The object was deleted and created again by another client, whose fields are not taken.
+fn replaced(step: &Step) -> EngineError {
+    EngineError::Conflict {
+        key: Box::new(step.target.key.clone()),
+        message: "it was deleted and created again since the plan was made; run the command again"
+            .to_owned(),
+        recorded: None,
+        remedy: None,
     }
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 use serde::de::IgnoredAny;
+use serde_json::json;
 
 use common::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonCatalogueStatus, SyncedRevision,
@@ -12,6 +13,7 @@ use common::api::{conditions, names};
 
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::delete;
 use super::error::EngineError;
 use super::listing;
 use super::request::{Call, JSON};
@@ -83,16 +85,15 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
     Ok(written)
 }
 
-/// Removes a catalogue. `false` where there is none.
+/// Removes a catalogue that was read before, and no other one of its name. `false` where there is none any more.
 ///
 /// # Errors
-/// Those of the request; [`EngineError::Denied`] where admission refuses it.
-pub async fn delete(cluster: &Cluster, namespace: &str, name: &str) -> Result<bool, EngineError> {
-    match cluster
-        .home()
-        .send::<IgnoredAny>(Call::delete(&collection(namespace), name))
-        .await
-    {
+/// Those of the request; a conflict where someone else created it again; [`EngineError::Denied`] where admission refuses it.
+pub async fn delete(cluster: &Cluster, known: &AddonCatalogue) -> Result<bool, EngineError> {
+    let options = delete::options(json!({"uid": known.metadata.uid}), None).to_string();
+    let (collection, name) = place(known);
+    let call = Call::delete(&collection, name).body(options.into_bytes());
+    match cluster.home().send::<IgnoredAny>(call).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),

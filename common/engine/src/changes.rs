@@ -7,7 +7,8 @@ use tokio::time::sleep;
 
 use common::api::installation::LiveState;
 use common::api::names::{
-    API_VERSION, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, FINALIZER_CORE_GUARD, LABEL_OWNER,
+    ANNOTATION_RELEASED, API_VERSION, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, FINALIZER_CORE_GUARD,
+    LABEL_OWNER, MARKED,
 };
 
 use super::address::Collection;
@@ -64,6 +65,8 @@ pub struct Changed {
     pub is_going: bool,
     /// Whether the guard of core installations is on it.
     pub is_guarded: bool,
+    /// Whether it is a core installation that was released.
+    pub is_released: bool,
 }
 
 /// Reports changes of installations, and never ends.
@@ -168,6 +171,7 @@ fn read(object: &Value, is_gone: bool) -> Changed {
         owner: text(&metadata["labels"][LABEL_OWNER]),
         is_gone,
         is_going: metadata["deletionTimestamp"].is_string(),
+        is_released: metadata["annotations"][ANNOTATION_RELEASED] == MARKED,
         is_guarded: metadata["finalizers"].as_array().is_some_and(|all| {
             all.iter()
                 .any(|one| one.as_str() == Some(FINALIZER_CORE_GUARD))

@@ -3,12 +3,15 @@
 //! Nothing is read where the plan leaves definitions alone. Of a changed definition the whole live one is read (one GET), and
 //! objects only where some could break according to the schemas (paged LISTs, `MOST_OBJECTS` at most).
 
+use std::collections::BTreeSet;
+
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
 use common::api::names;
 use common::manifest::key::Gvk;
+use common::manifest::kinds::traits::is_built_in;
 use common::manifest::managed_fields::CLIENT_SIDE;
 use common::plan::crd_safety::{Breakage, Comparison, Scan};
 use common::plan::migration::{self, Migration};
@@ -150,6 +153,36 @@ pub(super) async fn read(cluster: &Cluster, name: &str) -> Result<Option<Value>,
     match cluster.send::<Value>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The API versions that entries of managedFields of custom resources may have: all of their definition, served or not. `None` for kinds
+/// without a definition: Kubernetes itself forgets entries of its own former versions.
+pub(super) async fn api_versions(
+    cluster: &Cluster,
+    at: &Collection,
+) -> Result<Option<BTreeSet<String>>, EngineError> {
+    let (group, kind) = (&at.gvk.group, &at.gvk.kind);
+    if is_built_in(group) {
+        return Ok(None);
+    }
+    let of = |names: &mut dyn Iterator<Item = &str>| -> BTreeSet<String> {
+        names.map(|name| format!("{group}/{name}")).collect()
+    };
+    match read(cluster, &format!("{}.{group}", at.plural)).await {
+        Ok(None) => Ok(None),
+        Ok(Some(definition)) => {
+            let versions = definition.pointer("/spec/versions");
+            let versions = versions.and_then(Value::as_array).into_iter().flatten();
+            let mut names = versions.filter_map(|version| version.get("name")?.as_str());
+            Ok(Some(of(&mut names)))
+        }
+        // Whoever may not read it sees what is served.
+        Err(error) if error.is_of_reading() => {
+            let kinds = cluster.kinds_now().await?;
+            Ok(Some(of(&mut kinds.versions(group, kind))))
+        }
         Err(error) => Err(error),
     }
 }

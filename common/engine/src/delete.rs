@@ -1,17 +1,23 @@
-//! Deletes one object by its uid, and waits until it is gone.
+//! Deletes one object in the state in which it was judged, and waits until it is gone.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use common::plan::prune::Obstacle;
 
 use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::Metadata;
-use super::request::Call;
+use super::request::{Call, FIRST_PAUSE};
+use super::snapshot::read_one;
 use super::watch::{Seen, follow};
+
+/// How often an object is judged again that others change meanwhile.
+const TRIES: u32 = 8;
 
 /// Finalizers of Kubernetes itself: what they wait for needs none of the objects that are deleted later.
 const FINALIZERS_OF_KUBERNETES: &[&str] = &[
@@ -40,17 +46,27 @@ pub(super) enum Deleted {
     Gone,
     /// Finalizers of an add-on hold it.
     Held(Vec<String>),
-    /// Another object has its name now.
-    Foreign,
+    /// It stays, for this is what it is now.
+    Left(Obstacle),
 }
 
-/// Deletes one object if it still has this uid.
+/// An object that is to be deleted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Doomed<'a> {
+    pub(super) collection: &'a Collection,
+    pub(super) name: &'a str,
+    pub(super) uid: &'a str,
+    /// The resourceVersion in which it was judged; empty = it was not.
+    pub(super) judged: &'a str,
+    pub(super) propagation: Propagation,
+}
+
+/// Deletes one object in the state in which it was judged. Where it is in another state now, `judge` says whether it is deleted all the
+/// same: what made it ours, and what keeps it, is written on it and may change until the last moment (semantics 13).
 pub(super) async fn delete(
     cluster: &Cluster,
-    collection: &Collection,
-    name: &str,
-    uid: &str,
-    propagation: Propagation,
+    doomed: Doomed<'_>,
+    judge: impl Fn(&Metadata) -> Option<Obstacle>,
 ) -> Result<Deleted, EngineError> {
     /// The object while something holds it, a Status when it is gone.
     #[derive(Deserialize)]
@@ -60,28 +76,63 @@ pub(super) async fn delete(
         #[serde(default)]
         metadata: Metadata,
     }
-    let options = options(json!({"uid": uid}), Some(propagation)).to_string();
-    let call = |at: &Collection| Call::delete(at, name).body(options.clone().into_bytes());
-    match addressed::send::<Answered>(cluster, &mut collection.clone(), name, call).await {
-        Ok(answer) if answer.object.kind == "Status" => Ok(Deleted::Gone),
-        Ok(answer) => {
-            let finalizers = answer.object.metadata.finalizers.into_iter();
-            let of_addons: Vec<String> = finalizers
-                .filter(|finalizer| {
-                    !FINALIZERS_OF_KUBERNETES
-                        .iter()
-                        .any(|known| finalizer.starts_with(known))
-                })
-                .collect();
-            Ok(if of_addons.is_empty() {
-                Deleted::Gone
-            } else {
-                Deleted::Held(of_addons)
-            })
+    let Doomed {
+        collection,
+        name,
+        uid,
+        judged,
+        propagation,
+    } = doomed;
+    let mut judged = judged.to_owned();
+    let mut pause = FIRST_PAUSE;
+    for tries in 1.. {
+        if judged.is_empty() {
+            let Some(live) = read_one(cluster, collection, name).await? else {
+                return Ok(Deleted::Gone);
+            };
+            if live.uid != uid {
+                return Ok(Deleted::Left(Obstacle::ANOTHER));
+            }
+            if live.deletion_timestamp.is_some() {
+                return Ok(held(live.finalizers));
+            }
+            if let Some(obstacle) = judge(&live) {
+                return Ok(Deleted::Left(obstacle));
+            }
+            judged = live.resource_version;
         }
-        Err(error) if error.is_not_found() => Ok(Deleted::Gone),
-        Err(error) if error.is_conflict() => Ok(Deleted::Foreign),
-        Err(error) => Err(error),
+        let seen = json!({"uid": uid, "resourceVersion": judged});
+        let options = options(seen, Some(propagation)).to_string();
+        let call = |at: &Collection| Call::delete(at, name).body(options.clone().into_bytes());
+        match addressed::send::<Answered>(cluster, &mut collection.clone(), name, call).await {
+            Ok(answer) if answer.object.kind == "Status" => break,
+            Ok(answer) => return Ok(held(answer.object.metadata.finalizers)),
+            Err(error) if error.is_not_found() => break,
+            Err(error) if error.is_conflict() && tries < TRIES => judged.clear(),
+            Err(error) => return Err(error),
+        }
+        if tries > 1 {
+            sleep(pause).await;
+            pause *= 2;
+        }
+    }
+    Ok(Deleted::Gone)
+}
+
+/// How an object stands that is being deleted and has these finalizers.
+fn held(finalizers: Vec<String>) -> Deleted {
+    let is_of_kubernetes = |finalizer: &String| {
+        let mut known = FINALIZERS_OF_KUBERNETES.iter();
+        known.any(|known| finalizer.starts_with(known))
+    };
+    let of_addons: Vec<String> = finalizers
+        .into_iter()
+        .filter(|finalizer| !is_of_kubernetes(finalizer))
+        .collect();
+    if of_addons.is_empty() {
+        Deleted::Gone
+    } else {
+        Deleted::Held(of_addons)
     }
 }
 
@@ -170,4 +221,132 @@ pub(super) fn finalizers(object: &Value) -> Vec<String> {
         .and_then(Value::as_array);
     let finalizers = finalizers.into_iter().flatten().filter_map(Value::as_str);
     finalizers.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::names::LABEL_OWNER;
+
+    use super::super::fake::{self, Reply};
+    use super::*;
+
+    const SECRETS: &str = "/api/v1/namespaces/shop/secrets";
+
+    fn answer(code: u16, body: Value) -> Reply {
+        Some((code, &[], body))
+    }
+
+    fn gone() -> Reply {
+        answer(200, json!({"kind": "Status", "status": "Success"}))
+    }
+
+    fn refused(code: u16) -> Reply {
+        let status =
+            json!({"kind": "Status", "code": code, "message": "no", "details": {"name": "a"}});
+        answer(code, status)
+    }
+
+    fn live(uid: &str, version: &str, owner: &str) -> Value {
+        let labels = json!({LABEL_OWNER: owner});
+        json!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version, "labels": labels}})
+    }
+
+    async fn deleted(judged: &str, replies: Vec<Reply>) -> (String, Vec<String>, Vec<Value>) {
+        let (cluster, asked) = fake::cluster(replies);
+        let collection = Collection::known("v1", "Secret", "secrets", Some("shop"));
+        let doomed = Doomed {
+            collection: &collection,
+            name: "a",
+            uid: "u",
+            judged,
+            propagation: Propagation::Background,
+        };
+        let judge = |found: &Metadata| {
+            let is_ours = found.labels.get(LABEL_OWNER).is_some_and(|it| it == "ours");
+            (!is_ours).then_some(Obstacle::UNMARKED)
+        };
+        let ended = match delete(&cluster, doomed, judge).await {
+            Ok(Deleted::Gone) => "gone".to_owned(),
+            Ok(Deleted::Held(by)) => by.join(","),
+            Ok(Deleted::Left(obstacle)) => obstacle.why().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let lines = asked.lines();
+        let verbs = lines.iter().filter_map(|line| line.split(' ').next());
+        let sent = (0..lines.len()).map(|index| asked.body(index)["preconditions"].clone());
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.ends_with(&format!("{SECRETS}/a"))),
+            "{lines:?}"
+        );
+        (ended, verbs.map(str::to_owned).collect(), sent.collect())
+    }
+
+    /// (name, judged version, answers, end, methods)
+    #[tokio::test]
+    async fn what_changed_after_it_was_judged_is_judged_again() {
+        let mut going = live("u", "8", "ours");
+        going["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
+        going["metadata"]["finalizers"] = json!(["foregroundDeletion", "shop.example/hold"]);
+        for (name, judged, replies, end, methods) in [
+            ("as judged", "7", vec![gone()], "gone", "DELETE"),
+            (
+                "its status changed",
+                "7",
+                vec![refused(409), answer(200, live("u", "8", "ours")), gone()],
+                "gone",
+                "DELETE GET DELETE",
+            ),
+            (
+                "its label was removed",
+                "7",
+                vec![refused(409), answer(200, live("u", "8", ""))],
+                "it no longer carries our label",
+                "DELETE GET",
+            ),
+            (
+                "it is another object",
+                "7",
+                vec![refused(409), answer(200, live("other", "8", "ours"))],
+                "it is another object with the same name, created later",
+                "DELETE GET",
+            ),
+            (
+                "the answer was lost, and finalizers hold it",
+                "7",
+                vec![refused(409), answer(200, going)],
+                "shop.example/hold",
+                "DELETE GET",
+            ),
+            ("it is gone", "7", vec![refused(404)], "gone", "DELETE"),
+            (
+                "it is gone since",
+                "7",
+                vec![refused(409), refused(404)],
+                "gone",
+                "DELETE GET",
+            ),
+            (
+                "never judged",
+                "",
+                vec![answer(200, live("u", "8", "ours")), gone()],
+                "gone",
+                "GET DELETE",
+            ),
+        ] {
+            let (ended, verbs, sent) = deleted(judged, replies).await;
+            assert_eq!(
+                (ended.as_str(), verbs.join(" ").as_str()),
+                (end, methods),
+                "{name}"
+            );
+            let last = sent
+                .last()
+                .filter(|_| end == "gone" && methods.ends_with("GET DELETE"));
+            if let Some(last) = last {
+                assert_eq!(*last, json!({"uid": "u", "resourceVersion": "8"}), "{name}");
+            }
+        }
+    }
 }

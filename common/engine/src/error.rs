@@ -79,6 +79,16 @@ pub enum EngineError {
         /// What the user can do about it.
         remedy: Remedy,
     },
+    /// A webhook of the installation itself does not answer, and refuses what would repair it: exit 1.
+    #[error("{object}: {message}")]
+    OwnWebhook {
+        /// The object that is refused.
+        object: String,
+        /// Which webhook, and the server's message.
+        message: String,
+        /// The configuration that it is in.
+        configuration: Box<ObjectKey>,
+    },
     /// Other managers own fields of an apply, before it is decided whether they are taken: exit 4.
     #[error("{object}: {}", fields(.causes))]
     FieldConflict {
@@ -193,6 +203,7 @@ impl EngineError {
             Self::Forbidden { message, .. }
             | Self::Denied { message, .. }
             | Self::Unchangeable { message, .. }
+            | Self::OwnWebhook { message, .. }
             | Self::Unserved { message, .. }
             | Self::Api { message, .. } => *message = mask.text(message),
             Self::Conflict {
@@ -228,6 +239,7 @@ impl EngineError {
             Self::NotInitialised | Self::Unserved { .. } => Some(404),
             Self::Conflict { .. } | Self::FieldConflict { .. } => Some(409),
             Self::Immutable { .. } | Self::Unchangeable { .. } => Some(422),
+            Self::OwnWebhook { .. } => Some(500),
             _ => None,
         }
     }
@@ -236,8 +248,11 @@ impl EngineError {
     #[must_use]
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Conflict { remedy, .. } => *remedy,
-            Self::Unchangeable { remedy, .. } => Some(*remedy),
+            Self::Conflict { remedy, .. } => remedy.clone(),
+            Self::Unchangeable { remedy, .. } => Some(remedy.clone()),
+            Self::OwnWebhook { configuration, .. } => {
+                Some(Remedy::DeleteWebhooks(configuration.clone()))
+            }
             _ => None,
         }
     }
@@ -287,6 +302,7 @@ impl EngineError {
             | Self::Unserved { message, .. }
             | Self::Conflict { message, .. }
             | Self::Unchangeable { message, .. }
+            | Self::OwnWebhook { message, .. }
             | Self::Denied { message, .. } => message.clone(),
             Self::FieldConflict { causes, .. } | Self::Immutable { causes, .. } => fields(causes),
             Self::Unreachable { source, .. } => format!("{self}: {source}"),

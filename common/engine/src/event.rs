@@ -45,6 +45,15 @@ pub enum Event {
         /// The server's message, or why a namespace stays.
         message: String,
     },
+    /// An apply is refused, and tried again for a while: what refuses it may only be mended by the user.
+    Refused {
+        /// The object.
+        key: ObjectKey,
+        /// What refuses it.
+        message: String,
+        /// What the user can do about it.
+        remedy: Remedy,
+    },
     /// A field that another manager held was taken or left.
     Settled(Settled),
     /// One object failed.
@@ -68,6 +77,7 @@ impl Event {
                 ..
             }
             | Self::Warning { message, .. }
+            | Self::Refused { message, .. }
             | Self::Failed { message, .. } => *message = mask.text(message),
             Self::WaitingForLock { .. }
             | Self::Applied { .. }

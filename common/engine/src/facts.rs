@@ -13,6 +13,7 @@ use common::readiness::{
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::listing;
+use super::snapshot::read_all;
 
 /// Facts of a cluster, as far as they were read.
 #[derive(Debug, Default)]
@@ -30,9 +31,9 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Everything that the readiness of these objects depends on: discovery, one LIST of the StorageClasses, and one of the
-    /// EndpointSlices of each namespace that a webhook configuration calls; nothing where no object needs it. What cannot be
-    /// read is left out of the verdict.
+    /// Everything that the readiness of these objects depends on: discovery, one LIST of the StorageClasses, and one each of the Services
+    /// and the EndpointSlices of each namespace that a webhook configuration calls; nothing where no object needs it. What cannot be read
+    /// is left out of the verdict.
     pub async fn of(cluster: &Cluster, objects: impl Iterator<Item = &Value>) -> Self {
         let mut facts = Self::default();
         for object in objects {
@@ -42,6 +43,7 @@ impl Facts {
                     Need::Classes => facts.ask_classes(cluster).await,
                     Need::Endpoints => {
                         for namespace in facts.unlisted(object) {
+                            facts.list_services(&namespace, services(cluster, &namespace).await);
                             let slices = slices(&namespace);
                             match listing::all::<Value>(cluster, &slices, None).await {
                                 Ok(found) => facts.list_endpoints(&namespace, &found),
@@ -100,6 +102,13 @@ impl Facts {
         self.endpoints.list(namespace, slices);
     }
 
+    /// `None` where the Services of the namespace cannot be read.
+    pub(super) fn list_services(&mut self, namespace: &str, services: Option<BTreeSet<String>>) {
+        if let Some(services) = services {
+            self.endpoints.list_services(namespace, services);
+        }
+    }
+
     pub(super) fn close_endpoints(&mut self, namespace: &str) {
         self.listed.insert(namespace.to_owned());
         self.closed.insert(namespace.to_owned());
@@ -145,6 +154,13 @@ pub(super) async fn classes(cluster: &Cluster) -> Option<StorageClasses> {
     let classes = Collection::known("storage.k8s.io/v1", "StorageClass", "storageclasses", None);
     let found = listing::all::<Value>(cluster, &classes, None).await.ok()?;
     Some(StorageClasses::of(&found))
+}
+
+/// The names of the Services of a namespace; `None` where they cannot be read.
+pub(super) async fn services(cluster: &Cluster, namespace: &str) -> Option<BTreeSet<String>> {
+    let services = Collection::known("v1", "Service", "services", Some(namespace));
+    let found = read_all(cluster, &services).await.ok()??;
+    Some(found.into_iter().map(|service| service.name).collect())
 }
 
 /// The EndpointSlices of a namespace.

@@ -17,17 +17,18 @@ use common::api::names::{
     ANNOTATION_SET_ASIDE, CLIENT, InstallationName, LABEL_SET_ASIDE, owner_hash,
 };
 use common::manifest::key::ObjectKey;
+use common::plan::prune::Obstacle;
 use common::plan::snapshot::{FormerMark, LiveObject};
 
 use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
-use super::delete::{Propagation, delete};
+use super::delete::{Doomed, Propagation, delete};
 use super::error::EngineError;
 use super::listing;
 use super::meta::Metadata;
 use super::request::{Call, JSON, MERGE_PATCH, METADATA};
-use super::snapshot::{self, read_one, read_selected};
+use super::snapshot::{self, read_selected};
 
 /// How often a record is read again that its tool writes meanwhile.
 const TRIES: usize = 5;
@@ -277,12 +278,18 @@ pub(super) async fn delete_all(
     let owner = owner_hash(&installation.namespace, &installation.name);
     for object in &record.objects {
         let collection = collection(&object.kind, &record.namespace);
-        let live = read_one(cluster, &collection, &object.name).await?;
-        let is_ours = live.is_some_and(|live| live.labels.get(LABEL_SET_ASIDE) == Some(&owner));
-        if is_ours {
-            let background = Propagation::Background;
-            delete(cluster, &collection, &object.name, &object.uid, background).await?;
-        }
+        let doomed = Doomed {
+            collection: &collection,
+            name: &object.name,
+            uid: &object.uid,
+            judged: "",
+            propagation: Propagation::Background,
+        };
+        let judge = |found: &Metadata| {
+            let is_ours = found.labels.get(LABEL_SET_ASIDE) == Some(&owner);
+            (!is_ours).then_some(Obstacle::UNMARKED)
+        };
+        delete(cluster, doomed, judge).await?;
     }
     Ok(())
 }

@@ -82,6 +82,7 @@ pub mod restores;
 pub mod revisions;
 pub mod secret;
 mod served;
+mod silent;
 pub mod snapshot;
 pub mod standing;
 mod status;

@@ -12,6 +12,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep};
 
 use common::api::names;
@@ -32,6 +33,7 @@ use super::meta::Partial;
 use super::report::{Failure, Report};
 use super::request::{Call, JSON, MERGE_PATCH, METADATA};
 use super::served;
+use super::silent;
 
 const PAGE: &str = "100";
 /// How often a status is written that others write as well.
@@ -196,7 +198,7 @@ impl<'a> Migrator<'a> {
         let written: Vec<_> = stream::iter(objects)
             .map(async |object| {
                 let (uid, key) = (uid(&object), key(collection, &object));
-                (uid, key, self.again(collection, object).await)
+                (uid, key, self.again(migration, collection, object).await)
             })
             .buffered(self.cluster.concurrency())
             .collect()
@@ -217,8 +219,14 @@ impl<'a> Migrator<'a> {
         Ok(())
     }
 
-    /// Replaces an object by itself. Where another client changed it meanwhile, what that client wrote is written again.
-    async fn again(&self, collection: &Collection, mut object: Value) -> Result<(), EngineError> {
+    /// Replaces an object by itself. Where another client changed it meanwhile, what that client wrote is written again. Who owns which
+    /// fields is written in the version that stays: the server would forget it at the next write, once the other ones have left.
+    async fn again(
+        &self,
+        migration: &Migration,
+        collection: &Collection,
+        mut object: Value,
+    ) -> Result<(), EngineError> {
         let key = key(collection, &object);
         let collection = Collection {
             namespace: key.namespace.clone(),
@@ -226,6 +234,9 @@ impl<'a> Migrator<'a> {
         };
         let mut rounds = 0;
         loop {
+            if let Some(entries) = migration.moved(&object) {
+                object["metadata"]["managedFields"] = entries.into();
+            }
             let call = Call::replace(&collection, &key.name, METADATA)
                 .query("fieldManager", names::CLIENT)
                 .body(object.to_string().into_bytes());
@@ -291,11 +302,15 @@ impl<'a> Migrator<'a> {
         };
         let name = &self.plan.installation;
         let applier = Applier {
+            part: 0,
             manager: names::field_manager(&name.namespace, &name.name),
             owner: names::owner_hash(&name.namespace, &name.name),
             deadline: self.deadline,
             mask: Arc::clone(&self.plan.mask),
             first_job: Arc::default(),
+            webhooks: Arc::new(silent::configurations(&self.plan.union)),
+            // Its error says the same.
+            told: unbounded_channel().0,
         };
         let outcome = applier.step(self.cluster, &last).await;
         let answer = outcome.result.map_err(|error| failed(key, &error))?;

@@ -15,10 +15,11 @@ use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::pin;
+use common::plan::prune::{Obstacle, keep};
 use common::readiness::{Readiness, Status};
 
 use super::cluster::Cluster;
-use super::delete::{Propagation, delete};
+use super::delete::{Deleted, Doomed, Propagation, delete};
 use super::error::EngineError;
 use super::event::Event;
 use super::meta::{Metadata, Partial};
@@ -197,10 +198,17 @@ pub(super) async fn remove(
     };
     let owner = names::owner_hash(&namespace, &record.name_any());
     // The record alone is a claim: whoever may write it can name any namespace.
-    let is_labelled = found.labels.get(names::LABEL_OWNER) == Some(&owner);
-    let is_it = created.uid.is_empty() || created.uid == found.uid;
-    if !is_labelled || !is_it {
-        return Ok(Removal::Kept("another client created it".to_owned()));
+    let judge = |found: &Metadata| {
+        let is_labelled = found.labels.get(names::LABEL_OWNER) == Some(&owner);
+        let is_it = created.uid.is_empty() || created.uid == found.uid;
+        if !is_labelled || !is_it {
+            return Some(Obstacle::Kept("another client created it".to_owned()));
+        }
+        let mark = keep::mark(&found.annotations)?;
+        Some(Obstacle::Kept(format!("it carries {mark}")))
+    };
+    if let Some(obstacle) = judge(&found) {
+        return Ok(Removal::Kept(obstacle.why().to_owned()));
     }
     if *name == namespace && !cluster.is_remote() {
         let why = "it holds the record of the installation";
@@ -223,15 +231,17 @@ pub(super) async fn remove(
     if found.labels.contains_key(names::LABEL_HOLDS_CORE) {
         mark(cluster, name, &json!(null)).await?;
     }
-    delete(
-        cluster,
-        &collection,
+    let doomed = Doomed {
+        collection: &collection,
         name,
-        &found.uid,
-        Propagation::Background,
-    )
-    .await?;
-    Ok(Removal::Removed)
+        uid: &found.uid,
+        judged: &found.resource_version,
+        propagation: Propagation::Background,
+    };
+    Ok(match delete(cluster, doomed, judge).await? {
+        Deleted::Left(Obstacle::Kept(why)) => Removal::Kept(why),
+        Deleted::Gone | Deleted::Held(_) | Deleted::Left(Obstacle::Foreign(_)) => Removal::Removed,
+    })
 }
 
 /// Another installation that uses a namespace of this cluster.

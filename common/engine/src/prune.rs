@@ -1,28 +1,31 @@
-//! Deletes the objects that a plan names: group after group, each with the precondition of its uid, and releases the fields
-//! of objects that existed before us.
+//! Deletes the objects that a plan names: group after group, each in the state in which it was judged, and releases the fields of objects
+//! that existed before us.
 
 use futures::StreamExt as _;
 use futures::future::join_all;
 use futures::stream;
-use serde_json::json;
-use tokio::time::Instant;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use common::api::names;
 use common::manifest::key::ObjectKey;
+use common::plan::prune::{KeptKind, Obstacle};
 use common::plan::{Deletion, InstallationPlan, Target};
 use common::readiness::{Readiness, Status};
 
 use super::address::Collection;
 use super::addressed;
+use super::apply::managed;
 use super::cluster::Cluster;
-use super::delete::{self, Deleted, Propagation, delete};
+use super::delete::{self, Deleted, Doomed, Propagation, delete};
 use super::error::EngineError;
 use super::event::Event;
 use super::holder;
-use super::meta::Partial;
+use super::meta::{Metadata, Partial};
 use super::report::Failure;
-use super::request::{APPLY_PATCH, Call, MERGE_PATCH, METADATA};
-use super::snapshot::read_one;
+use super::request::{APPLY_PATCH, Call, FIRST_PAUSE, METADATA};
+use super::silent;
+use super::snapshot::{live, read_one};
 
 /// What became of the deletions.
 #[derive(Debug, Default)]
@@ -31,6 +34,8 @@ pub(super) struct Pruned {
     pub(super) deleted: Vec<ObjectKey>,
     /// No longer the object that was ours: it is forgotten.
     pub(super) foreign: Vec<ObjectKey>,
+    /// Ours, and kept since the plan was made: it stays recorded.
+    pub(super) kept: Vec<Target>,
     /// Refused.
     pub(super) failed: Vec<Failure>,
     /// Not tried.
@@ -44,12 +49,13 @@ pub(super) struct Pruned {
 /// the objects are really gone.
 pub(super) async fn prune(
     cluster: &Cluster,
-    groups: &[Vec<Deletion>],
+    plan: &InstallationPlan,
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Pruned {
     let mut pruned = Pruned::default();
-    for group in groups.iter().filter(|group| !group.is_empty()) {
+    let groups = plan.prune.iter();
+    for group in groups.filter(|group| !group.is_empty()) {
         let blocked = match (pruned.failed.first(), pruned.held.first()) {
             (Some(failure), _) => Some(format!("{} could not be deleted", failure.key)),
             (_, Some((key, _))) => Some(format!("{key} is still going")),
@@ -61,7 +67,7 @@ pub(super) async fn prune(
             pruned.skipped.extend(keys.map(|key| (key, why.clone())));
             continue;
         }
-        let held = delete_group(cluster, group, events, &mut pruned).await;
+        let held = delete_group(cluster, group, plan, events, &mut pruned).await;
         let waiting = held.into_iter().map(async |(deletion, finalizers)| {
             let key = deletion.target.key.clone();
             let held = until_gone(cluster, deletion, finalizers, deadline, events).await;
@@ -78,23 +84,25 @@ pub(super) async fn prune(
 async fn delete_group<'a>(
     cluster: &Cluster,
     group: &'a [Deletion],
+    plan: &InstallationPlan,
     events: &(dyn Fn(Event) + Send + Sync),
     pruned: &mut Pruned,
 ) -> Vec<(&'a Deletion, Vec<String>)> {
-    let mut deletions = stream::iter(group)
-        .map(async |deletion| {
-            let target = &deletion.target;
-            let collection = Collection::of(target);
-            let (name, background) = (&target.key.name, Propagation::Background);
-            let result = delete(cluster, &collection, name, &deletion.uid, background).await;
-            (deletion, result)
-        })
+    let mut doomed = Vec::new();
+    for deletion in group {
+        match needed(deletion, &pruned.kept) {
+            Some(obstacle) => pruned.leave(deletion, obstacle, events),
+            None => doomed.push(deletion),
+        }
+    }
+    let mut deletions = stream::iter(doomed)
+        .map(async |deletion| (deletion, delete_one(cluster, deletion, plan).await))
         .buffer_unordered(cluster.concurrency());
     let mut held = Vec::new();
     while let Some((deletion, result)) = deletions.next().await {
         let key = deletion.target.key.clone();
         match result {
-            Ok(Deleted::Foreign) => pruned.foreign.push(key),
+            Ok(Deleted::Left(obstacle)) => pruned.leave(deletion, obstacle, events),
             Ok(deleted) => {
                 if let Deleted::Held(finalizers) = deleted {
                     held.push((deletion, finalizers));
@@ -110,6 +118,61 @@ async fn delete_group<'a>(
         }
     }
     held
+}
+
+async fn delete_one(
+    cluster: &Cluster,
+    deletion: &Deletion,
+    plan: &InstallationPlan,
+) -> Result<Deleted, EngineError> {
+    let doomed = Doomed {
+        collection: &Collection::of(&deletion.target),
+        name: &deletion.target.key.name,
+        uid: &deletion.uid,
+        judged: &deletion.resource_version,
+        propagation: Propagation::Background,
+    };
+    let judge = |found: &Metadata| {
+        let labels = found.labels.clone();
+        deletion.obstacle(&labels, &live(found.clone()), &plan.union)
+    };
+    match delete(cluster, doomed, judge).await {
+        Ok(deleted) => Ok(deleted),
+        Err(error) => {
+            let webhooks = silent::configurations(&plan.union);
+            Err(silent::explain(cluster, &webhooks, error).await)
+        }
+    }
+}
+
+/// Why an object stays with one that was kept after the plan was made, and would be deleted with it.
+fn needed(deletion: &Deletion, kept: &[Target]) -> Option<Obstacle> {
+    let key = &deletion.target.key;
+    let staying = kept.iter().find(|kept| kept.goes_with(key))?;
+    Some(Obstacle::Kept(match KeptKind::of(key) {
+        Some(KeptKind::Namespace) => format!("{} stays in it", staying.key),
+        _ => format!("{} stays, and is of its kind", staying.key),
+    }))
+}
+
+impl Pruned {
+    /// Notes that an object is not deleted although the plan says so.
+    fn leave(
+        &mut self,
+        deletion: &Deletion,
+        obstacle: Obstacle,
+        events: &(dyn Fn(Event) + Send + Sync),
+    ) {
+        let target = &deletion.target;
+        events(Event::Warning {
+            key: target.key.clone(),
+            message: format!("it {obstacle}"),
+        });
+        match obstacle {
+            Obstacle::Foreign(_) => self.foreign.push(target.key.clone()),
+            Obstacle::Kept(_) => self.kept.push(target.clone()),
+        }
+    }
 }
 
 /// Waits until a deleted object is gone; returns what holds it where it is not at the deadline.
@@ -153,10 +216,10 @@ pub(super) async fn release(cluster: &Cluster, plan: &InstallationPlan) -> Vec<F
     });
     let released: Vec<_> = stream::iter(releases)
         .map(async |(target, uid)| {
-            let result = release_one(cluster, target, uid, &manager).await;
-            result
-                .err()
-                .map(|error| Failure::of(target.key.clone(), &error))
+            let error = release_one(cluster, target, uid, &manager).await.err()?;
+            let webhooks = silent::configurations(&plan.union);
+            let error = silent::explain(cluster, &webhooks, error).await;
+            Some(Failure::of(target.key.clone(), &error))
         })
         .buffer_unordered(cluster.concurrency())
         .collect()
@@ -172,7 +235,7 @@ async fn release_one(
     uid: &str,
     manager: &str,
 ) -> Result<(), EngineError> {
-    let mut collection = Collection::of(target);
+    let collection = Collection::of(target);
     let name = &target.key.name;
     let uid = match uid {
         "" => match read_one(cluster, &collection, name).await? {
@@ -195,26 +258,57 @@ async fn release_one(
             .query("force", "true")
             .body(empty.to_string().into_bytes())
     };
-    let applied = addressed::send::<Partial>(cluster, &mut collection, name, apply).await;
-    let error = match applied {
-        Ok(_) => return Ok(()),
-        Err(error) if error.is_not_found() || error.is_conflict() => return Ok(()),
-        Err(error) => error,
+    let send = || async {
+        let mut collection = collection.clone();
+        addressed::send::<Partial>(cluster, &mut collection, name, apply).await
     };
-    if error.code() != Some(422) {
-        return Err(error);
+    let mut pause = FIRST_PAUSE;
+    for tries in 1.. {
+        match managed::healing(cluster, target, manager, send).await {
+            Ok(_) => break,
+            Err(error) if error.is_not_found() => break,
+            Err(error) if error.code() == Some(422) => {
+                return unmark(cluster, target, &uid, manager).await;
+            }
+            // It is another object now, or others write it all the time.
+            Err(error) if error.is_conflict() => {
+                let found = read_one(cluster, &collection, name).await?;
+                if found.is_none_or(|found| found.uid != uid) {
+                    break;
+                }
+                if tries == managed::TRIES {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        sleep(pause).await;
+        pause *= 2;
     }
-    let marks = json!({"metadata": {
-        "uid": uid,
-        "labels": {names::LABEL_OWNER: null},
-        "annotations": {names::ANNOTATION_INSTALLATION: null},
-    }});
-    let unmark = Call::patch(&collection, name, MERGE_PATCH, METADATA)
-        .query("fieldManager", manager)
-        .body(marks.to_string().into_bytes());
-    match cluster.send::<Partial>(unmark).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
-        Err(error) => Err(error),
+    Ok(())
+}
+
+/// Takes our marks from an object, and nothing else.
+async fn unmark(
+    cluster: &Cluster,
+    target: &Target,
+    uid: &str,
+    manager: &str,
+) -> Result<(), EngineError> {
+    let marks = [
+        managed::label(names::LABEL_OWNER),
+        managed::annotation(names::ANNOTATION_INSTALLATION),
+    ];
+    let unmarked = managed::rewrite_with(cluster, target, manager, |live| {
+        let found = live.pointer("/metadata/uid").and_then(Value::as_str);
+        let marks = marks.iter().filter(|mark| live.pointer(mark).is_some());
+        let removed: Vec<Value> = marks
+            .map(|mark| json!({"op": "remove", "path": mark}))
+            .collect();
+        (found == Some(uid) && !removed.is_empty()).then_some(removed)
+    });
+    match unmarked.await {
+        Err(error) if error.is_not_found() => Ok(()),
+        other => other.map(drop),
     }
 }

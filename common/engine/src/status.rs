@@ -10,6 +10,7 @@ use common::api::installation::{
     AddonInstallationStatus, CreatedNamespace, FormerRecord, Phase, Revision,
 };
 use common::history;
+use common::manifest::key::ObjectKey;
 use common::plan::inventory::Inventory;
 use common::plan::pin;
 use common::plan::{InstallationPlan, Verb};
@@ -26,6 +27,8 @@ pub(super) enum Ending {
     Done {
         /// Whether readiness was waited for.
         waited: bool,
+        /// Objects that were kept although the plan deletes them: they stay recorded.
+        kept: BTreeSet<ObjectKey>,
     },
     /// Not as planned.
     Failed {
@@ -137,9 +140,9 @@ pub(super) fn end(
 ) {
     let is_same_spec = status.observed_generation == generation;
     let mut inventory = recorded.clone();
-    if let Ending::Done { .. } = ending {
+    if let Ending::Done { kept, .. } = ending {
         former(&mut status.former, &plan.former, true);
-        inventory.close(&plan.exact, &BTreeSet::new());
+        inventory.close(&plan.exact, kept);
     }
     status.inventory = inventory.to_groups();
     status.operation = None;
@@ -149,7 +152,7 @@ pub(super) fn end(
         by.clone_into(&mut installed.by);
     }
     let (words, outcome) = match ending {
-        Ending::Done { waited } => {
+        Ending::Done { waited, .. } => {
             status.phase = Some(if *waited {
                 Phase::Ready
             } else {

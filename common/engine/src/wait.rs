@@ -186,6 +186,8 @@ async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
 
 /// Returns when none is pending; false = the endpoints of this namespace cannot be read.
 async fn follow_endpoints_in(cluster: &Cluster, shared: &Shared<'_>, namespace: String) -> bool {
+    let services = facts::services(cluster, &namespace).await;
+    shared.lock().facts.list_services(&namespace, services);
     let see = |seen| {
         let mut board = shared.lock();
         match seen {

@@ -64,6 +64,8 @@ pub struct Wanted<'a> {
     pub owner: &'a str,
     /// Whether a missing namespace is made.
     pub create_namespace: bool,
+    /// Whether the definitions in `crds/` are left out.
+    pub skip_crds: bool,
     /// Whether helm waits until everything is ready.
     pub wait: bool,
     /// Its bound.
@@ -167,6 +169,9 @@ impl<'a> Release<'a> {
         args.extend(set(wanted.whole_numbers));
         if wanted.create_namespace {
             args.push("--create-namespace".into());
+        }
+        if wanted.skip_crds {
+            args.push("--skip-crds".into());
         }
         if wanted.wait {
             args.extend(["--wait".into(), "--wait-for-jobs".into()]);

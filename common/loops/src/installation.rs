@@ -2,6 +2,7 @@
 //! becomes a condition of the record.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use addons_engine::error::StaleReason;
 use addons_engine::events::{self, Happened};
@@ -254,6 +255,8 @@ async fn plan(
             let choices = Choices {
                 repair: how.repair,
                 only_due: how.only_due,
+                // Where they are missing, it is looked again after a pause.
+                wait_for_types: Some(Duration::ZERO),
                 ..Choices::default()
             };
             resolver.plan(resolution, &choices).await?.whole()?

@@ -6,7 +6,7 @@ use addons_engine::changes::Changed;
 use addons_operation::name_of;
 use common::api::installation::{AddonInstallation, InventoryObject, Reconcile};
 use common::api::names::owner_hash;
-use common::core_set::change::is_guarded;
+use common::core_set::change::{is_guarded, is_released};
 use common::plan::inventory::Inventory;
 
 /// What is remembered of one installation.
@@ -21,6 +21,8 @@ pub(crate) struct Tracked {
     is_core: bool,
     /// Whether the guard of core add-ons is on it.
     is_guarded: bool,
+    /// Whether it was released: then its deletion goes on, which was held.
+    is_released: bool,
     /// The objects as they are recorded, by uid; none where edits are not repaired.
     objects: BTreeMap<String, InventoryObject>,
     /// Their kinds: group and kind.
@@ -32,7 +34,7 @@ pub(crate) struct Tracked {
 /// What a change of a record asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// It was created, its spec changed, or its deletion began.
+    /// It was created or released, its spec changed, or its deletion began.
     Spec,
     /// Another client wrote its status.
     Status,
@@ -54,6 +56,7 @@ impl Tracked {
             is_going: record.metadata.deletion_timestamp.is_some(),
             is_core: record.spec.core_addon,
             is_guarded: is_guarded(record),
+            is_released: is_released(record),
             objects: inventory
                 .values()
                 .map(|item| (item.object.uid.clone(), item.object.clone()))
@@ -75,7 +78,10 @@ impl Tracked {
 
     /// What a change of the record asks for.
     pub(crate) fn news(&self, changed: &Changed) -> News {
-        if self.generation != changed.generation || self.is_going != changed.is_going {
+        let is_as_before = self.generation == changed.generation
+            && self.is_going == changed.is_going
+            && self.is_released == changed.is_released;
+        if !is_as_before {
             News::Spec
         } else if self.resource_version != changed.resource_version {
             News::Status
@@ -95,6 +101,7 @@ impl Tracked {
     pub(crate) fn note(&mut self, changed: &Changed) {
         self.generation = changed.generation;
         self.is_going = changed.is_going;
+        self.is_released = changed.is_released;
         self.is_core |= changed.is_guarded;
         self.is_guarded = changed.is_guarded;
         self.resource_version.clone_from(&changed.resource_version);
@@ -235,14 +242,16 @@ mod tests {
     #[test]
     fn a_record_has_news_where_others_wrote_it() {
         let tracked = Tracked::of(&record(Reconcile::Once));
-        for (generation, version, is_going, news) in [
-            (Some(2), "70", false, News::Nothing),
-            (Some(2), "71", false, News::Status),
-            (Some(3), "71", false, News::Spec),
-            (Some(2), "71", true, News::Spec),
+        for (generation, version, is_going, is_released, news) in [
+            (Some(2), "70", false, false, News::Nothing),
+            (Some(2), "71", false, false, News::Status),
+            (Some(3), "71", false, false, News::Spec),
+            (Some(2), "71", true, false, News::Spec),
+            (Some(2), "71", false, true, News::Spec),
         ] {
             let changed = Changed {
                 is_going,
+                is_released,
                 ..changed("u", generation, version, false)
             };
             assert_eq!(tracked.news(&changed), news, "{changed:?}");

@@ -43,6 +43,8 @@ pub struct CompleteChart {
     pub values: Value,
     /// Those of them that have to stay whole numbers, for helm's `--set`.
     pub whole_numbers: Vec<String>,
+    /// Whether the definitions in `crds/` are left out.
+    pub skips_crds: bool,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// Hides what comes from Secrets in errors.
@@ -85,6 +87,7 @@ pub(crate) async fn complete(
         release,
         package,
         whole_numbers: layers.whole_numbers(),
+        skips_crds: resolved.skips_crds(),
         warnings,
         values,
         mask: inputs.mask(),
@@ -318,7 +321,7 @@ async fn rendered(
         kube_version: &format!("v{}", version.trim_start_matches('v')),
         api_versions,
         is_upgrade,
-        include_crds: true,
+        include_crds: !chart.skips_crds,
         timeout: ctx.time_to_render(),
         lookup,
     };

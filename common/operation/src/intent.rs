@@ -79,6 +79,8 @@ pub struct Edits {
     pub values_from: Option<Vec<ValuesFrom>>,
     /// Another private registry; empty text = none.
     pub registry: Option<String>,
+    /// Whether the definitions in `crds/` of charts are left out; `None` = as before.
+    pub skip_crds: Option<bool>,
     /// Whether the record names no version any more: from then on, it follows the newest that fits.
     pub unpin: bool,
 }
@@ -128,6 +130,7 @@ impl Edits {
             values: self.values.iter().filter_map(edit).collect(),
             values_from: self.values_from.clone(),
             registry: self.registry.clone(),
+            skip_crds: self.skip_crds,
             unpin: self.unpin,
         }
     }

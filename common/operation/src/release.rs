@@ -115,6 +115,7 @@ impl ReleaseWork {
             mask: &chart.mask,
             owner: &self.owner,
             create_namespace: false,
+            skip_crds: chart.skips_crds,
             wait: self.run.wait,
             timeout,
             takes_fields: self.conflicts == Conflicts::Take,

@@ -16,7 +16,7 @@ use crate::resolved::Resolved;
 
 /// Not served in time: exit 3. Nothing was written.
 #[derive(Debug, thiserror::Error)]
-#[error("{addon}: timed out after {} waiting for {}", seconds(*waited), named(types))]
+#[error("{addon}: {}", words(types, *waited))]
 pub struct NotServed {
     /// The add-on.
     pub addon: String,
@@ -24,6 +24,23 @@ pub struct NotServed {
     pub types: Vec<ResourceType>,
     /// How long it was waited for.
     pub waited: Duration,
+}
+
+fn words(types: &[ResourceType], waited: Duration) -> String {
+    let types = named(types);
+    match waited.is_zero() {
+        true => format!("it requires {types}, which the cluster does not serve"),
+        false => format!("timed out after {} waiting for {types}", seconds(waited)),
+    }
+}
+
+/// What an add-on waits for that requires types.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    /// Other add-ons of the command that define some of the types: they come first.
+    pub(crate) first: Vec<InstallationName>,
+    /// Types that others of the command may bring while they run, with an operator or with helm: its operation waits for them.
+    pub(crate) types: Vec<ResourceType>,
 }
 
 /// The types that the add-ons of one command define, and how long they wait for the others.
@@ -52,9 +69,9 @@ impl RequiredTypes {
         }
     }
 
-    /// Waits until the cluster serves the types that an add-on requires and the command does not define. Returns the other add-ons
-    /// that define the rest: they come first. For a plan that is only shown, missing types are a finding instead, because the plan may
-    /// differ once the types are served.
+    /// Waits until the cluster serves the types that an add-on requires, where nothing else of the command could bring them; what else
+    /// could is not applied before the plan is made. For a plan that is only shown, missing types are a finding instead, because the plan
+    /// may differ once the types are served.
     ///
     /// # Errors
     /// [`NotServed`]; the server cannot be asked.
@@ -62,10 +79,10 @@ impl RequiredTypes {
         &self,
         ctx: &Context,
         resolved: &Resolved,
-    ) -> Result<Vec<InstallationName>, OperationError> {
+    ) -> Result<Awaited, OperationError> {
         let template = &resolved.entry.version.template;
         let mut types = template.required_resource_types.clone();
-        let mut first = Vec::new();
+        let mut awaited = Awaited::default();
         types.retain(|wanted| {
             let mut bringing = self
                 .brought
@@ -76,31 +93,35 @@ impl RequiredTypes {
             };
             // It does not wait for others to define a type that it defines itself.
             if !bringing.any(|(name, _)| *name == resolved.name) {
-                first.push(name.clone());
+                awaited.first.push(name.clone());
             }
             false
         });
         // Most add-ons require none; then no request is sent.
         if !types.is_empty() {
-            self.wait(ctx, &resolved.name.name, &types).await?;
+            awaited.types = self.wait(ctx, &resolved.name.name, &types).await?;
         }
-        Ok(first)
+        Ok(awaited)
     }
 
+    /// The types that are left to the operation.
     async fn wait(
         &self,
         ctx: &Context,
         addon: &str,
         types: &[ResourceType],
-    ) -> Result<(), OperationError> {
+    ) -> Result<Vec<ResourceType>, OperationError> {
         let cluster = ctx.cluster().await?;
         let addon = addon.to_owned();
-        let Some(timeout) = self.timeout else {
-            let missing = required::missing(cluster, types).await?;
-            if !missing.is_empty() {
+        let missing = required::missing(cluster, types).await?;
+        let timeout = match self.timeout {
+            _ if missing.is_empty() => return Ok(missing),
+            None => {
                 ctx.find(Finding::TypesNotServed { addon, missing });
+                return Ok(Vec::new());
             }
-            return Ok(());
+            Some(_) if self.brought.len() > 1 => return Ok(missing),
+            Some(timeout) => timeout,
         };
         let work = |missing: &[ResourceType]| Work::Types {
             addon: addon.clone(),
@@ -108,10 +129,16 @@ impl RequiredTypes {
         };
         let report = |missing: &[ResourceType]| ctx.emit(Event::Began(work(missing)));
         let left = timeout.saturating_sub(self.begun.elapsed());
-        let missing = required::wait(cluster, types, left, &report).await;
-        ctx.emit(Event::Ended(work(&[])));
-        match missing? {
-            types if types.is_empty() => Ok(()),
+        let missing = match left.is_zero() {
+            true => missing,
+            false => {
+                let missing = required::wait(cluster, types, left, &report).await;
+                ctx.emit(Event::Ended(work(&[])));
+                missing?
+            }
+        };
+        match missing {
+            types if types.is_empty() => Ok(types),
             types => Err(OperationError::NotServed(NotServed {
                 addon,
                 types,

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use common::api::catalogue::Requirement;
-use common::api::installation::{AddonInstallation, Phase};
+use common::api::conditions::{Condition, READY, TIMED_OUT};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationStatus, Installed, ObjectState, Phase,
+};
 use common::api::names::InstallationName;
 use common::plan::requires::{self, Present};
 
@@ -169,7 +172,7 @@ impl<'a> Named<'a> {
     fn present(&self) -> Vec<Present<'_>> {
         let present = self.0.iter().filter_map(|(installation, record)| {
             let status = record.status.as_ref()?;
-            let installed = status.installed.as_ref()?;
+            let installed = present(status)?;
             Some(Present {
                 installation,
                 addon: addon(record),
@@ -180,6 +183,18 @@ impl<'a> Named<'a> {
         });
         present.collect()
     }
+}
+
+/// What there is of an installation, for those that require it: what is installed, or what was applied and did not get ready in time. It
+/// may be waiting for them.
+fn present(status: &AddonInstallationStatus) -> Option<&Installed> {
+    let is_late = |one: &&Condition| one.r#type == READY && one.reason == TIMED_OUT;
+    let objects = status.inventory.iter().flat_map(|group| &group.objects);
+    let mut planned = objects.filter(|object| object.state == ObjectState::Planned);
+    let is_applied = status.conditions.iter().any(|one| is_late(&one)) && planned.next().is_none();
+    let last = status.history.first().filter(|_| is_applied);
+    last.map(|last| &last.installed)
+        .or(status.installed.as_ref())
 }
 
 fn addon(record: &AddonInstallation) -> &str {

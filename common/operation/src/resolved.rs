@@ -117,7 +117,7 @@ impl Resolved {
         self.wanted.spec.addon_ref.id = id;
     }
 
-    /// Changes its values, its registry and its pin. Returns the paths that were to be taken away and that its values do not have.
+    /// Changes its values, what else its record says of them, and its pin. Returns the paths that were to be taken away and that its values do not have.
     ///
     /// # Errors
     /// A change that does not go with what is there.
@@ -136,6 +136,9 @@ impl Resolved {
         }
         if let Some(registry) = &edits.registry {
             spec.registry = (!registry.is_empty()).then(|| registry.clone());
+        }
+        if let Some(skip_crds) = edits.skip_crds {
+            spec.skip_crds = skip_crds;
         }
         if edits.unpin {
             (spec.addon_ref.version, spec.addon_ref.id) = (None, None);
@@ -198,6 +201,12 @@ impl Resolved {
         registry.map(str::parse).transpose()
     }
 
+    /// Whether the definitions in `crds/` of its charts are left out: the installation says so, or its catalogue.
+    pub(crate) fn skips_crds(&self) -> bool {
+        let helm = self.entry.version.template.helm.as_ref();
+        self.wanted.spec.skip_crds || helm.is_some_and(|helm| helm.skip_crds)
+    }
+
     /// `NAME in catalogue C, spec.addons[0].versions[0]`; a folder that is not an entry has no place.
     pub(crate) fn place(&self) -> String {
         let entry = &self.entry;
@@ -241,6 +250,7 @@ impl Resolved {
             let mut record = self.wanted.clone();
             record.spec.values = None;
             record.spec.registry = None;
+            record.spec.skip_crds = false;
             record.annotations_mut().remove(ANNOTATION_DEFAULTED);
             return Some(record);
         };

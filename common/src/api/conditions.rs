@@ -41,6 +41,9 @@ pub const SYNCED: &str = "Synced";
 /// The reason of a failed operation whose objects were all applied, and one of which will not get ready by itself.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";
 
+/// The reason of an operation of which an object did not get ready in time.
+pub const TIMED_OUT: &str = "TimedOut";
+
 /// The longest message of a condition, and of a line of the history, in characters.
 pub const LONGEST_MESSAGE: usize = 1000;
 

@@ -89,6 +89,14 @@ pub struct AddonInstallationSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub registry: Option<String>,
+    /// Whether the definitions in `crds/` of charts are left out.
+    #[serde(
+        default,
+        rename = "skipCRDs",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    #[schemars(extend("default" = false))]
+    pub skip_crds: bool,
     /// What happens to edits of live objects between versions.
     #[serde(default)]
     pub reconcile: Reconcile,

@@ -187,17 +187,23 @@ pub fn give_back(live: &[Value], before: &[Value], ours: &str) -> Option<Vec<Val
     (entries != live).then_some(entries)
 }
 
-/// The entries with those of the API version `from` in `to`; `None` where there are none. The server refuses every apply to
-/// an object with an entry of a version that its definition no longer has (fluxcd/pkg#1131, kubernetes#111937).
+/// The entries with those of an API version that `is_gone` in `to`; `None` where there are none. While an object has an entry of a
+/// version that its definition no longer has, the server refuses every apply, and any other write makes it forget all managers of the
+/// object (fluxcd/pkg#1131, kubernetes#111937).
 #[must_use]
-pub fn move_version(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
-    if !live.iter().any(|entry| text(entry, "apiVersion") == from) {
+pub fn move_versions(
+    live: &[Value],
+    is_gone: impl Fn(&str) -> bool,
+    to: &str,
+) -> Option<Vec<Value>> {
+    let is_gone = |entry: &Value| is_gone(text(entry, "apiVersion"));
+    if !live.iter().any(is_gone) {
         return None;
     }
     let mut entries: Vec<Value> = Vec::new();
     for entry in live {
         let mut entry = entry.clone();
-        if text(&entry, "apiVersion") == from {
+        if is_gone(&entry) {
             set(&mut entry, "apiVersion", to);
         }
         // The server would merge two entries of one manager, and lose the first.
@@ -509,8 +515,9 @@ mod tests {
             entry("ours", "Apply", new, a),
             entry("other", "Update", new, both),
         ];
-        assert_eq!(move_version(&live, old, new), Some(wanted.clone()));
-        assert_eq!(move_version(&wanted, old, new), None);
-        assert_eq!(move_version(&[json!(3)], old, new), None);
+        let is_old = |version: &str| version == old;
+        assert_eq!(move_versions(&live, is_old, new), Some(wanted.clone()));
+        assert_eq!(move_versions(&wanted, is_old, new), None);
+        assert_eq!(move_versions(&[json!(3)], is_old, new), None);
     }
 }

@@ -35,7 +35,7 @@ pub struct ObjectDiff {
 }
 
 /// What the user can do about an object that the server refuses to change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Remedy {
     /// Upgrade: another client created the object after the plan was made.
@@ -48,6 +48,8 @@ pub enum Remedy {
     Recreate,
     /// Take the change out of the manifest, or recreate the object by hand: its kind is never recreated.
     ByHand,
+    /// Delete this webhook configuration of the installation itself: its backend does not answer, and what would repair it is refused.
+    DeleteWebhooks(Box<ObjectKey>),
 }
 
 /// The change of one field. Values of Secrets are masked.

@@ -135,6 +135,7 @@ impl DesiredObject {
             target: self.target.clone(),
             action: Action::Update,
             object: Arc::clone(&self.object),
+            uid: None,
             digest: self.digest.clone(),
             policy: Policy::default(),
         }

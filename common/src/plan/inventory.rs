@@ -226,11 +226,11 @@ impl Inventory {
         self.objects.remove(key);
     }
 
-    /// After the last write: keeps what the exact inventory of the plan holds, with the answers written here, and
-    /// `undeleted`, whose deletion failed and is tried again by the next operation.
-    pub fn close(&mut self, exact: &Self, undeleted: &BTreeSet<ObjectKey>) {
+    /// After the last write: keeps what the exact inventory of the plan holds, with the answers written here, and what was kept although
+    /// the plan deletes it.
+    pub fn close(&mut self, exact: &Self, kept: &BTreeSet<ObjectKey>) {
         self.objects
-            .retain(|key, _| exact.objects.contains_key(key) || undeleted.contains(key));
+            .retain(|key, _| exact.objects.contains_key(key) || kept.contains(key));
     }
 }
 

@@ -18,6 +18,7 @@ use super::schema::versions;
 use super::{InstallationPlan, Verb};
 use crate::api::names::{ANNOTATION_MIGRATING, InstallationName};
 use crate::manifest::key::ObjectKey;
+use crate::manifest::managed_fields;
 
 /// Versions that leave a definition, and the objects that may be stored in them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +106,21 @@ pub fn served(definition: &Value) -> Option<&str> {
 }
 
 impl Migration {
+    /// managedFields of an object in the versions that the wanted definition has; `None` where they are in those already.
+    #[must_use]
+    pub fn moved(&self, object: &Value) -> Option<Vec<Value>> {
+        let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+        let group = self.wanted.pointer("/spec/group")?.as_str()?;
+        let stays = |api_version: &str| {
+            let names = versions(&self.wanted).filter_map(name);
+            names
+                .map(|name| format!("{group}/{name}"))
+                .any(|one| one == api_version)
+        };
+        let to = format!("{group}/{}", self.storage);
+        managed_fields::move_versions(entries, |version| !stays(version), &to)
+    }
+
     /// The way from the live definition to the wanted one; `None` where no stored version is dropped. `count`: of its objects,
     /// where they could be counted.
     #[must_use]

@@ -215,6 +215,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                             target: object.target.clone(),
                             action,
                             object: Arc::clone(&object.object),
+                            uid: input.snapshot.live.get(key).map(|live| live.uid.clone()),
                             digest: object.digest.clone(),
                             policy: Policy {
                                 autoscaler: input.snapshot.autoscalers.get(key).cloned(),

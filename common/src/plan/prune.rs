@@ -14,6 +14,7 @@ use super::planner::PlanInput;
 use super::snapshot::{LiveObject, Snapshot, Unserved};
 use super::{Deletion, Target};
 use crate::api::installation::ObjectState;
+use crate::api::names::LABEL_OWNER;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
 pub use crate::manifest::kinds::traits::KeptKind;
@@ -80,10 +81,16 @@ pub(super) fn prune(
             ObjectState::Preexisting => {}
             state => match obstacle(input, key, item, live, owner) {
                 // A planned creation that never happened: the live object is not ours.
-                Some(_) if state == ObjectState::Planned => {}
-                Some(obstacle) => pruning
-                    .warnings
-                    .push(format!("{key} is left alone and forgotten: {obstacle}")),
+                Some(Obstacle::Foreign(_)) if state == ObjectState::Planned => {}
+                Some(obstacle) => {
+                    pruning.warnings.push(format!("{key} {obstacle}"));
+                    if let Obstacle::Kept(_) = obstacle {
+                        // Recorded as before: it is deleted when the reason ends.
+                        let mut item = item.clone();
+                        item.object.uid.clone_from(&live.uid);
+                        pruning.retained.insert(key.clone(), item);
+                    }
+                }
                 None => pruning.delete_or_retain(input, target, item, live, occupied),
             },
         }
@@ -92,33 +99,91 @@ pub(super) fn prune(
     pruning
 }
 
-/// Why an object that is recorded as ours is not ours.
+/// Why a recorded object that is not wanted any more is not deleted.
 fn obstacle(
     input: &PlanInput<'_>,
     key: &ObjectKey,
     item: &Item,
     live: &LiveObject,
     owner: &str,
-) -> Option<&'static str> {
+) -> Option<Obstacle> {
     let is_unmarked = live.owner.is_none() && input.unmarked.contains(key);
     if live.owner.as_deref() != Some(owner) && !is_unmarked {
-        Some("it no longer carries our label")
+        Some(Obstacle::UNMARKED)
     } else if item.object.state != ObjectState::Planned && live.uid != item.object.uid {
-        Some("it is another object with the same name, created later")
+        Some(Obstacle::ANOTHER)
     } else {
-        None
+        kept_by(input.inventory, live).map(Obstacle::Kept)
     }
 }
 
 /// Why an object that is ours may not be deleted.
-fn kept_by(input: &PlanInput<'_>, live: &LiveObject) -> Option<String> {
+fn kept_by(inventory: &Inventory, live: &LiveObject) -> Option<String> {
     if let Some(mark) = &live.keep {
         return Some(format!("it carries {mark}"));
     }
     let controller = live.controlled_by.as_ref()?;
-    let mut recorded = input.inventory.objects.values();
+    let mut recorded = inventory.objects.values();
     let is_ours = recorded.any(|item| item.object.uid == controller.uid);
     (!is_ours).then(|| format!("its controller is {} {}", controller.kind, controller.name))
+}
+
+/// Why an object is not deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It is not ours: it is forgotten.
+    Foreign(&'static str),
+    /// It is ours, and something keeps it: it stays recorded.
+    Kept(String),
+}
+
+impl Obstacle {
+    /// The owner label is gone, or is that of another installation.
+    pub const UNMARKED: Self = Self::Foreign("it no longer carries our label");
+    /// Another object has its name now.
+    pub const ANOTHER: Self =
+        Self::Foreign("it is another object with the same name, created later");
+
+    /// The reason alone.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Foreign(why) => why,
+            Self::Kept(why) => why,
+        }
+    }
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Foreign(why) => write!(f, "is left alone and forgotten: {why}"),
+            Self::Kept(why) => write!(f, "is retained: {why}"),
+        }
+    }
+}
+
+impl Deletion {
+    /// Why the object is not deleted although the plan says so: it changed after the plan was made. `labels`: those that it has now;
+    /// `inventory`: what the installation has recorded.
+    #[must_use]
+    pub fn obstacle(
+        &self,
+        labels: &BTreeMap<String, String>,
+        live: &LiveObject,
+        inventory: &Inventory,
+    ) -> Option<Obstacle> {
+        let mut needed = self.labels.iter();
+        let is_marked = needed.all(|(label, value)| labels.get(label) == Some(value));
+        let is_taken = live.owner.is_some() && !self.labels.contains_key(LABEL_OWNER);
+        if live.uid != self.uid {
+            Some(Obstacle::ANOTHER)
+        } else if !is_marked || is_taken {
+            Some(Obstacle::UNMARKED)
+        } else {
+            kept_by(inventory, live).map(Obstacle::Kept)
+        }
+    }
 }
 
 /// How a recorded object is addressed now; `None` where its kind is not served.
@@ -191,14 +256,6 @@ impl Pruning {
         occupied: &BTreeSet<&str>,
     ) {
         let key = &target.key;
-        if let Some(why) = kept_by(input, live) {
-            self.warnings.push(format!("{key} is retained: {why}"));
-            // Recorded as before: it is deleted when the reason ends.
-            let mut item = item.clone();
-            item.object.uid.clone_from(&live.uid);
-            self.retained.insert(target.key, item);
-            return;
-        }
         let kept = match KeptKind::of(key) {
             Some(kind) => !input.delete_kinds.contains(&kind),
             // Of a kind that is not kept only what was created once is retained (semantics 12).
@@ -230,9 +287,14 @@ impl Pruning {
             item.object.uid.clone_from(&live.uid);
             self.retained.insert(target.key, item);
         } else {
+            let owner = live.owner.iter();
             self.deletions.push(Deletion {
                 target,
                 uid: live.uid.clone(),
+                resource_version: live.resource_version.clone(),
+                labels: owner
+                    .map(|owner| (LABEL_OWNER.to_owned(), owner.clone()))
+                    .collect(),
             });
         }
     }
@@ -275,6 +337,132 @@ impl Pruning {
             objects: objects
                 .map(|(key, item)| (key.clone(), item.clone()))
                 .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::snapshot::Controller;
+    use super::*;
+
+    fn target(kind: &str, namespace: &str) -> Target {
+        Target {
+            key: ObjectKey {
+                group: "shop.example".to_owned(),
+                kind: kind.to_owned(),
+                namespace: Some(namespace.to_owned()),
+                name: "a".to_owned(),
+            },
+            version: "v1".to_owned(),
+            plural: "tills".to_owned(),
+        }
+    }
+
+    /// Labels and keep marks, as they are right before the deletion.
+    #[test]
+    fn what_an_object_says_of_itself_counts_until_it_is_deleted() {
+        let ours = |labels: &[(&str, &str)]| Deletion {
+            target: target("Till", "shop"),
+            uid: "u".to_owned(),
+            resource_version: "7".to_owned(),
+            labels: map(labels),
+        };
+        let controlled = |uid: &str| LiveObject {
+            controlled_by: Some(Controller {
+                kind: "Till".to_owned(),
+                name: "front".to_owned(),
+                uid: uid.to_owned(),
+            }),
+            ..live("u", Some("o"))
+        };
+        let kept = LiveObject {
+            keep: Some("helm.sh/resource-policy: keep".to_owned()),
+            ..live("u", Some("o"))
+        };
+        let mark = &[(LABEL_OWNER, "o")][..];
+        let mut recorded = Item::planned("front", "v1");
+        recorded.object.uid = "recorded".to_owned();
+        let mut inventory = Inventory::default();
+        inventory
+            .objects
+            .insert(target("Till", "shop").key, recorded);
+        let stays = |why: &str| Some(Obstacle::Kept(why.to_owned()));
+        for (deletion, labels, found, expected) in [
+            (ours(mark), mark, live("u", Some("o")), None),
+            (
+                ours(mark),
+                &[(LABEL_OWNER, "other")],
+                live("u", Some("other")),
+                Some(Obstacle::UNMARKED),
+            ),
+            (ours(mark), &[], live("u", None), Some(Obstacle::UNMARKED)),
+            (
+                ours(mark),
+                mark,
+                live("v", Some("o")),
+                Some(Obstacle::ANOTHER),
+            ),
+            (
+                ours(mark),
+                mark,
+                kept,
+                stays("it carries helm.sh/resource-policy: keep"),
+            ),
+            (
+                ours(mark),
+                mark,
+                controlled("other"),
+                stays("its controller is Till front"),
+            ),
+            (ours(mark), mark, controlled("recorded"), None),
+            // What kops or the addon-manager has made has no owner label.
+            (ours(&[]), &[], live("u", None), None),
+            (
+                ours(&[]),
+                mark,
+                live("u", Some("o")),
+                Some(Obstacle::UNMARKED),
+            ),
+        ] {
+            let obstacle = deletion.obstacle(&map(labels), &found, &inventory);
+            assert_eq!(obstacle, expected, "{labels:?} {found:?}");
+        }
+    }
+
+    #[test]
+    fn objects_go_with_their_namespace_and_their_definition() {
+        let of = |group: &str, kind: &str, name: &str| ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: None,
+            name: name.to_owned(),
+        };
+        let definition = |name| of("apiextensions.k8s.io", "CustomResourceDefinition", name);
+        for (other, expected) in [
+            (of("", "Namespace", "shop"), true),
+            (of("", "Namespace", "other"), false),
+            (definition("tills.shop.example"), true),
+            (definition("carts.shop.example"), false),
+            (of("", "ConfigMap", "shop"), false),
+        ] {
+            let goes = target("Till", "shop").goes_with(&other);
+            assert_eq!(goes, expected, "{other}");
+        }
+    }
+
+    fn map(labels: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let labels = labels.iter();
+        labels
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn live(uid: &str, owner: Option<&str>) -> LiveObject {
+        LiveObject {
+            uid: uid.to_owned(),
+            owner: owner.map(str::to_owned),
+            ..LiveObject::default()
         }
     }
 }

@@ -215,6 +215,7 @@ mod tests {
             },
             action,
             object: Arc::new(json!({})),
+            uid: None,
             digest: String::new(),
             policy: Policy::default(),
         };

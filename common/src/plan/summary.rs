@@ -154,6 +154,7 @@ mod tests {
             target: target(group, kind, name),
             action: Action::Create,
             object: Arc::new(Value::Null),
+            uid: None,
             digest: String::new(),
             policy: crate::plan::conflicts::Policy::default(),
         };
@@ -176,6 +177,8 @@ mod tests {
             prune: vec![vec![Deletion {
                 target: target("", "ConfigMap", "old"),
                 uid: String::new(),
+                resource_version: String::new(),
+                labels: BTreeMap::new(),
             }]],
             ..InstallationPlan::nothing(
                 InstallationName {

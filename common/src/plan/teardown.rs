@@ -130,6 +130,8 @@ mod tests {
                 plural: String::new(),
             },
             uid: String::new(),
+            resource_version: String::new(),
+            labels: BTreeMap::new(),
         });
         let groups = groups(deletions.collect(), inhabited);
         let kinds = groups.iter().flatten();

@@ -8,14 +8,27 @@ use serde_json::Value;
 use super::Readiness;
 use super::fields::{field, text};
 
-/// Which Services have a ready endpoint, kept up from EndpointSlices as they are listed and watched.
+/// Which Services there are, and which of them have a ready endpoint, kept up from EndpointSlices as they are listed and watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoints {
     /// Namespace → name of the slice → the Service whose ready endpoints it has.
     slices: BTreeMap<String, BTreeMap<String, String>>,
+    /// Namespace → its Services, where they are known.
+    services: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Endpoints {
+    /// Replaces what is known of the Services of a namespace.
+    pub fn list_services(&mut self, namespace: &str, services: BTreeSet<String>) {
+        self.services.insert(namespace.to_owned(), services);
+    }
+
+    /// Whether a Service certainly does not exist.
+    fn is_absent(&self, namespace: &str, service: &str) -> bool {
+        let services = self.services.get(namespace);
+        services.is_some_and(|services| !services.contains(service))
+    }
+
     /// Replaces what is known of a namespace by all its slices.
     pub fn list(&mut self, namespace: &str, slices: &[Value]) {
         self.slices.insert(namespace.to_owned(), BTreeMap::new());
@@ -60,25 +73,38 @@ pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Without endpoints (they may not be read) only the certificate is checked. A validating webhook whose failures are ignored stops
-/// nothing while nobody answers for it: it is not waited for, and its backend may come with an add-on that needs this one.
+/// Without endpoints (they may not be read) only the certificate is checked. Two webhooks are not waited for, because their backend may
+/// come with an add-on that needs this one: a validating one whose failures are ignored, which stops nothing while nobody answers for it,
+/// and one whose Service does not exist, for a Service of the add-on itself is applied before.
 pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Readiness {
     let is_validating = text(object, &["kind"]) == "ValidatingWebhookConfiguration";
-    let mut ignored = None;
+    let mut passed = None;
     for webhook in webhooks(object) {
         let Some(missing) = missing(webhook, endpoints) else {
             continue;
         };
-        if is_validating && text(webhook, &["failurePolicy"]) == "Ignore" {
-            ignored.get_or_insert(missing);
+        let is_ignored = text(webhook, &["failurePolicy"]) == "Ignore";
+        let message = if is_validating && is_ignored {
+            format!("{missing} yet, which is ignored")
+        } else if let Some((namespace, service)) = absent(webhook, endpoints) {
+            let name = text(webhook, &["name"]);
+            let until = match is_ignored {
+                true => "nothing answers until it does",
+                false => "what it judges is refused until it does",
+            };
+            format!("{name} calls {namespace}/Service {service}, which does not exist: {until}")
         } else {
             return Readiness::in_progress(format!("waiting: {missing} yet"));
-        }
+        };
+        passed.get_or_insert(message);
     }
-    match ignored {
-        Some(missing) => Readiness::current(format!("{missing} yet, which is ignored")),
-        None => Readiness::current("ready"),
-    }
+    Readiness::current(passed.unwrap_or_else(|| "ready".to_owned()))
+}
+
+/// The Service that a webhook calls, where it does not exist.
+fn absent<'a>(webhook: &'a Value, endpoints: Option<&Endpoints>) -> Option<(&'a str, &'a str)> {
+    let endpoints = endpoints?;
+    service(webhook).filter(|(namespace, service)| endpoints.is_absent(namespace, service))
 }
 
 /// What a webhook needs before it can be called.

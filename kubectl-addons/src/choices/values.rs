@@ -70,6 +70,7 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
         values: edits,
         values_from: (!typed.values_from.is_empty()).then(|| secrets.collect()),
         registry: typed.registry.clone(),
+        skip_crds: typed.skip_crds,
         unpin: false,
     })
 }
@@ -95,6 +96,11 @@ pub fn changes(typed: &Changes, addons: &[String]) -> Result<Edits> {
     if addons.is_empty() && changes_values {
         let usage = "values belong to one installation: name those that they are for, as in \
                      kubectl addons upgrade NAME --set replicas=3";
+        return Err(Usage(usage.to_owned()).into());
+    }
+    if addons.is_empty() && edits.skip_crds.is_some() {
+        let usage = "--skip-crds is kept in an installation: name those that it is for, as in \
+                     kubectl addons upgrade NAME --skip-crds";
         return Err(Usage(usage.to_owned()).into());
     }
     let mut unset = Vec::new();

@@ -41,6 +41,9 @@ pub struct Values {
     /// Private registry to which all images, and sources in registries, are rewritten
     #[arg(long, value_name = "HOST[/PATH]")]
     pub registry: Option<String>,
+    /// Leave out the CRDs in the folders crds/ of charts, because something else brings them; --skip-crds=false takes them in again
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub skip_crds: Option<bool>,
 }
 
 /// What is changed in the values of an installation that exists: values are taken away first.

@@ -52,6 +52,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     let spec = &mut resolved.wanted.spec;
     spec.target_namespace = args.target_namespace.clone();
     spec.registry = args.values.registry.clone();
+    spec.skip_crds = args.values.skip_crds.unwrap_or_default();
     let form = &resolved.entry.version.template.form_spec;
     let edits = choices::edits(&args.values, &[])?;
     spec.values = Some(edits.over(None, form)?);

@@ -79,6 +79,12 @@ pub fn executing(plan: &InstallationPlan, event: &addons_engine::Event) {
             status: readiness.status,
             message: &readiness.message,
         },
+        Done::Refused { key, message, .. } => Event::Waiting {
+            installation,
+            object: key,
+            status: Status::InProgress,
+            message,
+        },
         Done::Pruned { key } => Event::Deleted {
             installation,
             object: key,

@@ -117,6 +117,7 @@ fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
         mask: &NOTHING,
         owner: "0123456789abcdef",
         create_namespace: false,
+        skip_crds: false,
         wait: true,
         timeout: TIMEOUT,
         takes_fields: false,

@@ -418,15 +418,20 @@ async fn n18_a_value_that_a_chart_does_not_have_is_named() -> Result<()> {
     Ok(())
 }
 
+/// The definition of a user's own kind `Jar`.
+fn jars(group: &str) -> String {
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: jars.{group}}}\nspec:\n  group: {group}\n  \
+         scope: Namespaced\n  names: {{kind: Jar, plural: jars, singular: jar}}\n  versions:\n  - name: v1\n    served: true\n    \
+         storage: true\n    schema: {{openAPIV3Schema: {{type: object}}}}\n"
+    )
+}
+
 #[tokio::test]
 async fn n17_the_definitions_of_a_chart_are_shared() -> Result<()> {
     let stage = Stage::new("n17-crds").await?;
     let group = format!("{}.example.test", stage.namespace);
-    let definition = format!(
-        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: jars.{group}}}\nspec:\n  group: {group}\n  \
-         scope: Namespaced\n  names: {{kind: Jar, plural: jars, singular: jar}}\n  versions:\n  - name: v1\n    served: true\n    \
-         storage: true\n    schema: {{openAPIV3Schema: {{type: object}}}}\n"
-    );
+    let definition = jars(&group);
     let map = config_map("of-release", "1").replace("of-release", "'{{ .Release.Name }}'");
     let files = [
         ("crds/jars.yaml", definition.as_str()),
@@ -475,5 +480,84 @@ async fn n17_the_definitions_of_a_chart_are_shared() -> Result<()> {
             .await?,
         "it stays"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn n17_the_definitions_of_a_chart_are_left_out_on_demand() -> Result<()> {
+    let stage = Stage::new("n17-skip").await?;
+    let group = format!("{}.example.test", stage.namespace);
+    let (definition, name) = (jars(&group), format!("jars.{group}"));
+    let map = config_map("map", "1");
+    let files = [
+        ("crds/jars.yaml", definition.as_str()),
+        ("templates/map.yaml", &map),
+    ];
+    let folder = chart(&stage, "1.0.0", "", &files)?;
+    let (at, flags, helm) = (folder.display(), flags(&stage)?, binaries::helm()?);
+    let helm = format!("--helm-bin {}", helm.display());
+    for (flag, is_there) in [("", true), ("--skip-crds", false)] {
+        let line = format!("render web --channel {at} --k8s 1.36.3 {flag} {helm}");
+        let said = stage.run(&line).await?.done()?.stdout;
+        ensure!(
+            said.contains(&name) == is_there && said.contains("name: map"),
+            "{flag}: {said}"
+        );
+    }
+    let is_defined = || stage.has("customresourcedefinition", &name);
+    stage
+        .run(&format!("install {at} --skip-crds {flags}"))
+        .await?
+        .done()?;
+    ensure!(!is_defined().await?, "it is installed");
+    // The installation remembers it.
+    chart(&stage, "1.1.0", "", &[])?;
+    let upgrade = format!("upgrade web {helm} --yes");
+    stage.run(&upgrade).await?.done()?;
+    ensure!(!is_defined().await?, "the upgrade forgets it");
+    let record = stage.record("web").await?;
+    ensure!(
+        record["spec"]["skipCRDs"] == true && record["status"]["installed"]["version"] == "1.1.0",
+        "{record:#}"
+    );
+    let said = stage
+        .run(&format!("diff web --skip-crds=false {helm}"))
+        .await?
+        .ended(1)?
+        .stdout;
+    ensure!(said.contains(&name), "{said}");
+    stage
+        .run(&format!("{upgrade} --skip-crds=false"))
+        .await?
+        .done()?;
+    ensure!(is_defined().await?, "it is left out");
+    // A definition that is there is not deleted for that.
+    stage.run(&format!("{upgrade} --skip-crds")).await?.done()?;
+    ensure!(is_defined().await?, "it is deleted");
+    let said = stage.run("upgrade --skip-crds --yes").await?.ended(2)?;
+    ensure!(
+        said.stderr
+            .contains("--skip-crds is kept in an installation"),
+        "{said:?}"
+    );
+    stage
+        .run("uninstall web --delete-crds --yes")
+        .await?
+        .done()?;
+    ensure!(!is_defined().await?, "it stays");
+
+    for mode in ["objects", "release"] {
+        let version = json!({"version": "1.1.0", "source": {"url": {"manifest": format!("file://{at}")}},
+            "template": {"method": "helm", "helm": {"mode": mode, "skipCRDs": true}}});
+        let catalogue = stage.catalogue("web", &version)?;
+        let line = format!("install web --channel {} {flags}", catalogue.display());
+        stage.run(&line).await?.done()?;
+        ensure!(stage.has("configmap", "map").await?, "{mode}");
+        ensure!(!is_defined().await?, "{mode}: it is installed");
+        stage
+            .run(&format!("uninstall web {helm} --yes"))
+            .await?
+            .done()?;
+    }
     Ok(())
 }

@@ -21,6 +21,8 @@ pub struct Fault {
 pub enum Action {
     /// It is delivered later.
     Delay(Duration),
+    /// It is delivered when the proxy lets go what is held up.
+    Hold,
     /// It is not delivered, and answered with a Kubernetes Status of this code.
     Answer {
         /// 429, 500, 503 and so on.

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -10,8 +11,8 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, RETRY_AFTER, TRANSFER_ENCODING,
-    USER_AGENT,
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HOST, HeaderValue, RETRY_AFTER,
+    TRANSFER_ENCODING, USER_AGENT,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -107,6 +108,7 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
     if state.stopped.borrow().iter().any(|name| name == client) {
         return Err(anyhow!("{client} is stopped"));
     }
+    let mut flowing_again = state.flowing.subscribe();
     let (number, action) = register(state, client, &request);
     match action {
         Some(Action::Answer {
@@ -123,6 +125,10 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
             return Ok(answer.body(whole(text))?);
         }
         Some(Action::Delay(duration)) => tokio::time::sleep(duration).await,
+        Some(Action::Hold) => {
+            // The sender lives as long as the proxy.
+            let _ = flowing_again.changed().await;
+        }
         Some(Action::Cut { delivered }) => {
             if delivered {
                 deliver(state, number, client, request)
@@ -162,8 +168,11 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
     let upstream = deliver(state, number, client, request).await?;
     state.answered(number, upstream.status().as_u16());
     let mut answer = Response::builder().status(upstream.status());
+    let behind = state.lock().behind;
     for (name, value) in upstream.headers() {
-        if name != CONNECTION && name != TRANSFER_ENCODING {
+        if name == DATE {
+            answer = answer.header(name, earlier(value, behind)?);
+        } else if name != CONNECTION && name != TRANSFER_ENCODING {
             answer = answer.header(name, value);
         }
     }
@@ -176,6 +185,12 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
         }
     });
     Ok(answer.body(StreamBody::new(stream).boxed_unsync())?)
+}
+
+/// A time, so much earlier.
+fn earlier(date: &HeaderValue, by: Duration) -> Result<String> {
+    let date = jiff::fmt::rfc2822::parse(date.to_str()?)?;
+    Ok(jiff::fmt::rfc2822::to_string(&(date - by))?)
 }
 
 /// Waits until requests like this one are not stalled.

@@ -12,7 +12,7 @@ use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
 use super::super::live;
 use super::super::report::{Settled, Settlement};
-use super::{Applier, managed, settle};
+use super::{Applier, is_planned, managed, settle};
 
 impl Applier {
     /// The step as it is sent, after the fields were claimed that would stay beside it. What became of the fields of others is added to
@@ -33,6 +33,10 @@ impl Applier {
             Err(EngineError::Forbidden { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
+        let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+        if !is_planned(step, uid.unwrap_or_default()) {
+            return Ok(None);
+        }
         let fitted = judge(step, &live, &self.manager, &self.mask)?;
         let claims = fitted.claims();
         if !claims.is_empty() {

@@ -8,15 +8,12 @@ use common::api::names;
 use common::manifest::managed_fields::{CLIENT_SIDE_APPLY, former};
 use common::plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
 use common::plan::{Deletion, InstallationPlan};
-use common::values::path;
 
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::managed::{self, FIELDS, annotation};
+use super::managed::{self, FIELDS, annotation, label};
 use super::settle::managers;
 
-/// Another client may write the object meanwhile, and definitions may have dropped versions that managedFields still name.
-const TRIES: usize = 8;
 /// The managers of helm and of client-side apply.
 const HELM: &str = "helm";
 const HELM_HOOK: &str = "helm.sh/hook";
@@ -72,35 +69,20 @@ impl<'a> Giving<'a> {
         manager: &str,
         change: impl Fn(&Value) -> Option<Vec<Value>>,
     ) -> Result<(), EngineError> {
-        let target = &object.target;
-        let mut tries = 1;
-        loop {
-            let given = managed::rewrite_with(cluster, target, manager, |live, _| {
-                let is_it = text(live, "/metadata/uid") == Some(object.uid.as_str());
-                (is_it && self.is_ours(live))
-                    .then(|| change(live))
-                    .flatten()
-            });
-            let error = match given.await {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_not_found() => return Ok(()),
-                Err(error) => error,
-            };
-            match managed::gone_version(&error) {
-                _ if tries == TRIES => return Err(error),
-                Some(version) => {
-                    managed::heal(cluster, target, manager, version, error).await?;
-                }
-                None if error.is_conflict() => {}
-                None => return Err(error),
-            }
-            tries += 1;
+        let given = managed::rewrite_with(cluster, &object.target, manager, |live| {
+            let is_it = text(live, "/metadata/uid") == Some(object.uid.as_str());
+            (is_it && self.is_ours(live))
+                .then(|| change(live))
+                .flatten()
+        });
+        match given.await {
+            Err(error) if error.is_not_found() => Ok(()),
+            other => other.map(drop),
         }
     }
 
     fn is_ours(&self, live: &Value) -> bool {
-        let label = format!("/metadata/labels/{}", path::escaped(names::LABEL_OWNER));
-        text(live, &label) == Some(self.owner.as_str())
+        text(live, &label(names::LABEL_OWNER)) == Some(self.owner.as_str())
     }
 
     /// The release whose marks an object gets: the one that it had them of. What we have created since gets those of the one release
@@ -141,12 +123,11 @@ impl<'a> Giving<'a> {
 
     /// The changes that take our marks and fields from an object.
     fn patch(&self, live: &Value) -> Option<Vec<Value>> {
-        let label = format!("/metadata/labels/{}", path::escaped(names::LABEL_OWNER));
         let note = annotation(names::ANNOTATION_FORMER_MANAGER);
         let entries = former::let_go(managers(live), &self.manager, text(live, &note));
         let mut patch = vec![
             json!({"op": "replace", "path": FIELDS, "value": entries}),
-            json!({"op": "remove", "path": label}),
+            json!({"op": "remove", "path": label(names::LABEL_OWNER)}),
         ];
         let last_applied = annotation(names::ANNOTATION_FORMER_LAST_APPLIED);
         let release = annotation(names::ANNOTATION_FORMER_RELEASE);

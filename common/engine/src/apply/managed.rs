@@ -1,33 +1,59 @@
-//! Corrects managedFields: fields of client-side apply become ours, entries of versions that are gone become readable.
+//! Writes an object that others write as well, and corrects its managedFields: fields of client-side apply become ours, entries of
+//! versions that are gone become readable.
+//!
+//! Every write of an object that has managers already goes through [`healing`], which sends it again once such entries were corrected, or
+//! through [`rewrite_with`], which corrects them in the same write.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use common::api::names;
-use common::manifest::key::Gvk;
 use common::manifest::managed_fields::path::Path;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
 use common::plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
 use common::plan::{Step, Target};
 use common::values::path;
+use tokio::time::sleep;
 
 use super::super::address::Collection;
 use super::super::addressed;
 use super::super::cluster::Cluster;
+use super::super::definitions;
 use super::super::error::EngineError;
 use super::super::report::Settled;
 use super::super::request::{Call, JSON_PATCH, METADATA};
 use super::settle::{Attempt, managers};
-use super::{Applied, Applier, Notes, Written, WrittenMetadata, body};
+use super::{Applied, Applier, FIRST_PAUSE, Written, WrittenMetadata, body};
 
-/// How often entries are read and written while other clients write them too.
-const TRIES: usize = 3;
-/// The error of an apply, and of every other write, where an entry of managedFields has a version that its
-/// CustomResourceDefinition no longer has (HTTP 500, kube-apiserver 1.36.3; fluxcd/pkg#1131, kubernetes#111937).
+/// How often an object is read and written while other clients write it, too.
+pub(in super::super) const TRIES: usize = 8;
+/// The error of an apply where an entry of managedFields has a version that its CustomResourceDefinition no longer has (HTTP 500,
+/// kube-apiserver 1.36.3; fluxcd/pkg#1131, kubernetes#111937). A patch or replacement succeeds instead, and makes the server forget all
+/// managers of the object (`UpdateNoErrors` in apimachinery).
 const GONE_VERSION: &str = "request to convert CR to an invalid group/version: ";
 
 pub(super) const FIELDS: &str = "/metadata/managedFields";
+
+/// The metadata of an object after a rewrite.
+pub(in super::super) enum Rewritten {
+    /// It was written: by us, or by another client who was faster.
+    Written(WrittenMetadata),
+    /// There was nothing to change.
+    AsItWas(WrittenMetadata),
+}
+
+impl Rewritten {
+    /// The metadata where it was written.
+    pub(super) fn written(self) -> Option<WrittenMetadata> {
+        match self {
+            Self::Written(metadata) => Some(metadata),
+            Self::AsItWas(_) => None,
+        }
+    }
+}
 
 /// A manager of fields.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -54,17 +80,16 @@ pub(super) fn is_only(managers: &[Manager], manager: &str) -> bool {
     !managers.is_empty() && writers.all(|it| it.manager == manager)
 }
 
-/// Takes over what client-side apply owns in an object that was just applied, and applies it again: fields that only it owned
-/// are removed (kubernetes#99003, #107417). Sends nothing where there is no such manager, and takes nothing where the
-/// policy leaves or refuses any field.
+/// Takes over what client-side apply owns in an object that was just applied; returns whether there was something. The next apply
+/// removes the fields that only it owned (kubernetes#99003, #107417). Sends nothing where there is no such manager, and takes nothing
+/// where the policy leaves or refuses any field.
 pub(super) async fn take_over(
     applier: &Applier,
     cluster: &Cluster,
     step: &Step,
     attempt: &Attempt,
-    applied: Applied,
-    notes: &mut Notes,
-) -> Result<Applied, EngineError> {
+    applied: &Applied,
+) -> Result<bool, EngineError> {
     let managers = &applied.object.metadata.managed_fields;
     let is_client_side = |manager: &Manager| {
         CLIENT_SIDE.contains(&manager.manager.as_str())
@@ -74,31 +99,12 @@ pub(super) async fn take_over(
     // What is left to another manager must not become ours here: it would be reset.
     let leaves = attempt.settled.iter().any(Settled::is_left);
     if leaves || !step.policy.takes_all() || !managers.iter().any(is_client_side) {
-        return Ok(applied);
+        return Ok(false);
     }
     let rewritten = rewrite(cluster, &step.target, &applier.manager, |live| {
         managed_fields::migrate(live, CLIENT_SIDE, &applier.manager)
     });
-    match rewritten.await {
-        Ok(Some(written)) => {
-            notes
-                .warnings
-                .push("what client-side apply owned in it is ours now".to_owned());
-            let again = attempt.again(&written.resource_version);
-            match applier.send(cluster, step, &again).await {
-                Ok(mut again) => {
-                    again.created = applied.created;
-                    Ok(again)
-                }
-                // Another client wrote meanwhile: the next operation takes over the rest.
-                Err(error) if error.is_conflict() => Ok(applied),
-                Err(error) => Err(error),
-            }
-        }
-        Ok(None) => Ok(applied),
-        Err(error) if error.is_conflict() => Ok(applied),
-        Err(error) => Err(error),
-    }
+    Ok(rewritten.await?.written().is_some())
 }
 
 /// Makes the fields of the installation that an object moves from those of `manager`, so that an apply finds no conflict with it and
@@ -115,7 +121,7 @@ pub(super) async fn inherit(
     });
     match rewritten.await {
         Err(error) if error.is_not_found() => Ok(None),
-        other => other,
+        other => other.map(Rewritten::written),
     }
 }
 
@@ -130,7 +136,7 @@ pub(super) async fn adopt(
     target: &Target,
     manager: &str,
 ) -> Result<Option<WrittenMetadata>, EngineError> {
-    rewrite_with(cluster, target, names::CLIENT, |live, _| {
+    let rewritten = rewrite_with(cluster, target, names::CLIENT, |live| {
         let entries = managers(live);
         let adopted = managed_fields::former::adopt(entries, manager);
         let marks = helm_marks(live);
@@ -156,8 +162,8 @@ pub(super) async fn adopt(
             });
         }
         Some(patch)
-    })
-    .await
+    });
+    rewritten.await.map(Rewritten::written)
 }
 
 /// The changes that replace the marks of a release by a note of which one it was.
@@ -177,8 +183,29 @@ fn helm_marks(live: &Value) -> Vec<Value> {
 }
 
 /// The pointer to an annotation.
-pub(super) fn annotation(name: &str) -> String {
-    format!("/metadata/annotations/{}", path::escaped(name))
+pub(in super::super) fn annotation(name: &str) -> String {
+    entry("annotations", name)
+}
+
+/// The pointer to a label.
+pub(in super::super) fn label(name: &str) -> String {
+    entry("labels", name)
+}
+
+/// The pointer to an entry of a map in the metadata.
+fn entry(map: &str, name: &str) -> String {
+    format!("/metadata/{map}/{}", path::escaped(name))
+}
+
+/// The changes that put entries into a map in the metadata, which need not be there.
+pub(super) fn put(live: &Value, map: &str, entries: &[(&str, &str)]) -> Vec<Value> {
+    let at = format!("/metadata/{map}");
+    let is_missing = live.pointer(&at).is_none();
+    let missing = is_missing.then(|| json!({"op": "add", "path": at, "value": {}}));
+    let entries = entries.iter();
+    let entries =
+        entries.map(|(name, value)| json!({"op": "add", "path": entry(map, name), "value": value}));
+    missing.into_iter().chain(entries).collect()
 }
 
 /// Returns to the managers of an object that was there before us what was just taken from them: the values are ours, and when
@@ -196,12 +223,8 @@ pub(super) async fn give_back(
     let rewritten = rewrite(cluster, &step.target, &applier.manager, |live| {
         managed_fields::give_back(live, &attempt.before, &applier.manager)
     });
-    match rewritten.await {
-        Ok(Some(written)) => applied.object.metadata.take_version(written),
-        Ok(None) => {}
-        // Another client writes all the time: its fields are its own again.
-        Err(error) if error.is_conflict() => {}
-        Err(error) => return Err(error),
+    if let Some(written) = rewritten.await?.written() {
+        applied.object.metadata.take_version(written);
     }
     Ok(applied)
 }
@@ -224,8 +247,33 @@ pub(super) async fn claim(
     }
 }
 
+/// Runs a write that names no managers, and runs it again once the entries were corrected for which the server refused it.
+pub(in super::super) async fn healing<T, F: Future<Output = Result<T, EngineError>>>(
+    cluster: &Cluster,
+    target: &Target,
+    manager: &str,
+    write: impl Fn() -> F,
+) -> Result<T, EngineError> {
+    let mut tries = 1;
+    loop {
+        let error = match write().await {
+            Err(error) if tries < TRIES => error,
+            written => return written,
+        };
+        let Some(gone) = gone_version(&error) else {
+            return Err(error);
+        };
+        let healed = guarded(cluster, target, manager, Some(&gone), |_| None).await?;
+        // No entry has the version that the server complains about.
+        if let Rewritten::AsItWas(_) = healed {
+            return Err(error);
+        }
+        tries += 1;
+    }
+}
+
 /// The version that the server can no longer convert to, where its message says so.
-pub(super) fn gone_version(error: &EngineError) -> Option<String> {
+fn gone_version(error: &EngineError) -> Option<String> {
     let EngineError::Api {
         code: 500, message, ..
     } = error
@@ -237,65 +285,66 @@ pub(super) fn gone_version(error: &EngineError) -> Option<String> {
     Some(version.to_owned())
 }
 
-/// Moves the entries of a removed version to the version that is applied, or that is served instead of it.
-pub(super) async fn heal(
-    cluster: &Cluster,
-    target: &Target,
-    manager: &str,
-    version: String,
-    error: EngineError,
-) -> Result<(), EngineError> {
-    let rewritten = rewrite_with(cluster, target, manager, |live, served| {
-        let to = served.api_version();
-        Some(replacing(&managed_fields::move_version(
-            managers(live),
-            &version,
-            &to,
-        )?))
-    });
-    match rewritten.await? {
-        Some(_) => Ok(()),
-        // No entry has the version that the server complains about.
-        None => Err(error),
-    }
-}
-
 /// Writes managedFields, and nothing else: see [`rewrite_with`].
 async fn rewrite(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
     change: impl Fn(&[Value]) -> Option<Vec<Value>>,
-) -> Result<Option<WrittenMetadata>, EngineError> {
-    rewrite_with(cluster, target, manager, |live, _| {
-        Some(replacing(&change(managers(live))?))
+) -> Result<Rewritten, EngineError> {
+    rewrite_with(cluster, target, manager, |live| {
+        Some(vec![replacing(&change(managers(live))?)])
     })
     .await
 }
 
-/// The patch that replaces managedFields.
-fn replacing(entries: &[Value]) -> Vec<Value> {
-    vec![json!({"op": "replace", "path": FIELDS, "value": entries})]
+/// The change that replaces managedFields.
+fn replacing(entries: &[Value]) -> Value {
+    json!({"op": "replace", "path": FIELDS, "value": entries})
 }
 
-/// Writes managedFields and annotations, guarded by the resourceVersion that they were read with; the object after that, or `None` where
-/// there is nothing to change. `change` gets the version that the object is served in.
-pub(super) async fn rewrite_with(
+/// Writes metadata of an object, guarded by the resourceVersion that it was read with. `change` may see it several times: other clients
+/// write it, too, and the answer to our own write may be lost.
+pub(in super::super) async fn rewrite_with(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
-    change: impl Fn(&Value, &Gvk) -> Option<Vec<Value>>,
-) -> Result<Option<WrittenMetadata>, EngineError> {
+    change: impl Fn(&Value) -> Option<Vec<Value>>,
+) -> Result<Rewritten, EngineError> {
+    guarded(cluster, target, manager, None, change).await
+}
+
+/// As [`rewrite_with`]. `gone`: a version that the server has named, whose entries are corrected where nothing else changes.
+async fn guarded(
+    cluster: &Cluster,
+    target: &Target,
+    manager: &str,
+    gone: Option<&str>,
+    change: impl Fn(&Value) -> Option<Vec<Value>>,
+) -> Result<Rewritten, EngineError> {
     let mut collection = Collection::of(target);
     let name = &target.key.name;
+    let mut pause = FIRST_PAUSE;
     let mut tries = 1;
     loop {
         let call = |at: &Collection| Call::get(at, name, METADATA);
         let live = addressed::send::<Value>(cluster, &mut collection, name, call).await?;
-        let live = live.object;
-        let Some(mut patch) = change(&live, &collection.gvk) else {
-            return Ok(None);
+        let mut live = live.object;
+        let healed = healed(cluster, &collection, managers(&live), gone).await?;
+        let is_healed = healed.is_some();
+        if let Some(entries) = healed {
+            live["metadata"]["managedFields"] = entries.into();
+        }
+        let mut patch = match change(&live) {
+            Some(patch) => patch,
+            None if is_healed && gone.is_some() => Vec::new(),
+            // The write was refused because it had been done already: its answer was lost, or another client did the same.
+            None if tries > 1 => return Ok(Rewritten::Written(read(target, &live)?)),
+            None => return Ok(Rewritten::AsItWas(read(target, &live)?)),
         };
+        if is_healed {
+            patch.insert(0, replacing(managers(&live)));
+        }
         // A replacement that changes nothing is a precondition: 409 where another client wrote.
         let version = live.pointer("/metadata/resourceVersion");
         patch.push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
@@ -304,9 +353,49 @@ pub(super) async fn rewrite_with(
             .query("fieldManager", manager)
             .body(body(target, &patch)?);
         match cluster.send::<Written>(call).await {
-            Ok(answer) => return Ok(Some(answer.object.metadata)),
-            Err(error) if error.is_conflict() && tries < TRIES => tries += 1,
+            Ok(answer) => return Ok(Rewritten::Written(answer.object.metadata)),
+            Err(error) if error.is_conflict() && tries < TRIES => wait(&mut pause).await,
             Err(error) => return Err(error),
         }
+        tries += 1;
     }
+}
+
+/// Waits, each time longer.
+async fn wait(pause: &mut Duration) {
+    sleep(*pause).await;
+    *pause *= 2;
+}
+
+/// The metadata of an object that was read.
+fn read(target: &Target, live: &Value) -> Result<WrittenMetadata, EngineError> {
+    let read = Written::deserialize(live);
+    let read = read.map_err(|error| EngineError::Api {
+        what: target.key.to_string(),
+        message: format!("the server's answer is not understood: {error}"),
+        code: 0,
+    });
+    Ok(read?.metadata)
+}
+
+/// managedFields with the entries of versions that are gone in the version that the object is read in; `None` where there are none.
+async fn healed(
+    cluster: &Cluster,
+    at: &Collection,
+    entries: &[Value],
+    gone: Option<&str>,
+) -> Result<Option<Vec<Value>>, EngineError> {
+    let own = at.gvk.api_version();
+    let mut versions = entries
+        .iter()
+        .filter_map(|entry| entry.get("apiVersion")?.as_str());
+    if versions.all(|version| version == own) {
+        return Ok(None);
+    }
+    let defined = definitions::api_versions(cluster, at).await?;
+    let is_gone = |version: &str| {
+        let is_undefined = defined.as_ref().is_some_and(|all| !all.contains(version));
+        is_undefined || gone == Some(version)
+    };
+    Ok(managed_fields::move_versions(entries, is_gone, &own))
 }

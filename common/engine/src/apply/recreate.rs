@@ -1,5 +1,5 @@
-//! Recreates an object that cannot be changed in place: a dry run of its creation, deletion by uid, waiting until it is gone,
-//! creation.
+//! Recreates an object that cannot be changed in place: a dry run of its creation, deletion in the state in which it was read, waiting
+//! until it is gone, creation.
 //!
 //! The inventory is right at every point: until the creation is answered it holds the old object. Interrupted before it, the
 //! next run finds none and creates it; interrupted after it, the next run finds our label and applies.
@@ -17,11 +17,13 @@ use common::api::names;
 use common::manifest::kinds::traits::KeptKind;
 use common::plan::Step;
 use common::plan::immutable::loses_claims;
+use common::plan::prune::Obstacle;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
-use super::super::delete::{Deleted, Propagation, delete, until_gone};
+use super::super::delete::{Deleted, Doomed, Propagation, delete, until_gone};
 use super::super::error::EngineError;
+use super::super::meta::Metadata;
 use super::super::request::{Call, JSON};
 use super::{Applied, Applier, body};
 
@@ -65,16 +67,27 @@ pub(super) async fn recreate(
         ));
     }
     check_creation(cluster, &collection, step).await?;
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-    let uid = uid.unwrap_or_default();
-    let propagation = propagation(step, &live);
-    match delete(cluster, &collection, &key.name, uid, propagation).await? {
-        Deleted::Gone | Deleted::Held(_) => {}
-        Deleted::Foreign => {
-            return Err(conflict(
-                "another client created it again; run the command again",
-            ));
+    let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str);
+    let uid = text("/metadata/uid").unwrap_or_default();
+    let doomed = Doomed {
+        collection: &collection,
+        name: &key.name,
+        uid,
+        judged: text("/metadata/resourceVersion").unwrap_or_default(),
+        propagation: propagation(step, &live),
+    };
+    let generation = live.pointer("/metadata/generation").and_then(Value::as_i64);
+    let judge = |found: &Metadata| {
+        if found.labels.get(names::LABEL_OWNER) != Some(&applier.owner) {
+            return Some(Obstacle::UNMARKED);
         }
+        let is_same = found.generation.is_some() && found.generation == generation;
+        (!is_same).then(|| Obstacle::Kept("another client changed it meanwhile".to_owned()))
+    };
+    if let Deleted::Left(obstacle) = delete(cluster, doomed, judge).await? {
+        let why = obstacle.why();
+        let message = format!("it is not recreated: {why}; run the command again");
+        return Err(conflict(&message));
     }
     let left = applier.deadline.saturating_duration_since(Instant::now());
     let bound = applier.deadline - RESERVE.min(left / 2);

@@ -15,9 +15,9 @@ use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
 use super::super::report::{Settled, Settlement};
 use super::super::request::{Call, JSON};
-use super::Applier;
 use super::explain::of_conflict;
 use super::holder::Holder;
+use super::{Applier, is_planned, replaced};
 
 /// One apply: what is sent, and what was decided about it.
 pub(super) struct Attempt {
@@ -55,6 +55,25 @@ impl Attempt {
             pinned,
         }
     }
+
+    /// The same attempt without force, for whatever version: it succeeds where everything that it wants is ours.
+    pub(super) fn unpinned(self) -> Self {
+        if !self.is_pinned() {
+            return self;
+        }
+        let mut object = self.object;
+        if let Some(metadata) = Arc::make_mut(&mut object)
+            .get_mut("metadata")
+            .and_then(Value::as_object_mut)
+        {
+            metadata.remove("resourceVersion");
+        }
+        Self {
+            object,
+            pinned: None,
+            ..self
+        }
+    }
 }
 
 /// The next attempt, after the server named fields that others hold.
@@ -73,7 +92,13 @@ pub(super) async fn settle(
         Err(error) if error.is_not_found() => return Ok(Attempt::plain(step)),
         Err(error) => return Err(error),
     };
+    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+    if !is_planned(step, uid.unwrap_or_default()) {
+        return Err(replaced(step));
+    }
     let mut settled = before.settled;
+    // What was to be taken is still held.
+    settled.retain(Settled::is_left);
     let mut refused = Vec::new();
     for cause in causes {
         let conflict = conflict(step, &live, cause).masked(&applier.mask);

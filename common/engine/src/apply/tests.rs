@@ -5,7 +5,9 @@ use super::*;
 use common::manifest::key::ObjectKey;
 use common::plan::Target;
 use common::plan::adoption::Adoption;
+use common::plan::changes::Remedy;
 use common::plan::conflicts::Policy;
+use tokio::sync::mpsc::unbounded_channel;
 
 mod recreating;
 mod settling;
@@ -25,6 +27,7 @@ fn step(kind: &str, action: Action) -> Step {
         },
         action,
         object: Arc::new(json!({"kind": kind, "data": {"password": "aHVudGVyMg=="}})),
+        uid: None,
         digest: String::new(),
         policy: Policy::default(),
     }
@@ -55,11 +58,14 @@ fn failure(code: u16, message: &str) -> Reply {
 
 fn applier() -> Applier {
     Applier {
+        part: 0,
         manager: "kubectl-addons.ours".into(),
         owner: "ours".into(),
         deadline: Instant::now(),
         mask: Arc::default(),
         first_job: Arc::default(),
+        webhooks: Arc::default(),
+        told: unbounded_channel().0,
     }
 }
 
@@ -162,14 +168,7 @@ async fn a_definition_that_a_job_of_the_operation_made_is_ours() {
 #[tokio::test]
 async fn the_request_is_an_apply_that_asks_for_metadata() {
     let (cluster, asked) = fake::cluster(vec![answer(200, live("ours"))]);
-    let applier = Applier {
-        manager: "kubectl-addons.ours".into(),
-        owner: "ours".into(),
-        deadline: Instant::now(),
-        mask: Arc::default(),
-        first_job: Arc::default(),
-    };
-    applier
+    applier()
         .step(&cluster, &step("ConfigMap", Action::Update))
         .await
         .result
@@ -251,6 +250,37 @@ async fn a_silent_webhook_is_asked_again_only_while_there_is_time() {
     assert_eq!(
         (result.unwrap_err().code(), used.as_str()),
         (Some(500), "PATCH")
+    );
+}
+
+/// No one else repairs what the webhook of an installation keeps from being repaired.
+#[tokio::test]
+async fn a_silent_webhook_of_the_installation_is_named() {
+    let message =
+        "Internal error occurred: failed calling webhook \"judge\": no endpoints available";
+    let configuration = answer(200, json!({"webhooks": [{"name": "judge"}]}));
+    let (cluster, asked) = fake::cluster(vec![missing(), failure(500, message), configuration]);
+    let key = ObjectKey {
+        group: "admissionregistration.k8s.io".into(),
+        kind: "ValidatingWebhookConfiguration".into(),
+        name: "judges".into(),
+        ..ObjectKey::default()
+    };
+    let mut applier = applier();
+    applier.webhooks = Arc::new(vec![key.clone()]);
+    let mut step = step("Deployment", Action::Update);
+    step.target.key.group = "apps".into();
+    let outcome = applier.step(&cluster, &step).await;
+    let error = outcome.result.unwrap_err();
+    assert_eq!(
+        error.remedy(),
+        Some(Remedy::DeleteWebhooks(Box::new(key))),
+        "{error}"
+    );
+    let lines = asked.lines();
+    assert!(
+        lines[2].ends_with("/validatingwebhookconfigurations/judges"),
+        "{lines:?}"
     );
 }
 

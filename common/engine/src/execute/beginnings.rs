@@ -24,6 +24,11 @@ impl Beginnings {
         Self(watch::Sender::new(names.map(|name| (name, None)).collect()))
     }
 
+    /// An operation will not begin.
+    pub(super) fn give_up(&self, plan: &InstallationPlan) {
+        self.set(plan, false);
+    }
+
     /// How an operation has begun.
     pub(super) fn note(&self, plan: &InstallationPlan, begun: &Result<Begun, EngineError>) {
         let is_recorded = match begun {
@@ -35,6 +40,10 @@ impl Beginnings {
             }
             Err(_) => false,
         };
+        self.set(plan, is_recorded);
+    }
+
+    fn set(&self, plan: &InstallationPlan, is_recorded: bool) {
         self.0.send_modify(|known| {
             known.insert(plan.installation.clone(), Some(is_recorded));
         });

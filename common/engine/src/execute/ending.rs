@@ -1,6 +1,6 @@
 //! How an operation ended, in the words of its record.
 
-use common::api::conditions::{ROLLOUT_FAILED, bounded};
+use common::api::conditions::{ROLLOUT_FAILED, TIMED_OUT, bounded};
 use common::manifest::key::ObjectKey;
 
 use super::super::report::{Cause, Failure, Fate, Report};
@@ -39,10 +39,11 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
             };
             failed(reason, &failure.key, &failure.recorded)
         }
-        (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
+        (_, Some((key, readiness)), _) => failed(TIMED_OUT, key, &readiness.message),
         (_, _, Some((key, why))) => failed("Skipped", key, why),
         (None, None, None) => Ending::Done {
             waited: options.wait && !report.is_unready,
+            kept: report.retained.iter().cloned().collect(),
         },
     }
 }

@@ -7,10 +7,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::Instant;
 
+use common::api::catalogue::ResourceType;
 use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
 use common::manifest::key::ObjectKey;
 use common::plan::{Target, Verb};
-use common::readiness::Readiness;
+use common::readiness::{Readiness, Status};
 
 use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
@@ -19,10 +20,11 @@ use super::super::event::Event;
 use super::super::lock::Lock;
 use super::super::namespace;
 use super::super::report::{Failure, Report};
+use super::super::required;
 use super::super::revisions;
 use super::super::status;
 use super::super::task::{ExecuteOptions, PlanBack, Task};
-use super::super::{kops, migrate::Migrator, prune, wait};
+use super::super::{kops, migrate::Migrator, prune, record, wait};
 use super::beginnings::Beginnings;
 use super::ending::{ending, unreachable};
 use super::part::{Applied, News};
@@ -98,6 +100,24 @@ impl Operation<'_> {
         back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
         let plan = self.task.plan;
+        let missing = self.await_types().await;
+        match missing {
+            Ok(missing) if missing.is_empty() => {}
+            Ok(missing) => {
+                self.beginnings.give_up(plan);
+                let report = self.without_types(&missing);
+                let why = "it was not begun".to_owned();
+                self.send(News::GiveUp {
+                    part: self.part,
+                    why,
+                });
+                return Ok(report);
+            }
+            Err(error) => {
+                self.beginnings.give_up(plan);
+                return Err(error);
+            }
+        }
         let begun = {
             let _turn = self.turn.lock().await;
             begin(
@@ -123,6 +143,42 @@ impl Operation<'_> {
         report.retained.extend(plan.retained.iter().cloned());
         report.unchanged += plan.unchanged.len();
         Ok(report)
+    }
+
+    /// Waits for the types that others of the command may bring; returns those that are missing at the deadline. Nothing is locked or
+    /// written meanwhile.
+    async fn await_types(&self) -> Result<Vec<ResourceType>, EngineError> {
+        let types = &self.task.plan.types;
+        if types.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tell = |missing: &[ResourceType]| {
+            let (key, readiness) = self.lacking(missing);
+            (self.events)(Event::Waiting { key, readiness });
+        };
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        required::wait(self.cluster, types, left, &tell).await
+    }
+
+    /// Nothing was done, for these types were not served in time.
+    fn without_types(&self, missing: &[ResourceType]) -> Report {
+        let Applied { mut report, .. } = Applied::nothing(self.task.plan);
+        report.not_ready.push(self.lacking(missing));
+        report.record = Some(self.task.wanted.clone());
+        report
+    }
+
+    /// How the installation stands while types are missing.
+    fn lacking(&self, missing: &[ResourceType]) -> (ObjectKey, Readiness) {
+        let types: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let readiness = Readiness {
+            status: Status::InProgress,
+            message: format!(
+                "it requires {}, which the cluster does not serve",
+                types.join(", ")
+            ),
+        };
+        (record::key(&self.task.plan.installation), readiness)
     }
 
     /// Everything is as wanted. If it was installed before without waiting, this run waits, but writes nothing.
@@ -275,11 +331,13 @@ impl Operation<'_> {
         if self.skips(report, targets.map(|target| target.key.clone())) {
             return;
         }
-        let pruned = prune::prune(self.cluster, &plan.prune, self.deadline, self.events).await;
+        let pruned = prune::prune(self.cluster, plan, self.deadline, self.events).await;
         let held: BTreeSet<&ObjectKey> = pruned.held.iter().map(|(key, _)| key).collect();
         let gone = pruned.deleted.iter().filter(|key| !held.contains(key));
         self.task.journal.remove(gone.chain(&pruned.foreign));
         report.pruned.extend(pruned.deleted);
+        let kept = pruned.kept.into_iter();
+        report.retained.extend(kept.map(|target| target.key));
         report.failed.extend(pruned.failed);
         report.skipped.extend(pruned.skipped);
         report.not_ready.extend(pruned.held);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -12,8 +13,9 @@ use common::manifest::key::ObjectKey;
 use common::plan::InstallationPlan;
 use common::plan::graph::{Graph, Node};
 
-use super::super::apply::Applier;
+use super::super::apply::{Applier, Told};
 use super::super::report::Report;
+use super::super::silent;
 use super::super::task::Task;
 
 /// What an operation sends to the scheduler.
@@ -73,16 +75,25 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn new(index: usize, task: Task<'a>, graph: &Graph, deadline: Instant) -> Self {
+    pub(super) fn new(
+        index: usize,
+        task: Task<'a>,
+        graph: &Graph,
+        deadline: Instant,
+        told: UnboundedSender<Told>,
+    ) -> Self {
         let InstallationName { namespace, name } = &task.plan.installation;
         Self {
             task,
             applier: Applier {
+                part: index,
                 manager: names::field_manager(namespace, name),
                 owner: names::owner_hash(namespace, name),
                 deadline,
                 mask: Arc::clone(&task.plan.mask),
                 first_job: Arc::default(),
+                webhooks: Arc::new(silent::configurations(&task.plan.union)),
+                told,
             },
             is_idle: false,
             applied: Applied {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use futures::StreamExt as _;
 use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -18,7 +18,7 @@ use common::plan::schedule::Schedule;
 use common::plan::{Action, Step, Target};
 use common::readiness::{Readiness, Status};
 
-use super::super::apply::Outcome;
+use super::super::apply::{Outcome, Told};
 use super::super::cluster::Cluster;
 use super::super::event::Event;
 use super::super::report::Failure;
@@ -43,6 +43,8 @@ pub(super) struct Scheduler<'a> {
     /// Requests in flight can be taken back when their lock is lost.
     aborts: BTreeMap<NodeId, AbortHandle>,
     watches: Watches<'a>,
+    /// What is to be known of applies that are still tried.
+    told: UnboundedReceiver<Told>,
 }
 
 type Ended<'a> = (NodeId, Result<Outcome<'a>, Aborted>);
@@ -66,8 +68,12 @@ impl<'a> Scheduler<'a> {
             .collect();
         let is_step = |node: NodeId| steps.get(node).is_some_and(Option::is_some);
         let schedule = Schedule::new(graph, tasks.len(), wait, is_step);
+        let (tell, told) = unbounded_channel();
         let parts = tasks.iter().enumerate();
-        let parts = parts.map(|(index, task)| Part::new(index, *task, graph, deadline));
+        let parts = parts.map(|(index, task)| {
+            let tell = tell.clone();
+            Part::new(index, *task, graph, deadline, tell)
+        });
         Self {
             cluster,
             graph,
@@ -79,6 +85,7 @@ impl<'a> Scheduler<'a> {
             steps,
             aborts: BTreeMap::new(),
             watches: Watches::new(cluster, deadline),
+            told,
         }
     }
 
@@ -117,6 +124,7 @@ impl<'a> Scheduler<'a> {
                 Some((key, readiness)) = self.watches.seeing.recv() => self.see(&key, &readiness),
                 Some(pending) = self.watches.open.next(), if !self.watches.open.is_empty() => self.miss(pending),
                 Some(news) = inbox.recv() => self.handle(news),
+                Some((part, event)) = self.told.recv() => (self.events)(part, event),
                 () = sleep_until(begin_at.unwrap_or(self.deadline)), if begin_at.is_some() => {}
                 () = sleep_until(self.deadline), if self.is_busy() => self.time_is_over(),
             }

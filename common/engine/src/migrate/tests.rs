@@ -54,6 +54,7 @@ fn plan(is_accepted: bool) -> InstallationPlan {
         },
         action: Action::Update,
         object: wanted,
+        uid: None,
         digest: String::new(),
         policy: Policy::default(),
     });

@@ -165,7 +165,7 @@ fn a_release_waits_until_an_operation_removes_the_installation() {
 
 #[test]
 fn a_done_operation_leaves_the_exact_inventory() {
-    let status = ended(&recorded(true), &Ending::Done { waited: true });
+    let status = ended(&recorded(true), &done(true));
     assert_eq!(
         lines(&status),
         [
@@ -214,7 +214,7 @@ fn a_failed_operation_forgets_nothing() {
 
 #[test]
 fn without_waiting_the_status_is_not_ready() {
-    let status = ended(&recorded(true), &Ending::Done { waited: false });
+    let status = ended(&recorded(true), &done(false));
     assert_eq!(status.phase, Some(Phase::Installed));
     assert_eq!(condition_of(&status, "Ready"), "Unknown NotWaited");
 }
@@ -238,8 +238,9 @@ fn ended_often(
     }
 }
 
-fn done() -> Ending {
-    Ending::Done { waited: true }
+fn done(waited: bool) -> Ending {
+    let kept = BTreeSet::new();
+    Ending::Done { waited, kept }
 }
 
 fn verbs(status: &AddonInstallationStatus) -> Vec<&str> {
@@ -250,7 +251,7 @@ fn verbs(status: &AddonInstallationStatus) -> Vec<&str> {
 #[test]
 fn the_history_is_bounded() {
     let mut status = AddonInstallationStatus::default();
-    ended_often(&mut status, Verb::Upgrade, &done(), |number| {
+    ended_often(&mut status, Verb::Upgrade, &done(true), |number| {
         format!("1.{number}.0")
     });
     assert_eq!(status.history.len(), 10);
@@ -260,9 +261,9 @@ fn the_history_is_bounded() {
 fn repairs_push_nothing_out_of_the_history() {
     let mut status = AddonInstallationStatus::default();
     let same = |_| "1.0.0".to_owned();
-    ended_often(&mut status, Verb::Rollback, &done(), same);
+    ended_often(&mut status, Verb::Rollback, &done(true), same);
     let line = status.history.clone();
-    ended_often(&mut status, Verb::Upgrade, &done(), same);
+    ended_often(&mut status, Verb::Upgrade, &done(true), same);
     assert_eq!(status.history, line);
     assert_eq!(verbs(&status), ["rollback"]);
 }
@@ -271,7 +272,7 @@ fn repairs_push_nothing_out_of_the_history() {
 fn a_failure_that_repeats_itself_has_two_lines() {
     let mut status = AddonInstallationStatus::default();
     let same = |_| "1.0.0".to_owned();
-    ended_often(&mut status, Verb::Rollback, &done(), same);
+    ended_often(&mut status, Verb::Rollback, &done(true), same);
     let failed = Ending::Failed {
         reason: "Failed",
         message: "web/ConfigMap web: no".to_owned(),

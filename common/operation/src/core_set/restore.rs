@@ -102,6 +102,7 @@ impl Resolver<'_> {
             || !edits.values.is_empty()
             || edits.values_from.is_some()
             || edits.registry.is_some()
+            || edits.skip_crds.is_some()
             || !matches!(self.offer, Offer::Catalogues);
         if is_said {
             return Err(RestoreError::Listed(name.clone()).into());

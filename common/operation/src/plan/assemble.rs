@@ -93,13 +93,14 @@ pub async fn plan(
     let numbers = Numbers::of(due.iter().map(|(resolved, _)| resolved));
     let mut installations = Vec::new();
     for ((resolved, rendered), mut first) in due.into_iter().zip(order) {
-        match required.wait_for(ctx, &resolved).await {
-            Ok(bringing) => first.extend(bringing),
+        let awaited = match required.wait_for(ctx, &resolved).await {
+            Ok(awaited) => awaited,
             Err(error) => {
                 failed.push(failure(&resolved, error));
                 continue;
             }
-        }
+        };
+        first.extend(awaited.first);
         first.extend(numbers.before(&resolved));
         let is_due = rendered.is_due;
         match one(resolver, &neighbours, &resolved, rendered, choices).await {
@@ -107,6 +108,7 @@ pub async fn plan(
                 neighbours.claim(&planned);
                 if is_due || !planned.plan.is_empty() {
                     planned.plan.requires = first;
+                    planned.plan.types = awaited.types;
                     installations.push(planned);
                 } else {
                     stays(ctx, &resolved, &planned);

@@ -58,6 +58,13 @@ pub struct HelmTemplate {
     /// Who applies.
     #[serde(default)]
     pub mode: HelmMode,
+    /// Whether the definitions in `crds/` of the chart and of the charts in it are left out: something else brings them.
+    #[serde(
+        default,
+        rename = "skipCRDs",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub skip_crds: bool,
 }
 
 /// Who applies what helm renders.

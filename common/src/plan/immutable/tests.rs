@@ -32,6 +32,7 @@ fn plan(keys: &[ObjectKey]) -> InstallationPlan {
             },
             action: Action::Update,
             object: Arc::new(json!({})),
+            uid: None,
             digest: String::new(),
             policy: Policy::default(),
         });

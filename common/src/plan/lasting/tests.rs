@@ -27,6 +27,7 @@ fn step(key: ObjectKey) -> Step {
         },
         action: Action::Update,
         object: Arc::new(json!({})),
+        uid: None,
         digest: String::new(),
         policy: Policy::default(),
     }

@@ -94,6 +94,7 @@ fn step(object: &DesiredObject, live: &LiveObject, policy: Policy) -> Step {
         target: object.target.clone(),
         action: Action::Adopt,
         object: Arc::clone(&object.object),
+        uid: Some(live.uid.clone()),
         digest: object.digest.clone(),
         policy: Policy {
             adopted: Some(Adoption {

@@ -1,8 +1,10 @@
 //! The plan that gives an installation back: nothing is deleted, and no field changes but our marks (semantics 12).
 
+use std::collections::BTreeMap;
+
 use super::super::{Deletion, InstallationPlan, Target, Verb};
 use super::{PlanInput, empty};
-use crate::api::names::owner_hash;
+use crate::api::names::{LABEL_OWNER, owner_hash};
 use crate::manifest::key::ObjectKey;
 
 /// Makes the plan. What does not carry our label any more is only forgotten.
@@ -23,6 +25,8 @@ pub(super) fn release(input: &PlanInput<'_>) -> InstallationPlan {
             plan.given_back.push(Deletion {
                 target,
                 uid: live.uid.clone(),
+                resource_version: live.resource_version.clone(),
+                labels: BTreeMap::from([(LABEL_OWNER.to_owned(), owner.clone())]),
             });
         }
     }

@@ -64,6 +64,39 @@ fn a_validating_webhook_whose_failures_are_ignored_is_not_waited_for() {
     }
 }
 
+/// The Service comes with an add-on that needs this one, which would wait for it for ever.
+#[test]
+fn a_webhook_whose_service_does_not_exist_is_not_waited_for() {
+    let mut endpoints = Endpoints::default();
+    endpoints.list("guard", &[]);
+    let known = |endpoints: &Endpoints, webhooks: Value, status, message: &str| {
+        let ctx = Context {
+            endpoints: Some(endpoints),
+            ..Context::default()
+        };
+        for kind in [
+            "ValidatingWebhookConfiguration",
+            "MutatingWebhookConfiguration",
+        ] {
+            let kind = format!("admissionregistration.k8s.io/{kind}");
+            check_in(&kind, json!({"webhooks": webhooks}), &ctx, status, message);
+        }
+    };
+    let dead = "waiting: guard/Service a has no ready endpoints yet";
+    // It is not known which Services there are.
+    known(&endpoints, json!([calls("a", "x")]), InProgress, dead);
+    endpoints.list_services("guard", ["a".to_owned()].into());
+    known(&endpoints, json!([calls("a", "x")]), InProgress, dead);
+    let absent = "x.example.com calls guard/Service b, which does not exist: what it judges is refused until it does";
+    known(&endpoints, json!([calls("b", "x")]), Current, absent);
+    known(
+        &endpoints,
+        json!([calls("b", "x"), calls("a", "x")]),
+        InProgress,
+        dead,
+    );
+}
+
 /// A webhook without an endpoint blocks whatever it judges.
 #[test]
 fn a_webhook_needs_an_endpoint() {

@@ -41,8 +41,7 @@ pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
         change::confirm("Remove? [y/N] ")?;
     }
     for object in objects {
-        let namespace = &session.global().system_namespace;
-        catalogues::delete(session.cluster().await?, namespace, super::name(object)).await?;
+        catalogues::delete(session.cluster().await?, object).await?;
         output::note(&format!("catalogue {} removed", super::name(object)));
     }
     Ok(Exit::Done)

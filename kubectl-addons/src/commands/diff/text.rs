@@ -48,6 +48,7 @@ pub(super) fn render(
         if let Some(error) = &diff.error {
             let way_out = diff
                 .remedy
+                .as_ref()
                 .map(|remedy| hint::below(&hint::of_object(remedy, &diff.key, item.installation)));
             let _ = writeln!(text, "    {error}{}", way_out.unwrap_or_default());
         }

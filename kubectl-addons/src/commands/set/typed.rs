@@ -142,7 +142,8 @@ pub fn typed(
     ];
     let more = texts.iter().any(|texts| !texts.is_empty())
         || !values.values_from.is_empty()
-        || values.registry.is_some();
+        || values.registry.is_some()
+        || values.skip_crds.is_some();
     if more || source.channel.is_some() || source.catalogue.is_some() {
         let usage = "a set says where its add-ons come from and which values they have: write these into the file";
         return Err(Usage(usage.to_owned()).into());

@@ -7,7 +7,7 @@ use common::plan::changes::Remedy;
 use super::{command, typed};
 
 /// The lines for an object of an installation.
-pub fn of_object(remedy: Remedy, key: &ObjectKey, installation: &InstallationName) -> Vec<String> {
+pub fn of_object(remedy: &Remedy, key: &ObjectKey, installation: &InstallationName) -> Vec<String> {
     let upgrade = command("upgrade", installation);
     let way_out = match remedy {
         Remedy::Upgrade => format!("fix:    {upgrade}"),
@@ -25,6 +25,14 @@ pub fn of_object(remedy: Remedy, key: &ObjectKey, installation: &InstallationNam
         Remedy::ByHand => {
             "fix:    take the change out of the manifest, or delete and create the object by hand"
                 .to_owned()
+        }
+        Remedy::DeleteWebhooks(configuration) => {
+            let ObjectKey { kind, name, .. } = &**configuration;
+            let kind = kind.to_lowercase();
+            return vec![
+                format!("look:   kubectl describe {kind} {name}"),
+                format!("fix:    kubectl delete {kind} {name}    (then run the command again)"),
+            ];
         }
     };
     let look = typed::diff().unwrap_or_else(|| command("diff", installation));
@@ -73,7 +81,24 @@ mod tests {
             ),
         ] {
             let look = "look:   kubectl addons diff till -n shop".to_owned();
-            assert_eq!(of_object(remedy, &key, &installation), [look, way_out]);
+            assert_eq!(of_object(&remedy, &key, &installation), [look, way_out]);
         }
+        let webhooks = ObjectKey {
+            group: "admissionregistration.k8s.io".to_owned(),
+            kind: "ValidatingWebhookConfiguration".to_owned(),
+            name: "judges".to_owned(),
+            ..ObjectKey::default()
+        };
+        assert_eq!(
+            of_object(
+                &Remedy::DeleteWebhooks(Box::new(webhooks)),
+                &key,
+                &installation
+            ),
+            [
+                "look:   kubectl describe validatingwebhookconfiguration judges",
+                "fix:    kubectl delete validatingwebhookconfiguration judges    (then run the command again)",
+            ]
+        );
     }
 }

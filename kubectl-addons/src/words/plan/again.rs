@@ -59,6 +59,8 @@ pub(super) fn back(item: &Planned) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use common::api::installation::HelmRelease;
     use common::api::names::InstallationName;
     use common::manifest::key::ObjectKey;
@@ -102,6 +104,8 @@ mod tests {
         let deletion = Deletion {
             target: target.clone(),
             uid: "1".to_owned(),
+            resource_version: String::new(),
+            labels: BTreeMap::new(),
         };
         let all = [
             InstallationPlan {

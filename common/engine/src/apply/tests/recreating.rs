@@ -56,7 +56,8 @@ async fn deleted_by_its_uid_waited_for_and_created() {
         .collect();
     assert_eq!(methods, ["PATCH", "GET", "POST", "DELETE", "GET", "PATCH"]);
     assert!(lines[2].ends_with("configmaps?dryRun=All"), "{}", lines[2]);
-    assert_eq!(asked.body(3)["preconditions"]["uid"], "u");
+    let read = json!({"uid": "u", "resourceVersion": "1"});
+    assert_eq!(asked.body(3)["preconditions"], read);
 }
 
 /// Nothing is deleted.

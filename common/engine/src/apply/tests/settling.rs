@@ -241,7 +241,7 @@ async fn fields_of_client_side_apply_become_ours_where_all_is_taken() {
         "PATCH ?apply",
         "GET ",
         "PATCH ?fieldManager=kubectl-addons.ours",
-        "PATCH ?apply&force=true",
+        "PATCH ?apply",
     ];
     assert_eq!(ran.asked, wanted);
     assert_eq!(
@@ -252,6 +252,65 @@ async fn fields_of_client_side_apply_become_ours_where_all_is_taken() {
     assert_eq!(ran.warnings, 1);
 
     let ran = run(&deployment(Conflicts::Yield), vec![managed(client_side())]).await;
+    assert_eq!((ran.result.is_ok(), ran.asked.len()), (true, 1));
+}
+
+/// A write is sent again where its answer was lost, and is refused then because it was done.
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_not_nothing() {
+    let modified = || failure(409, "the object has been modified");
+    let ours = || {
+        managed(
+            json!([{"manager": "kubectl-addons.ours", "operation": "Apply", "apiVersion": "v1",
+            "fieldsV1": {"f:data": {"f:a": {}}}}]),
+        )
+    };
+    let replies = vec![
+        managed(client_side()),
+        managed(client_side()),
+        modified(),
+        ours(),
+        ours(),
+    ];
+    let ran = run(&deployment(Conflicts::Take), replies).await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    let rewrite = "PATCH ?fieldManager=kubectl-addons.ours";
+    assert_eq!(
+        ran.asked,
+        ["PATCH ?apply", "GET ", rewrite, "GET ", "PATCH ?apply"]
+    );
+    assert_eq!(ran.warnings, 1);
+
+    let replies = vec![
+        conflict(&[IMAGE]),
+        theirs(),
+        modified(),
+        answer(200, live("ours")),
+    ];
+    let ran = run(&deployment(Conflicts::Take), replies).await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    let forced = "PATCH ?apply&force=true";
+    assert_eq!(ran.asked, ["PATCH ?apply", "GET ", forced, "PATCH ?apply"]);
+    assert_eq!(ran.bodies[3]["metadata"].get("resourceVersion"), None);
+    assert_eq!(
+        ran.settled,
+        ["taken spec.containers[name=\"main\"].image kubectl-set"]
+    );
+}
+
+/// Another client deleted it and created it again after the plan was made.
+#[tokio::test]
+async fn nothing_is_taken_from_another_object_of_the_name() {
+    let mut step = deployment(Conflicts::Take);
+    step.uid = Some("planned".into());
+    let ran = run(&step, vec![conflict(&[IMAGE]), theirs()]).await;
+    let error = ran.result.unwrap_err();
+    assert!(
+        error.contains("created again since the plan was made"),
+        "{error}"
+    );
+    assert_eq!(ran.asked, ["PATCH ?apply", "GET "]);
+    let ran = run(&step, vec![managed(client_side())]).await;
     assert_eq!((ran.result.is_ok(), ran.asked.len()), (true, 1));
 }
 

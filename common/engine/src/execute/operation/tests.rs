@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -202,6 +203,8 @@ async fn what_the_deadline_leaves_undone_is_reported() {
         given_back: vec![Deletion {
             target,
             uid: "n".into(),
+            resource_version: String::new(),
+            labels: BTreeMap::new(),
         }],
         ..nothing()
     };

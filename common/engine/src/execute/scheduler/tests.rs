@@ -22,6 +22,7 @@ fn step(object: Value, version: &str, plural: &str, action: Action) -> Step {
         },
         action,
         object: Arc::new(object),
+        uid: None,
         digest: String::new(),
         policy: Policy::default(),
     }

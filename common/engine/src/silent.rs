@@ -1,0 +1,163 @@
+//! Admission webhooks of an installation itself that do not answer: they refuse what would repair their backend, and no one else mends
+//! that.
+
+use serde_json::Value;
+
+use common::manifest::key::ObjectKey;
+use common::plan::inventory::Inventory;
+
+use super::address::Collection;
+use super::addressed;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::request::{Call, JSON};
+
+const GROUP: &str = "admissionregistration.k8s.io";
+const VERSION: &str = "admissionregistration.k8s.io/v1";
+/// Kinds of configurations, and their resources.
+const KINDS: [(&str, &str); 2] = [
+    (
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+    ),
+    (
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+    ),
+];
+
+/// The webhook configurations that an installation has recorded.
+pub(super) fn configurations(inventory: &Inventory) -> Vec<ObjectKey> {
+    let keys = inventory.objects.keys();
+    let is_configuration =
+        |key: &&ObjectKey| key.group == GROUP && KINDS.iter().any(|(kind, _)| *kind == key.kind);
+    keys.filter(is_configuration).cloned().collect()
+}
+
+/// The error of a write that a webhook has refused by not answering, where it is in one of these configurations; any other error as it
+/// is.
+pub(super) async fn explain(
+    cluster: &Cluster,
+    configurations: &[ObjectKey],
+    error: EngineError,
+) -> EngineError {
+    let EngineError::Api {
+        what,
+        message,
+        code: 500,
+    } = &error
+    else {
+        return error;
+    };
+    let Some(webhook) = called(message) else {
+        return error;
+    };
+    for key in configurations {
+        if has(cluster, key, webhook).await {
+            return EngineError::OwnWebhook {
+                object: what.clone(),
+                message: format!(
+                    "webhook {webhook} of {key}, which is part of this installation, does not answer, and refuses what would \
+                     repair it: {message}"
+                ),
+                configuration: Box::new(key.clone()),
+            };
+        }
+    }
+    error
+}
+
+/// The webhook that did not answer.
+fn called(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("failed calling webhook \"")?;
+    Some(rest.split_once('"')?.0)
+}
+
+/// Whether a live configuration has a webhook; one that cannot be read counts as one that has not.
+async fn has(cluster: &Cluster, key: &ObjectKey, webhook: &str) -> bool {
+    let kinds = KINDS.iter().find(|(kind, _)| *kind == key.kind);
+    let Some((kind, plural)) = kinds else {
+        return false;
+    };
+    let mut collection = Collection::known(VERSION, kind, plural, None);
+    let call = |at: &Collection| Call::get(at, &key.name, JSON);
+    let read = addressed::send::<Value>(cluster, &mut collection, &key.name, call).await;
+    read.is_ok_and(|live| {
+        let webhooks = live.object.get("webhooks").and_then(Value::as_array);
+        let mut webhooks = webhooks.into_iter().flatten();
+        webhooks.any(|one| one.get("name").and_then(Value::as_str) == Some(webhook))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use common::plan::changes::Remedy;
+
+    use super::super::fake::{self, Reply};
+    use super::*;
+
+    fn key(kind: &str, name: &str) -> ObjectKey {
+        ObjectKey {
+            group: GROUP.to_owned(),
+            kind: kind.to_owned(),
+            namespace: None,
+            name: name.to_owned(),
+        }
+    }
+
+    fn refused(code: u16, message: &str) -> EngineError {
+        EngineError::Api {
+            what: "shop/ConfigMap a".to_owned(),
+            message: message.to_owned(),
+            code,
+        }
+    }
+
+    /// (what the server says, the webhooks of the configuration, whether it is ours)
+    #[tokio::test]
+    async fn only_a_webhook_of_the_installation_is_named() {
+        let silent = "Internal error occurred: failed calling webhook \"judge.shop.example\": failed to call webhook: Post \
+                      \"https://judge.shop.svc:443/\": no endpoints available for service \"judge\"";
+        for (code, message, webhooks, is_ours) in [
+            (500, silent, json!([{"name": "judge.shop.example"}]), true),
+            (500, silent, json!([{"name": "other.shop.example"}]), false),
+            (403, silent, json!([{"name": "judge.shop.example"}]), false),
+            (
+                500,
+                "etcdserver: request timed out",
+                json!([{"name": "judge.shop.example"}]),
+                false,
+            ),
+        ] {
+            let live: Reply = Some((200, &[], json!({"webhooks": webhooks})));
+            let (cluster, _) = fake::cluster(vec![live]);
+            let ours = key("ValidatingWebhookConfiguration", "judges");
+            let configurations = [ours.clone()];
+            let error = explain(&cluster, &configurations, refused(code, message)).await;
+            let remedy = is_ours.then_some(Remedy::DeleteWebhooks(Box::new(ours)));
+            assert_eq!(error.remedy(), remedy, "{message}");
+            assert_eq!(
+                error.to_string().contains("part of this installation"),
+                is_ours,
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn configurations_are_found_in_the_inventory() {
+        let mut inventory = Inventory::default();
+        for key in [
+            key("ValidatingWebhookConfiguration", "a"),
+            key("ValidatingAdmissionPolicy", "b"),
+            key("MutatingWebhookConfiguration", "c"),
+        ] {
+            inventory.objects.insert(key, Default::default());
+        }
+        let found = configurations(&inventory);
+        let names: Vec<&str> = found.iter().map(|key| key.name.as_str()).collect();
+        assert_eq!(names, ["c", "a"]);
+    }
+}
