@@ -8,6 +8,7 @@ pub(crate) mod held;
 pub mod installed;
 pub mod local;
 pub mod merged;
+pub mod orphan;
 pub mod reference;
 pub mod replaces;
 pub mod select;

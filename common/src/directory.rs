@@ -21,9 +21,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, installation_name};
 use crate::manifest::digest::sha256;
 use crate::manifest::key::ObjectKey;
+use crate::manifest::kinds::traits::is_cluster_scoped;
 use crate::manifest::parse::{self, ManifestError};
 use crate::manifest::yaml::DuplicateKeys;
 use crate::manifest::{Manifest, Place, ownership};
@@ -313,15 +316,36 @@ fn same_names(addons: &mut [Addon]) {
     }
 }
 
-/// Takes objects out that two files define, but for the same text twice in one add-on.
+/// The cluster-scoped kinds that the directory itself defines.
+fn defined_for_cluster(addons: &[Addon]) -> BTreeSet<(String, String)> {
+    let manifests = addons.iter().flat_map(|addon| &addon.manifests);
+    let scopes = manifests.filter_map(|manifest| {
+        let object = &manifest.object;
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+        let is_definition = text("/kind") == Some("CustomResourceDefinition");
+        let is_for_cluster = is_definition && text("/spec/scope") == Some("Cluster");
+        let kind = (text("/spec/group")?, text("/spec/names/kind")?);
+        is_for_cluster.then(|| (kind.0.to_owned(), kind.1.to_owned()))
+    });
+    scopes.collect()
+}
+
+/// Takes objects out that two files define, but for the same text twice in one add-on. Objects of a kind whose scope is not known here count
+/// as namespaced.
 fn same_objects(addons: &mut [Addon]) {
+    let defined = defined_for_cluster(addons);
     let mut places: BTreeMap<ObjectKey, Vec<(usize, usize)>> = BTreeMap::new();
     for (owner, addon) in addons.iter().enumerate() {
         for (index, manifest) in addon.manifests.iter().enumerate() {
             let Some(mut key) = ObjectKey::of(&manifest.object) else {
                 continue;
             };
-            key.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
+            let kind = (key.group.clone(), key.kind.clone());
+            if is_cluster_scoped(&key.group, &key.kind) || defined.contains(&kind) {
+                key.namespace = None;
+            } else {
+                key.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
+            }
             places.entry(key).or_default().push((owner, index));
         }
     }

@@ -6,7 +6,7 @@ pub mod problem;
 pub mod right;
 mod webhook;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use semver::Version;
@@ -16,6 +16,8 @@ use crate::api::catalogue::AddonCatalogue;
 use crate::api::conditions;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::{ANNOTATION_CRD_VERSION, InstallationName};
+use crate::manifest::key::ObjectKey;
+use crate::plan::inventory::Inventory;
 
 pub use problem::{Problem, Severity};
 use right::Right;
@@ -134,7 +136,8 @@ pub fn diagnose(facts: &Facts) -> Vec<Problem> {
         found.extend(judge_webhook(webhook, facts.now, is_defined));
     }
     if let Some(policies) = read(&facts.policies, "the admission policies", &mut found) {
-        found.extend(judge_policies(policies));
+        let records = facts.records.as_deref().unwrap_or_default();
+        found.extend(judge_policies(policies, records));
     }
     if is_defined {
         leftovers::judge(facts, &mut found);
@@ -194,10 +197,18 @@ fn version(definition: &Value) -> Option<Version> {
     Version::parse(annotations[ANNOTATION_CRD_VERSION].as_str()?).ok()
 }
 
-/// What is wrong with the policies. Without any of them none was wanted; with some, each of them is.
+/// What is wrong with the policies. Without any of them none was wanted, unless an installation has recorded them; with some, each of them is.
 #[must_use]
-pub fn judge_policies(pairs: &[Pair]) -> Vec<Problem> {
-    if pairs.iter().all(|pair| pair.live.is_none()) {
+pub fn judge_policies(pairs: &[Pair], records: &[AddonInstallation]) -> Vec<Problem> {
+    let keys: BTreeSet<ObjectKey> = pairs
+        .iter()
+        .filter_map(|pair| ObjectKey::of(&pair.wanted))
+        .collect();
+    let is_recorded = records.iter().any(|record| {
+        let inventory = Inventory::of(record.status.as_ref());
+        inventory.objects.keys().any(|key| keys.contains(key))
+    });
+    if pairs.iter().all(|pair| pair.live.is_none()) && !is_recorded {
         return vec![Problem::NoPolicies];
     }
     let judged = pairs.iter().filter_map(|pair| {

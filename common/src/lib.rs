@@ -15,6 +15,7 @@
 //! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
 //! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
 //! | [`readiness`] | whether an object is ready, in kstatus' terms |
+//! | [`standing`] | how an installation stands, by its record and its live objects |
 //! | [`admission`] | defaults and verdicts |
 //! | [`core_set`] | which core add-ons a cluster has to have, and what becomes of its core records |
 //! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
@@ -51,5 +52,6 @@ pub mod readiness;
 pub mod render;
 pub mod set;
 pub mod shorten;
+pub mod standing;
 pub mod target;
 pub mod values;

@@ -305,6 +305,9 @@ pub struct Step {
     /// Digest of the object; empty for Secrets ([`desired::digest_of`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// resourceVersion of the live object: an answer with the same one says that nothing changed.
+    #[serde(skip)]
+    pub seen: Option<String>,
     /// What happens to fields that others changed or that cannot change.
     pub policy: Policy,
 }

@@ -191,6 +191,12 @@ pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
     }
 }
 
+/// The verdict on an object of a kind that is ready once it exists. Its metadata are enough.
+#[must_use]
+pub fn exists(object: &Value) -> Readiness {
+    generic::before_the_kind(object).unwrap_or_else(|| Readiness::current("ready"))
+}
+
 /// The verdict on an object that does not exist, by the last time it was seen. `is_final`: that was its end,
 /// as a watch reports it, and not just some time before.
 ///

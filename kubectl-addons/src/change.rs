@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use addons_engine::{Cause, Failure, Report};
 use addons_operation::execute::execute as execute_plan;
+use addons_operation::health;
 use addons_operation::plan::{compare, refused_deletions};
 use addons_operation::{Interruption, OperationError, Outcome, Plan};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::plan::Verb;
+use common::standing::object::ObjectHealth;
 
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::events;
@@ -19,6 +21,7 @@ use crate::interrupt::{Asked, Writing};
 use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::dry_run as told;
+use crate::words::hint;
 use crate::words::plan as words;
 use crate::{again, choices};
 
@@ -44,7 +47,7 @@ pub enum Declined {
 /// # Errors
 /// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing.
 pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit> {
-    up_to_date(&plan);
+    up_to_date(session, &plan).await?;
     if plan.is_empty() {
         // The next wave waits for what is up to date as well.
         if let Some(turn) = session.turn().filter(|_| change.dry_run == DryRun::None) {
@@ -192,8 +195,12 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
     (of_skipped(worst, skipped), reports)
 }
 
-/// Says for which installations there is nothing to do.
-pub fn up_to_date(plan: &Plan) {
+/// Says for which installations there is nothing to do, and which of them are not well all the same: what others edited or deleted, an
+/// upgrade restores on demand only.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
     events::up_to_date(plan);
     for resolved in &plan.up_to_date {
         // A newer version than the chosen entry's may be installed, and stays.
@@ -204,14 +211,41 @@ pub fn up_to_date(plan: &Plan) {
         };
         output::note(&format!("{}  {label}  nothing to do", resolved.name.name));
     }
+    let records = plan.up_to_date.iter().filter_map(|it| it.existing.as_ref());
+    let records: Vec<&AddonInstallation> = records.collect();
+    if records.is_empty() {
+        return Ok(());
+    }
+    // Of several, objects of kinds are read that the caller may not list everywhere are not known, and nothing is said of them.
+    let by_namespace = records.len() == 1;
+    let troubles = health::troubles(session.cluster().await?, &records, by_namespace).await?;
+    for record in records {
+        let Some(health) = troubles.get(&health::owner(record)) else {
+            continue;
+        };
+        if !health.objects.iter().any(ObjectHealth::is_trouble) {
+            continue;
+        }
+        let state = health::state(session.ctx(), record, health, None).await?;
+        let name = record.metadata.name.as_deref().unwrap_or_default();
+        let namespace = record.metadata.namespace.as_deref();
+        let lines = if health.objects.iter().any(ObjectHealth::is_restorable) {
+            hint::fix(&hint::restored_by(record, namespace))
+        } else {
+            let namespace = namespace.unwrap_or_default();
+            hint::look(&format!("kubectl addons status {name} -n {namespace}"))
+        };
+        output::warn(&format!("{name} is {state}{}", hint::below(&lines)));
+    }
+    Ok(())
 }
 
 /// Shows what is due, and asks nothing: the caller says why.
 ///
 /// # Errors
 /// What the plan needs was not accepted.
-pub fn propose(session: &Session, plan: &Plan) -> Result<()> {
-    up_to_date(plan);
+pub async fn propose(session: &Session, plan: &Plan) -> Result<()> {
+    up_to_date(session, plan).await?;
     announce(session, plan);
     check(plan)
 }

@@ -103,6 +103,7 @@ impl Progress {
             }
             Event::Applied { key, .. } => match &mut self.form {
                 Form::Objects(objects) => objects.applied(screen, part, key, plan),
+                Form::Installations(_) if is_target_namespace(plan, key) => {}
                 Form::Installations(installations) => installations.count(screen, part, key),
             },
             Event::Waiting { key, readiness } => {
@@ -147,6 +148,11 @@ impl Progress {
     }
 }
 
+/// Whether an object is the target namespace, which is created beside the steps: it is none of those that are counted.
+fn is_target_namespace(plan: &InstallationPlan, key: &ObjectKey) -> bool {
+    key.kind == "Namespace" && plan.step(key).is_none()
+}
+
 /// What the user can do about an object, below its failure.
 fn way_out(remedy: &Remedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
     hint::below(&hint::of_object(remedy, key, &plan.installation))
@@ -167,5 +173,31 @@ impl Screen {
         let style = ProgressStyle::with_template("  {wide_msg}").ok()?;
         let bar = ProgressBar::new_spinner().with_style(style);
         Some(self.live.as_ref()?.add(bar))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::names::InstallationName;
+
+    use super::*;
+
+    #[test]
+    fn the_target_namespace_is_not_one_of_the_steps() {
+        let name = InstallationName {
+            namespace: "kubectl-addons".to_owned(),
+            name: "web".to_owned(),
+        };
+        let plan = InstallationPlan {
+            create_namespace: Some("shop".to_owned()),
+            ..InstallationPlan::nothing(name, "web")
+        };
+        let key = |kind: &str| ObjectKey {
+            kind: kind.to_owned(),
+            name: "shop".to_owned(),
+            ..ObjectKey::default()
+        };
+        assert!(is_target_namespace(&plan, &key("Namespace")));
+        assert!(!is_target_namespace(&plan, &key("ConfigMap")));
     }
 }

@@ -6,4 +6,6 @@ mod charts;
 mod late;
 mod named;
 mod sent;
+mod shared;
+mod standing;
 mod waits;

@@ -133,7 +133,8 @@ pub(super) async fn metadata(
     found.ok_or_else(|| served.unserved())
 }
 
-/// Whole objects of a collection that a label selector matches, in whatever version is served now, and that version.
+/// The objects of a collection that a label selector matches, in whatever version is served now, and that version. `form`: whole, or
+/// their metadata.
 ///
 /// # Errors
 /// As [`metadata`].
@@ -141,15 +142,16 @@ pub(super) async fn list<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: Collection,
     selector: Option<&str>,
+    form: &'static str,
 ) -> Result<(Collection, Vec<T>), EngineError> {
-    let refused = match listing::all(cluster, &collection, selector).await {
+    let refused = match listing::all_as(cluster, &collection, selector, form).await {
         Err(error) if error.is_unserved() => error,
         found => return Ok((collection, found?)),
     };
     let Some(served) = again(cluster, &collection, refused).await? else {
         return Ok((collection, Vec::new()));
     };
-    let found = listing::all(cluster, &served, selector).await?;
+    let found = listing::all_as(cluster, &served, selector, form).await?;
     Ok((served, found))
 }
 

@@ -85,6 +85,8 @@ pub(super) struct Outcome<'a> {
     pub(super) terminating: bool,
     /// Whether it was deleted and created again.
     pub(super) recreated: bool,
+    /// Whether the object is as it was before.
+    pub(super) is_unchanged: bool,
     /// Fields that others held.
     pub(super) settled: Vec<Settled>,
     pub(super) warnings: Vec<String>,
@@ -122,6 +124,8 @@ impl WrittenMetadata {
 #[derive(Default)]
 struct Notes {
     recreated: bool,
+    only_recorded: bool,
+    is_unchanged: bool,
     settled: Vec<Settled>,
     warnings: Vec<String>,
 }
@@ -139,6 +143,7 @@ impl Applier {
                     self.note_job(step, &metadata);
                 }
                 let answer = Answer {
+                    only_recorded: notes.only_recorded,
                     fields: managed::fields_of(&metadata.managed_fields, &self.manager),
                     created: applied.created,
                     uid: metadata.uid,
@@ -157,6 +162,7 @@ impl Applier {
             result,
             terminating,
             recreated: notes.recreated,
+            is_unchanged: notes.is_unchanged || notes.only_recorded,
             settled: notes.settled,
             warnings: notes.warnings,
         }
@@ -170,7 +176,7 @@ impl Applier {
         notes: &mut Notes,
     ) -> Result<Applied, EngineError> {
         if step.action == Action::Create {
-            return self.create(cluster, step).await;
+            return self.create(cluster, step, notes).await;
         }
         if let Some(owner) = &step.policy.inherited {
             managed::inherit(cluster, &step.target, owner, &self.manager).await?;
@@ -215,6 +221,8 @@ impl Applier {
                     }
                     notes.settled = attempt.settled;
                     notes.settled.extend(settled);
+                    let now = applied.object.metadata.resource_version.as_str();
+                    notes.is_unchanged = !created && step.seen.as_deref() == Some(now);
                     return Ok(applied);
                 }
                 Err(EngineError::FieldConflict { causes, .. }) => {
@@ -268,13 +276,25 @@ impl Applier {
     /// For a planned creation it matters whether the object is ours. 201 says so; 200 says that another client was faster, unless
     /// no other client wrote it: then it is the late creation of an operation that was killed. Where the response was lost, the label
     /// of the live object decides before the next try.
-    async fn create(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
+    ///
+    /// What is only recorded where another client was faster is not changed then.
+    async fn create(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        notes: &mut Notes,
+    ) -> Result<Applied, EngineError> {
         let plain = Attempt::plain(step);
         let mut tries = 1;
         loop {
             let call = self.call(step, &plain)?.once();
             let lost = match self.patiently(cluster, step, call).await {
                 Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
+                Err(error @ EngineError::FieldConflict { .. }) if step.policy.only_recorded => {
+                    let found = self.there(cluster, step).await?;
+                    notes.only_recorded = found.is_some();
+                    return found.ok_or(error);
+                }
                 Err(error) => return Err(error),
                 Ok(mut answer) => {
                     let metadata = &answer.object.metadata;
@@ -294,6 +314,17 @@ impl Applier {
                 return Err(lost);
             }
             tries += 1;
+        }
+    }
+
+    /// The metadata of the live object of a step, as an answer that changed nothing.
+    async fn there(&self, cluster: &Cluster, step: &Step) -> Result<Option<Applied>, EngineError> {
+        let collection = Collection::of(&step.target);
+        let call = Call::get(&collection, &step.target.key.name, METADATA);
+        match cluster.send::<Written>(call).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

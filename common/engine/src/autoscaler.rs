@@ -13,6 +13,7 @@ use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::Writer;
+use super::request::JSON;
 
 /// The field manager of every HorizontalPodAutoscaler, which writes through the subresource `scale`.
 const CONTROLLER: &str = "kube-controller-manager";
@@ -79,7 +80,8 @@ pub(super) async fn of(
             "horizontalpodautoscalers",
             namespace.as_deref(),
         );
-        let found: Option<Vec<Value>> = match addressed::list(cluster, collection, None).await {
+        let found: Option<Vec<Value>> = match addressed::list(cluster, collection, None, JSON).await
+        {
             Ok((_, found)) => Some(found),
             // A cluster without autoscalers serves nothing of the group.
             Err(error) if error.is_unserved() => Some(Vec::new()),

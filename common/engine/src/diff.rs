@@ -8,6 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 
 use common::api::names;
 use common::plan::changes::{ObjectDiff, hide};
+use common::plan::migration::Migration;
 use common::plan::{Action, InstallationPlan, Step};
 
 use super::apply::explain;
@@ -31,7 +32,11 @@ pub async fn diff(
     let planned = Planned::of([plan]);
     let (planned, manager) = (&planned, manager.as_str());
     let mut changes: Vec<ObjectDiff> = stream::iter(steps)
-        .map(async |step| diff_step(cluster, step, manager, planned).await)
+        .map(async |step| {
+            let mut migrations = plan.migrations.iter();
+            let migration = migrations.find(|one| one.definition == step.target.key);
+            diff_step(cluster, step, migration, manager, planned).await
+        })
         .buffered(cluster.concurrency())
         .try_collect()
         .await?;
@@ -39,9 +44,11 @@ pub async fn diff(
     Ok(changes)
 }
 
+/// `migration`: of a step that applies the transitional definition; what is wanted is the one after it.
 async fn diff_step(
     cluster: &Cluster,
     step: &Step,
+    migration: Option<&Migration>,
     manager: &str,
     planned: &Planned<'_>,
 ) -> Result<ObjectDiff, EngineError> {
@@ -75,6 +82,10 @@ async fn diff_step(
             }
             let is_secret = key.is_secret();
             let wanted = former::without(cluster, step, &live, wanted.object, manager).await;
+            let wanted = match migration {
+                Some(migration) => migration.finished(&wanted),
+                None => wanted,
+            };
             change.fields = fields::compare(&live, &wanted, manager, is_secret);
         }
         (_, Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. }))) => {

@@ -11,7 +11,7 @@ use common::api::names::{
 };
 use common::doctor::right::Right;
 use common::doctor::{Namespace, Owned};
-use common::plan::found::{HELM_NAME, HELM_NAMESPACE};
+use common::plan::found;
 use futures::future::try_join_all;
 
 use super::address::Collection;
@@ -127,7 +127,7 @@ pub async fn owned(cluster: &Cluster) -> Result<Vec<Owned>, EngineError> {
 fn of(collection: &Collection, metadata: &Metadata) -> Owned {
     let pair = metadata.annotations.get(ANNOTATION_INSTALLATION);
     let pair = pair.and_then(|pair| pair.split_once('/'));
-    let mark = |name: &str| metadata.annotations.get(name);
+    let mark = |name: &str| metadata.annotations.get(name).map(String::as_str);
     Owned {
         object: collection.key(metadata).to_string(),
         owner: metadata
@@ -139,9 +139,7 @@ fn of(collection: &Collection, metadata: &Metadata) -> Owned {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         }),
-        release: mark(HELM_NAMESPACE)
-            .zip(mark(HELM_NAME))
-            .map(|(namespace, name)| format!("{namespace}/{name}")),
+        release: found::release(mark).map(|release| release.to_string()),
     }
 }
 

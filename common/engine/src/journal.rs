@@ -147,6 +147,7 @@ mod tests {
             generation: Some(1),
             resource_version: "1".to_owned(),
             fields: String::new(),
+            only_recorded: false,
         };
         let target = Target {
             key: key.clone(),

@@ -32,7 +32,17 @@ pub(super) async fn all<T: DeserializeOwned>(
     collection: &Collection,
     selector: Option<&str>,
 ) -> Result<Vec<T>, EngineError> {
-    let mut call = Call::list(collection, JSON);
+    all_as(cluster, collection, selector, JSON).await
+}
+
+/// The same in this form: whole objects, or their metadata.
+pub(super) async fn all_as<T: DeserializeOwned>(
+    cluster: &Cluster,
+    collection: &Collection,
+    selector: Option<&str>,
+    form: &'static str,
+) -> Result<Vec<T>, EngineError> {
+    let mut call = Call::list(collection, form);
     if let Some(selector) = selector {
         call = call.query("labelSelector", &query_value(selector));
     }

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::try_join_all;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use common::api::installation::LiveState;
 use common::api::names::{CLIENT, LABEL_OWNER, manager_of_owner};
-use common::manifest::key::Gvk;
+use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::manifest::managed_fields;
 use common::plan::Step;
@@ -19,7 +20,7 @@ use super::address::Collection;
 use super::addressed;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::request::{Call, JSON, METADATA_LIST};
 
 /// Which objects to read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +31,8 @@ pub struct Selection {
     pub kind: String,
     /// Namespace; `None` = all.
     pub namespace: Option<String>,
+    /// Whether whole objects are read; otherwise their metadata.
+    pub whole: bool,
 }
 
 /// The whole live object of a step; `None` where it does not exist.
@@ -76,7 +79,8 @@ pub async fn owned(
             return Ok((selection, found));
         };
         let collection = Collection::new(gvk, info, selection.namespace.as_deref());
-        match addressed::list::<Listed>(cluster, collection, Some(&selector)).await {
+        let form = if selection.whole { JSON } else { METADATA_LIST };
+        match addressed::list::<Listed>(cluster, collection, Some(&selector), form).await {
             Ok((collection, objects)) => {
                 let objects = objects.into_iter();
                 let objects = objects.map(|Listed(object)| typed(object, &collection.gvk));
@@ -98,6 +102,34 @@ pub async fn owned(
         }
     }
     Ok(live)
+}
+
+/// The live objects of these names, whatever their labels: `None` where there is none, `Err` with the reason where it cannot be read. A kind
+/// that is not served has none.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn named(
+    cluster: &Cluster,
+    kinds: &KindTable,
+    keys: Vec<ObjectKey>,
+) -> Result<Vec<(ObjectKey, Result<Option<Value>, String>)>, EngineError> {
+    let reads = keys.into_iter().map(async |key| {
+        let Some((gvk, info)) = kinds.preferred(&key.group, &key.kind) else {
+            return Ok((key, Ok(None)));
+        };
+        match get(cluster, &gvk, info, key.namespace.as_deref(), &key.name).await {
+            Ok(found) => Ok((key, Ok(found))),
+            Err(error) if error.is_of_reading() || error.is_unserved() => {
+                Ok((key, Err(error.words())))
+            }
+            Err(error) => Err(error),
+        }
+    });
+    stream::iter(reads)
+        .buffered(cluster.concurrency())
+        .try_collect()
+        .await
 }
 
 /// One object, in this version of its kind; `None` where there is none.

@@ -23,6 +23,7 @@ use super::delete::{Deleted, Doomed, Propagation, delete};
 use super::error::EngineError;
 use super::event::Event;
 use super::meta::{Metadata, Partial};
+use super::report::Report;
 use super::request::{Call, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_one};
 use super::wait::reporter;
@@ -244,6 +245,68 @@ pub(super) async fn remove(
     })
 }
 
+/// Reports what became of a namespace. An empty one that stays for good is not a reason to keep the record.
+pub(super) fn note(
+    key: ObjectKey,
+    removal: Result<Removal, EngineError>,
+    report: &mut Report,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Result<(), EngineError> {
+    let why = match removal {
+        Ok(Removal::Removed) => {
+            report.pruned.push(key);
+            return Ok(());
+        }
+        Ok(Removal::Kept(why)) => why,
+        Err(error @ (EngineError::Denied { .. } | EngineError::Forbidden { .. })) => {
+            error.to_string()
+        }
+        Err(error) => return Err(error),
+    };
+    (events)(Event::Warning {
+        key: key.clone(),
+        message: format!("the namespace stays: {why}"),
+    });
+    report.retained.push(key);
+    Ok(())
+}
+
+/// Removes the namespace that an uninstalled installation created, and left because others of the same command were in it. Its record is
+/// gone. `deleted`: the uids of everything that the command deleted.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn remove_left(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+    deleted: BTreeSet<String>,
+    timeout: Duration,
+    report: &mut Report,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Result<(), EngineError> {
+    let status = record.status.as_ref();
+    let Some(created) = status.and_then(|status| status.created_namespace.as_ref()) else {
+        return Ok(());
+    };
+    let deadline = Instant::now() + timeout;
+    let removal = remove(cluster, created, record, deleted, deadline).await;
+    note(key(&created.name), removal, report, events)
+}
+
+/// Whether an installation is in a namespace: with its record, its target or an object.
+#[must_use]
+pub fn is_used_by(name: &str, installation: &AddonInstallation) -> bool {
+    let inventory = installation
+        .status
+        .iter()
+        .flat_map(|status| &status.inventory);
+    installation.spec.target_namespace.as_deref() == Some(name)
+        || installation.namespace().as_deref() == Some(name)
+        || inventory
+            .into_iter()
+            .any(|group| group.namespace.as_deref() == Some(name))
+}
+
 /// Another installation that uses a namespace of this cluster.
 async fn other_user(
     cluster: &Cluster,
@@ -251,17 +314,6 @@ async fn other_user(
     record: &AddonInstallation,
 ) -> Result<Option<String>, EngineError> {
     let installations = record::list(cluster, None).await?;
-    let uses = |installation: &AddonInstallation| {
-        let inventory = installation
-            .status
-            .iter()
-            .flat_map(|status| &status.inventory);
-        installation.spec.target_namespace.as_deref() == Some(name)
-            || installation.namespace().as_deref() == Some(name)
-            || inventory
-                .into_iter()
-                .any(|group| group.namespace.as_deref() == Some(name))
-    };
     let is_here = |other: &&AddonInstallation| {
         if cluster.is_remote() {
             other.namespace() == record.namespace()
@@ -273,7 +325,7 @@ async fn other_user(
         .iter()
         .filter(|other| other.uid() != record.uid())
         .filter(is_here)
-        .find(|other| uses(other))
+        .find(|other| is_used_by(name, other))
         .map(|other| record::name(other).to_string()))
 }
 

@@ -266,6 +266,9 @@ pub(super) async fn read_selected(
     }
 }
 
+/// The label that every Namespace has.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
 /// What a plan knows of an object.
 pub(super) fn live(metadata: Metadata) -> LiveObject {
     let owner = metadata.labels.get(names::LABEL_OWNER);
@@ -289,6 +292,10 @@ pub(super) fn live(metadata: Metadata) -> LiveObject {
             .get(names::ANNOTATION_APPLY)
             .is_some_and(|value| value == names::APPLY_CREATE_ONLY),
         keep: keep::mark(&metadata.annotations),
+        labels: Some(&metadata.labels)
+            .filter(|labels| labels.contains_key(NAMESPACE_NAME))
+            .cloned()
+            .unwrap_or_default(),
         controlled_by: metadata
             .owner_references
             .into_iter()

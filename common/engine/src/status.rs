@@ -46,6 +46,11 @@ pub(super) fn begun(
     now: Timestamp,
 ) -> AddonInstallationStatus {
     let mut status = stored.cloned().unwrap_or_default();
+    // Whoever began it did not see its end, and nothing else would tell of it.
+    if let Some(operation) = &status.operation {
+        let interrupted = Revision::of_interrupted(operation, status.installed.as_ref());
+        remember(&mut status.history, interrupted, true);
+    }
     status.inventory = plan.union.to_groups();
     if !plan.verb.ends() {
         former(&mut status.former, &plan.former, false);

@@ -1,5 +1,6 @@
 //! The input of the engine.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, LocalBoxFuture};
@@ -25,6 +26,9 @@ pub struct ExecuteOptions {
     pub wait_for_lock: bool,
     /// Take the lock over from a live holder.
     pub steal_lock: bool,
+    /// Namespaces that an uninstallation leaves although it created them: another installation of the command is in them, and they are
+    /// removed after that ([`super::namespace::remove_left`]).
+    pub leave_namespaces: BTreeSet<String>,
 }
 
 /// Work that the engine leaves to another program: a release of helm's own.

@@ -16,9 +16,9 @@ use act::{act, wait};
 use addons_engine::core_set::progress;
 use addons_engine::events::{self, Happened, Regarding};
 use addons_engine::{EngineError, record};
-use addons_operation::core_set::Texts;
-use addons_operation::core_set::look::{Look, World};
-use addons_operation::{Context, OperationError, name_of};
+use addons_operation::core_set::look::{Look, State, World};
+use addons_operation::core_set::{ClusterCore, Texts};
+use addons_operation::{Context, OperationError, health, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
@@ -32,6 +32,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::installation::How;
+use crate::rights::Rights;
 
 /// Until it is tried again where that failed.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -177,7 +178,7 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
     let prepared: Vec<_> = stream::iter(preparing).buffered(WORKERS).collect().await;
     followed.clusters = prepared.len() + followed.failed.len();
     let standings = standings(&followed, &prepared);
-    let progress = match waves(ctx, &world.texts, &standings).await {
+    let progress = match waves(ctx, &world.texts, standings, &prepared, how).await {
         Ok((progress, gate)) => {
             followed.gate = gate;
             progress
@@ -267,11 +268,13 @@ async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
 }
 
 /// How far the change of the rules and the list may reach now, and what its next wave waits for. That is stored before anything of it
-/// is done. Where nothing is to be changed, or only one cluster is there, nothing is read.
+/// is done. Where nothing is to be changed, or only one cluster is there, nothing is read; live objects are where a wave would begin.
 async fn waves(
     ctx: &Context,
     texts: &Texts,
-    standings: &BTreeMap<String, Standing>,
+    mut standings: BTreeMap<String, Standing>,
+    prepared: &[Prepared<'_>],
+    how: &How,
 ) -> Result<(Progress, Option<Gate>), OperationError> {
     let is_due = standings.values().any(|one| *one == Standing::Due);
     let rollout = texts.rollout().ok().filter(|_| is_due);
@@ -281,12 +284,71 @@ async fn waves(
     let home = ctx.home().await?;
     let system = &ctx.settings().system_namespace;
     let stored = progress::read(home, system).await?;
+    let before = &stored.progress;
     let of = texts.identity();
-    let (next, gate) = stored.progress.next(&of, standings, &rollout, home.now());
-    if next.is_news(&stored.progress) {
+    let (mut next, mut gate) = before.next(&of, &standings, &rollout, home.now());
+    if next.promotes(before) {
+        let unready = unready(prepared, before.begun.keys(), how).await;
+        if !unready.is_empty() {
+            let mut doubted = before.clone();
+            for namespace in unready {
+                doubted.doubt(&namespace, home.now());
+                standings.insert(namespace, Standing::Followed(None));
+            }
+            (next, gate) = doubted.next(&of, &standings, &rollout, home.now());
+        }
+    }
+    if next.is_news(before) {
         progress::write(home, system, stored, &next).await?;
     }
     Ok((next, gate))
+}
+
+/// The clusters, of these, whose listed core add-ons are not all ready by their live objects, or cannot be looked at.
+async fn unready<'a>(
+    prepared: &[Prepared<'_>],
+    begun: impl Iterator<Item = &'a String>,
+    how: &How,
+) -> Vec<String> {
+    let looking = begun.map(async |namespace| {
+        let mut all = prepared.iter();
+        let found = all.find(|(ctx, ..)| ctx.settings().records_namespace() == namespace);
+        let is_ready = match found {
+            Some((ctx, look, _)) => is_ready(ctx, look, how).await.unwrap_or(false),
+            None => false,
+        };
+        (!is_ready).then(|| namespace.clone())
+    });
+    let found: Vec<_> = stream::iter(looking).buffered(WORKERS).collect().await;
+    found.into_iter().flatten().collect()
+}
+
+/// Whether the objects of all listed core add-ons of a cluster are ready. One that is suspended, or is not a core add-on, is not waited
+/// for.
+async fn is_ready(ctx: &Context, look: &Look, how: &How) -> Result<bool, OperationError> {
+    let State::Found(ClusterCore { set: Ok(set), .. }) = &look.state else {
+        return Ok(true);
+    };
+    for record in &look.records {
+        let name = name_of(record);
+        let is_waited = record.spec.core_addon && !record.spec.suspend;
+        if !is_waited || !set.addons.contains_key(&name.name) {
+            continue;
+        }
+        let acting;
+        let ctx = match Rights::of(ctx, record, how).await? {
+            Rights::Of(account) => {
+                acting = ctx.acting_as(&name.namespace, &account).await?;
+                &acting
+            }
+            Rights::Own | Rights::Missing => ctx,
+        };
+        let health = health::objects(ctx.cluster().await?, record).await?;
+        if !health.is_well() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What an Event says of a core set.

@@ -92,9 +92,9 @@ fn reason(error: &OperationError) -> Reason {
 
 #[cfg(test)]
 mod tests {
-    use addons_operation::orphan::Lost;
     use common::api::conditions::LONGEST_MESSAGE;
     use common::api::names::InstallationName;
+    use common::catalogue::orphan::Lost;
     use common::manifest::key::ObjectKey;
     use common::plan::Verb;
     use common::plan::prune::limit::PruneLimit;

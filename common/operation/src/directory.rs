@@ -18,7 +18,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::Deletion;
 use common::plan::choices::Choices;
 use common::plan::inventory::Inventory;
-use common::render::hooks;
+use common::render::hooks::{self, Occasion};
 use common::render::random::Random;
 
 use crate::error::OperationError;
@@ -299,7 +299,11 @@ pub(crate) fn rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Re
         let inputs = Inputs::given(&resolved, Data::None);
         let due = resolved.due(&inputs, Some(&found.addon.digest));
         let manifests = found.addon.manifests.clone();
-        let kept = hooks::of_occasion(manifests, resolved.occasion(), Method::Manifest);
+        let occasion = match due {
+            Due::No => Occasion::Repair,
+            _ => resolved.occasion(),
+        };
+        let kept = hooks::of_occasion(manifests, occasion, Method::Manifest);
         let mut warnings = found.addon.warnings.clone();
         warnings.extend(kept.left_out.iter().map(ToString::to_string));
         let rendered = Rendered {
@@ -312,6 +316,7 @@ pub(crate) fn rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Re
             signature: None,
             location: found.addon.path.clone(),
             definitions: BTreeSet::new(),
+            resting: kept.resting,
             warnings,
             is_due: due != Due::No || choices.repair,
         };

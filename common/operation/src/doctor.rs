@@ -159,8 +159,13 @@ pub async fn of_webhook(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
 /// # Errors
 /// Those of the requests.
 pub async fn of_policies(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
-    let read = pairs(ctx.home().await?, builtin::policy_objects()?).await?;
-    Ok(judge_policies(&read))
+    let home = ctx.home().await?;
+    let read = pairs(home, builtin::policy_objects()?).await?;
+    let records = match record::list(home, Some(SYSTEM_NAMESPACE)).await {
+        Err(EngineError::NotInitialised) => Vec::new(),
+        records => records?,
+    };
+    Ok(judge_policies(&read, &records))
 }
 
 async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<Webhook, OperationError> {

@@ -34,7 +34,6 @@ use crate::elapsed::seconds;
 use crate::gitops::InGit;
 use crate::interruption::Interrupted;
 use crate::not_local::NotLocal;
-use crate::orphan::Lost;
 use crate::release::{ForeignRelease, ModeError};
 use crate::required_types::NotServed;
 use crate::requirements::Dependents;
@@ -44,6 +43,7 @@ use crate::signature::Unvouched;
 use crate::unfinished::Unfinished;
 use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
+use common::catalogue::orphan::Lost;
 
 pub(crate) use place::within;
 

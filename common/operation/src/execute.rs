@@ -1,11 +1,13 @@
 //! Executes a plan, and reports the result of each installation.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use addons_engine::{
     Cluster, EngineError, ExecuteOptions, Journal, OwnedOutside, Report, Task,
     execute as run_plans, local, namespace, record,
 };
+use common::api::installation::CreatedNamespace;
 use common::api::names::InstallationName;
 use common::plan::Verb;
 use common::plan::graph::Graph;
@@ -81,6 +83,7 @@ pub async fn execute(
         timeout: run.timeout,
         wait_for_lock: run.wait_for_lock,
         steal_lock: run.steal_lock,
+        leave_namespaces: BTreeSet::new(),
     };
     let mut helm: Vec<Option<OwnedOutside>> = Vec::new();
     for planned in &plan.installations {
@@ -173,8 +176,15 @@ async fn tear_down(
     options: &ExecuteOptions,
     reports: &mut Vec<Result<Report, EngineError>>,
 ) {
-    for task in ending {
+    let first = reports.len();
+    for (place, task) in ending.iter().enumerate() {
         let part = reports.len();
+        let others = ending.get(place + 1..).unwrap_or_default();
+        let left = left(task, others).map(|created| created.name.clone());
+        let options = &ExecuteOptions {
+            leave_namespaces: left.into_iter().collect(),
+            ..options.clone()
+        };
         if let Some(why) = stays(&plan.installations, task, reports) {
             let deletions = task.plan.prune.iter().flatten();
             let keys = deletions.map(|deletion| deletion.target.key.clone());
@@ -202,6 +212,41 @@ async fn tear_down(
             builtin::webhook::lifted(ctx).await;
         }
     }
+    let deletions = ending
+        .iter()
+        .flat_map(|task| task.plan.prune.iter().flatten());
+    let deleted: BTreeSet<String> = deletions.map(|deletion| deletion.uid.clone()).collect();
+    for (place, task) in ending.iter().enumerate() {
+        let others = ending.get(place + 1..).unwrap_or_default();
+        let Some(Ok(report)) = reports.get_mut(first + place) else {
+            continue;
+        };
+        if left(task, others).is_none() || !report.is_done() {
+            continue;
+        }
+        let events = |event| {
+            ctx.emit(Event::Executing {
+                part: first + place,
+                event,
+            });
+        };
+        let (deleted, timeout) = (deleted.clone(), options.timeout);
+        let removing =
+            namespace::remove_left(cluster, task.wanted, deleted, timeout, report, &events);
+        if let Err(error) = removing.await {
+            reports[first + place] = Err(error);
+        }
+    }
+}
+
+/// The namespace that an uninstallation created, and leaves to the end because others that are uninstalled after it are in it.
+fn left<'a>(task: &'a Task<'_>, others: &[Task<'_>]) -> Option<&'a CreatedNamespace> {
+    let status = task.wanted.status.as_ref();
+    let created = status.and_then(|status| status.created_namespace.as_ref());
+    let created = created.filter(|_| task.plan.verb == Verb::Uninstall)?;
+    let mut users = others.iter();
+    let is_used = users.any(|other| namespace::is_used_by(&created.name, other.wanted));
+    is_used.then_some(created)
 }
 
 /// Why an installation is not uninstalled, by what became of those before it.

@@ -13,6 +13,7 @@ use common::history;
 use common::manifest::digest::{self, HashError};
 use common::plan::choices::Choices;
 use common::render::chart::lock::Pinned;
+use common::render::hooks::Occasion;
 use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
@@ -44,6 +45,8 @@ pub struct Fetched {
     pub package: Verified,
     /// Whether every change is applied; otherwise only drift of `reconcile: Ensure` is repaired.
     pub is_due: bool,
+    /// What it is rendered for.
+    pub occasion: Occasion,
 }
 
 /// A package whose hash was verified.
@@ -131,6 +134,11 @@ async fn one(
         inputs,
         package,
         is_due,
+        occasion: if matches!(due, Due::No | NO_AUTHORITY) {
+            Occasion::Repair
+        } else {
+            resolved.occasion()
+        },
     }))
 }
 

@@ -3,12 +3,13 @@
 use addons_engine::remote::{self, RemoteError};
 use addons_engine::{local, record};
 use common::api::names::InstallationName;
+use common::standing::Word;
 use common::target::Standing;
 use futures::{StreamExt as _, stream};
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::health::{self, ObjectHealth, Word};
+use crate::health;
 
 /// Namespaces that are looked at at the same time.
 const AT_ONCE: usize = 16;
@@ -64,11 +65,9 @@ pub async fn not_ready(
         let Some(record) = record::get(ctx.home().await?, namespace, name).await? else {
             return Ok(Some(format!("{name} is no longer installed")));
         };
-        let now = ctx.home().await?.now();
         let health = health::objects(ctx.cluster().await?, &record).await?;
-        let state = health::state(&record, &health, None, now);
-        // What cannot be read may not be ready.
-        if state.word != Word::Ready || health.objects.iter().any(ObjectHealth::is_unread) {
+        let state = health::state(ctx, &record, &health, None).await?;
+        if state.word != Word::Ready || !health.is_well() {
             return Ok(Some(format!("{name} {state}")));
         }
     }

@@ -1,107 +1,130 @@
-//! The health of installations, judged from their live objects.
-
-mod failed;
-mod interrupted;
-mod state;
+//! The live objects of installations, and how the installations stand by them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::facts::Facts;
+use addons_engine::facts::Facts as Readable;
 use addons_engine::live::{self, Selection};
 use addons_engine::{Cluster, EngineError, blockers};
-use common::api::installation::{AddonInstallation, ObjectState};
+use common::api::installation::AddonInstallation;
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
-use common::manifest::kinds::traits::{KeptKind, KindTraits};
-use common::plan::found::{HELM_NAME, HELM_NAMESPACE};
-use common::plan::inventory::Inventory;
+use common::plan::inventory::{Inventory, Item};
 use common::plan::restored::{self, Memory, RecordOlder, written};
-use common::readiness::blocker::Blocker;
-use common::readiness::{Readiness, Status};
+use common::readiness::{Readiness, Status, exists};
+use common::standing::object::{ObjectHealth, Sight, tells};
+use common::standing::{self, Facts, Health, Offered, Standing, Word};
 use futures::future::join_all;
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::Value;
 
+use crate::context::{Context, Offer};
+use crate::continued;
+use crate::error::OperationError;
 use crate::records::name_of;
 
-use failed::Failed;
-pub use state::{Offered, State, Word, state};
-
-/// One object of an installation, and its readiness.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ObjectHealth {
-    /// The object.
-    #[serde(flatten)]
-    pub key: ObjectKey,
-    /// Its readiness; `None` where it does not exist.
-    pub readiness: Option<Readiness>,
-    /// Whether it was planned and, as far as is known, never created.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub planned: bool,
-    /// What keeps it from getting ready, where something was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocker: Option<Blocker>,
-    /// Whether it was edited since our last apply.
-    pub edited: bool,
-    /// The release of Helm whose marks it has, `shop/web`: helm can change and delete it, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub release: Option<String>,
-    /// Fields that were left to other managers: the object is not as the add-on wants it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub yielded: Vec<String>,
+/// How an installation stands, with the command that continues it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// In one word.
+    pub word: Word,
+    /// Why; empty where there is nothing to say.
+    pub message: String,
+    /// The command that continues an operation that failed, was interrupted or has not begun, as far as that is recorded.
+    pub way_on: Option<String>,
 }
 
-/// How the objects of an installation are.
-#[derive(Clone, Debug, Default)]
-pub struct Health {
-    /// The objects.
-    pub objects: Vec<ObjectHealth>,
-    /// How many objects were judged; not all of them are in [`Health::objects`] where only those that are not ready were asked for.
-    pub judged: usize,
-    /// Whether they show that the record is older than the cluster: then it says nothing of them (semantics 13).
-    pub older: Option<RecordOlder>,
+impl State {
+    fn of(standing: Standing, record: &AddonInstallation) -> Self {
+        let next = standing.next.as_ref();
+        Self {
+            way_on: next.map(|next| continued::command(next, &name_of(record))),
+            word: standing.word,
+            message: standing.message,
+        }
+    }
+
+    /// Whether nothing needs to be done.
+    pub fn is_good(&self) -> bool {
+        matches!(self.word, Word::Ready | Word::Suspended)
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.message.as_str() {
+            "" => write!(f, "{}", self.word)?,
+            why => write!(f, "{}: {why}", self.word)?,
+        }
+        match &self.way_on {
+            Some(way_on) if self.word == Word::Interrupted => write!(f, "; to continue: {way_on}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the catalogues of the cluster offer; `None` where the caller may not read them.
+///
+/// # Errors
+/// The server cannot be reached, or refuses for another reason.
+pub async fn offered(ctx: &Context) -> Result<Option<Offered<'_>>, OperationError> {
+    let Some(catalogues) = ctx.readable_catalogues().await? else {
+        return Ok(None);
+    };
+    let entries = ctx.catalogue(&Offer::Catalogues).await?;
+    Ok(Some(Offered {
+        catalogues,
+        entries,
+    }))
+}
+
+/// Judges an installation by its record, its objects and what the catalogues offer: [`standing::standing`].
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn state(
+    ctx: &Context,
+    record: &AddonInstallation,
+    health: &Health,
+    offered: Option<&Offered<'_>>,
+) -> Result<State, OperationError> {
+    let other = ctx.other_cluster(record).await?;
+    let facts = Facts {
+        health,
+        offered,
+        other: other.as_ref(),
+        now: ctx.home().await?.now(),
+    };
+    Ok(State::of(standing::standing(record, &facts), record))
 }
 
 /// Objects of one installation whose blockers are searched; three requests each.
 const SEARCHED: usize = 10;
 
-/// The objects of each installation that are not ready, by owner hash: one LIST for each kind whose readiness counts and that any
-/// of them has, or one for each of their namespaces where `by_namespace` says that the caller is bound to some; for the first such object
-/// of each installation, also its blocker.
+/// The objects of each installation that are not as they should be, by owner hash: one LIST for each kind that any of them has, or one for
+/// each of their namespaces where `by_namespace` says that the caller is bound to some; of kinds that no operation waits for, of metadata
+/// alone. For the first such object of each installation, also its blocker.
 ///
 /// # Errors
 /// The server cannot be reached. What cannot be read is part of the result.
 pub async fn troubles(
     cluster: &Cluster,
-    records: &[AddonInstallation],
+    records: &[&AddonInstallation],
     by_namespace: bool,
 ) -> Result<BTreeMap<String, Health>, EngineError> {
     let inventories = records
         .iter()
         .map(|record| (owner(record), inventory(record)));
     let wanted: BTreeMap<String, Inventory> = inventories.collect();
-    let selections: BTreeSet<Selection> = wanted
-        .values()
-        .flat_map(|inventory| inventory.objects.keys())
-        .filter(|key| KindTraits::of_key(key).tells_health)
-        .map(|key| Selection {
-            group: key.group.clone(),
-            kind: key.kind.clone(),
-            namespace: key.namespace.clone().filter(|_| by_namespace),
-        })
-        .collect();
-    let (live, unreadable) = read(cluster, &selections, None).await?;
     let keys = wanted
         .values()
         .flat_map(|inventory| inventory.objects.keys());
-    let seen = Seen {
-        facts: Facts::of(cluster, keys.filter_map(|key| live.get(key))).await,
-        now: cluster.now(),
-        live,
-        unreadable,
-    };
+    let selections = keys.clone().map(|key| Selection {
+        group: key.group.clone(),
+        kind: key.kind.clone(),
+        namespace: key.namespace.clone().filter(|_| by_namespace),
+        whole: tells(key),
+    });
+    let seen = Seen::read(cluster, &selections.collect(), keys, None).await?;
     let ours = by_owner(&seen.live);
     let mut troubles: BTreeMap<String, Health> = BTreeMap::new();
     for record in records {
@@ -109,25 +132,21 @@ pub async fn troubles(
         let Some(inventory) = wanted.get(owner) else {
             continue;
         };
-        let telling = inventory
-            .objects
-            .keys()
-            .filter(|key| KindTraits::of_key(key).tells_health);
-        let broken = telling
-            .clone()
-            .map(|key| health(key, inventory, &seen, owner))
-            .filter(|health| !health.is_current());
+        let judged = inventory.objects.iter();
+        let judged = judged.map(|(key, item)| seen.judge(key, item, owner));
+        let is_told = |object: &ObjectHealth| object.is_trouble() || object.is_unread();
         let health = Health {
-            objects: broken.collect(),
-            judged: telling.count(),
+            objects: judged.filter(is_told).collect(),
+            judged: inventory.objects.len(),
             older: older(record, ours.get(owner.as_str())),
         };
         troubles.insert(owner.clone(), health);
     }
     // Only the first one of each installation is shown.
-    let first = troubles
-        .values_mut()
-        .filter_map(|health| health.objects.first_mut());
+    let first = troubles.values_mut().filter_map(|health| {
+        let mut objects = health.objects.iter_mut();
+        objects.find(|object| object.is_trouble())
+    });
     join_all(first.map(|health| explain(cluster, health, &seen))).await;
     Ok(troubles)
 }
@@ -138,22 +157,17 @@ pub async fn troubles(
 /// The server cannot be reached. What cannot be read is part of the result.
 pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<Health, EngineError> {
     let (owner, inventory) = (owner(record), inventory(record));
-    let selections = inventory.objects.keys().map(|key| Selection {
+    let keys = inventory.objects.keys();
+    let selections = keys.clone().map(|key| Selection {
         group: key.group.clone(),
         kind: key.kind.clone(),
         namespace: key.namespace.clone(),
+        whole: true,
     });
-    let (live, unreadable) = read(cluster, &selections.collect(), Some(&owner)).await?;
-    let seen = Seen {
-        facts: Facts::of(cluster, live.values()).await,
-        now: cluster.now(),
-        live,
-        unreadable,
-    };
-    let keys = inventory.objects.keys();
-    let mut objects: Vec<_> = keys
-        .map(|key| health(key, &inventory, &seen, &owner))
-        .collect();
+    let seen = Seen::read(cluster, &selections.collect(), keys, Some(&owner)).await?;
+    let judged = inventory.objects.iter();
+    let judged = judged.map(|(key, item)| seen.judge(key, item, &owner));
+    let mut objects: Vec<_> = judged.collect();
     let broken = objects.iter_mut().filter(|health| !health.is_current());
     join_all(
         broken
@@ -196,65 +210,23 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
     restored::judge(&name, Memory::of(Some(record)), written)
 }
 
-impl ObjectHealth {
-    /// Of an object that was kept because it holds data: no version wants it, so nothing waits for it.
-    fn retained(key: &ObjectKey, is_there: bool) -> Self {
-        let message = if is_there {
-            "retained"
-        } else {
-            "was retained, and is gone"
-        };
-        Self {
-            key: key.clone(),
-            readiness: Some(Readiness {
-                status: Status::Current,
-                message: message.to_owned(),
-            }),
-            planned: false,
-            blocker: None,
-            edited: false,
-            release: None,
-            yielded: Vec::new(),
-        }
-    }
-
-    /// Whether it exists and is ready.
-    pub fn is_current(&self) -> bool {
-        self.readiness
-            .as_ref()
-            .is_some_and(|readiness| readiness.status == Status::Current)
-    }
-
-    /// Whether it cannot be read: then it is not known whether it exists and is ready.
-    pub fn is_unread(&self) -> bool {
-        let readiness = self.readiness.as_ref();
-        readiness.is_some_and(|readiness| readiness.status == Status::Unknown)
-    }
-
-    /// Its readiness, for people.
-    pub fn message(&self) -> &str {
-        match &self.readiness {
-            Some(readiness) => &readiness.message,
-            None if self.planned => "does not exist yet",
-            None => "is gone",
-        }
-    }
-}
-
 pub(crate) async fn read(
     cluster: &Cluster,
     selections: &BTreeSet<Selection>,
     owner: Option<&str>,
 ) -> Result<(BTreeMap<ObjectKey, Value>, Unreadable), EngineError> {
-    let needed = selections
-        .iter()
-        .map(|selection| (selection.group.clone(), selection.kind.clone()))
-        .collect();
-    let kinds = cluster.kinds(&needed).await?;
+    let kinds = cluster.kinds(&kinds_of(selections)).await?;
     let live = live::owned(cluster, &kinds, selections, owner).await?;
     let objects = live.objects.into_iter();
     let objects = objects.filter_map(|object| Some((ObjectKey::of(&object)?, object)));
     Ok((objects.collect(), live.unreadable))
+}
+
+fn kinds_of(selections: &BTreeSet<Selection>) -> BTreeSet<(String, String)> {
+    let kinds = selections.iter();
+    kinds
+        .map(|selection| (selection.group.clone(), selection.kind.clone()))
+        .collect()
 }
 
 /// Of what nothing could be read, and why.
@@ -263,81 +235,109 @@ type Unreadable = BTreeMap<Selection, String>;
 /// The live objects, and what else their readiness depends on.
 struct Seen {
     live: BTreeMap<ObjectKey, Value>,
+    /// Kinds of which nothing could be read, and why.
     unreadable: Unreadable,
-    facts: Facts,
+    /// Objects that could not be read by themselves, and why.
+    unread: BTreeMap<ObjectKey, String>,
+    /// Kinds of which the metadata were read.
+    partial: BTreeSet<(String, String)>,
+    facts: Readable,
     now: Timestamp,
 }
 
 impl Seen {
+    /// Reads the objects of installations by their label, and by its name each of `recorded` that is not among them: what was only recorded
+    /// carries no label of ours, and a label can be taken away.
+    async fn read<'a>(
+        cluster: &Cluster,
+        selections: &BTreeSet<Selection>,
+        recorded: impl Iterator<Item = &'a ObjectKey> + Clone,
+        owner: Option<&str>,
+    ) -> Result<Self, EngineError> {
+        let (live, unreadable) = read(cluster, selections, owner).await?;
+        let partial = selections.iter().filter(|selection| !selection.whole);
+        let partial = partial.map(|selection| (selection.group.clone(), selection.kind.clone()));
+        let mut seen = Self {
+            live,
+            unreadable,
+            unread: BTreeMap::new(),
+            partial: partial.collect(),
+            facts: Readable::default(),
+            now: cluster.now(),
+        };
+        let missing: BTreeSet<&ObjectKey> = recorded
+            .clone()
+            .filter(|key| !seen.live.contains_key(key) && seen.why_unread(key).is_none())
+            .collect();
+        if !missing.is_empty() {
+            let kinds = cluster.kinds(&kinds_of(selections)).await?;
+            let missing = missing.into_iter().cloned().collect();
+            for (key, found) in live::named(cluster, &kinds, missing).await? {
+                match found {
+                    Ok(Some(object)) => drop(seen.live.insert(key, object)),
+                    Ok(None) => {}
+                    Err(why) => drop(seen.unread.insert(key, why)),
+                }
+            }
+        }
+        let whole = recorded.filter(|key| !seen.is_partial(key));
+        let whole = whole.filter_map(|key| seen.live.get(key));
+        seen.facts = Readable::of(cluster, whole).await;
+        Ok(seen)
+    }
+
+    fn is_partial(&self, key: &ObjectKey) -> bool {
+        let kind = (key.group.clone(), key.kind.clone());
+        self.partial.contains(&kind)
+    }
+
     /// Why it is not known whether an object exists.
-    fn unread(&self, key: &ObjectKey) -> Option<&str> {
+    fn why_unread(&self, key: &ObjectKey) -> Option<&str> {
         let mut selections = self.unreadable.iter();
         let found = selections.find(|(selection, _)| {
             let in_namespace =
                 selection.namespace.is_none() || selection.namespace == key.namespace;
             selection.group == key.group && selection.kind == key.kind && in_namespace
         });
-        found.map(|(_, why)| why.as_str())
+        let why = found.map(|(_, why)| why).or_else(|| self.unread.get(key));
+        why.map(String::as_str)
+    }
+
+    fn judge(&self, key: &ObjectKey, item: &Item, owner: &str) -> ObjectHealth {
+        let Some(live) = self.live.get(key) else {
+            let sight = match self.why_unread(key) {
+                Some(why) => Sight::Unread(why),
+                None => Sight::Gone,
+            };
+            return ObjectHealth::of(key, item, owner, &sight);
+        };
+        let fields = live::fields_of(live);
+        let readiness = if self.is_partial(key) {
+            Some(exists(live))
+        } else {
+            self.facts.judge(live, self.now)
+        };
+        let sight = Sight::There {
+            live,
+            state: live::state(live, &fields),
+            readiness: readiness.unwrap_or_else(|| Readiness {
+                status: Status::Unknown,
+                message: "what its readiness depends on is not known".to_owned(),
+            }),
+        };
+        ObjectHealth::of(key, item, owner, &sight)
     }
 }
 
 /// Finds what keeps an existing object from getting ready. A pod's own status says it.
 async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
     if let Some(live) = seen.live.get(&health.key)
+        && !seen.is_partial(&health.key)
         && health.readiness.is_some()
         && health.key.kind != "Pod"
     {
         health.blocker = blockers::find(cluster, &health.key, live).await;
     }
-}
-
-fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> ObjectHealth {
-    let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
-    let item = inventory.objects.get(key).map(|item| &item.object);
-    if item.is_some_and(|item| item.state == ObjectState::Retained) && KeptKind::of(key).is_some() {
-        return ObjectHealth::retained(key, seen.live.get(key).filter(label).is_some());
-    }
-    let Some(live) = seen.live.get(key).filter(label) else {
-        // A Job that deleted itself (ttlSecondsAfterFinished) cannot be distinguished from one that a user deleted. Neither is
-        // missed: it did its work when it was installed.
-        let gone = || Readiness {
-            status: Status::Current,
-            message: "gone, as a Job may be after its end".to_owned(),
-        };
-        let unread = seen.unread(key).map(|why| Readiness {
-            status: Status::Unknown,
-            message: format!("cannot be read: {why}"),
-        });
-        let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
-        let planned = item.is_some_and(|item| item.state == ObjectState::Planned);
-        return ObjectHealth {
-            key: key.clone(),
-            readiness: unread.or_else(|| (is_job && !planned).then(gone)),
-            planned,
-            blocker: None,
-            edited: false,
-            release: None,
-            yielded: Vec::new(),
-        };
-    };
-    let fields = live::fields_of(live);
-    let edited = item
-        .is_some_and(|item| item.is_versioned() && item.was_edited(&live::state(live, &fields)));
-    ObjectHealth {
-        key: key.clone(),
-        readiness: seen.facts.judge(live, seen.now),
-        planned: false,
-        blocker: None,
-        edited,
-        release: release_of(&live["metadata"]),
-        yielded: item.map(|item| item.yielded.clone()).unwrap_or_default(),
-    }
-}
-
-/// The release of Helm that the marks of an object name.
-fn release_of(metadata: &Value) -> Option<String> {
-    let mark = |name: &str| metadata["annotations"][name].as_str();
-    Some(format!("{}/{}", mark(HELM_NAMESPACE)?, mark(HELM_NAME)?))
 }
 
 fn inventory(record: &AddonInstallation) -> Inventory {

@@ -53,7 +53,6 @@ pub mod kops;
 mod lookup;
 pub mod not_local;
 pub mod origin;
-pub mod orphan;
 pub mod plan;
 mod policies;
 pub mod preflight;

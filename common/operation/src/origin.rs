@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use common::api::installation::AddonInstallation;
-use common::catalogue::Catalogue;
+use common::catalogue::{Catalogue, orphan};
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
-use crate::orphan;
 use crate::policies;
 use crate::records::name_of;
 

@@ -198,6 +198,7 @@ async fn writers(
             group: key.group,
             kind: key.kind,
             namespace: key.namespace,
+            whole: true,
         })
         .collect();
     if selections.is_empty() {

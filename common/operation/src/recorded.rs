@@ -10,11 +10,11 @@ use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
-use crate::orphan::{self, Lost, Unlisted};
 use crate::records::Records;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 use crate::verdict;
+use common::catalogue::orphan::{self, Lost, Unlisted};
 
 impl<'a> Resolver<'a> {
     /// For [`Resolver::resolve_record`] alone: whose rights count is said by each record.

@@ -53,6 +53,8 @@ pub struct Rendered {
     pub location: String,
     /// Names of the definitions in `crds/` of its charts.
     pub definitions: BTreeSet<String>,
+    /// Hooks that rest, as they are written: [`hooks::Kept::resting`].
+    pub resting: Vec<ObjectKey>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// See [`Fetched::is_due`].
@@ -102,9 +104,10 @@ async fn one(
         inputs,
         package: verified,
         is_due,
+        occasion,
     } = fetched;
     if template.method != Method::Helm || !is_release {
-        let rendered = objects(ctx, resolved, inputs, verified).await?;
+        let rendered = objects(ctx, resolved, occasion, inputs, verified).await?;
         let mut manifests = rendered.manifests;
         if resolved.entry.version.needs_pki {
             let now = ctx.cluster().await?.now();
@@ -134,19 +137,21 @@ async fn one(
         signature,
         location: fetched.location,
         definitions: BTreeSet::new(),
+        resting: Vec::new(),
         warnings,
         inputs,
         is_due,
     })
 }
 
-/// Renders and parses a package.
+/// Renders and parses a package; `occasion`: whose hooks are applied.
 ///
 /// # Errors
 /// A template, a chart or a manifest that fails, with its place.
 pub async fn objects(
     ctx: &Context,
     resolved: &Resolved,
+    occasion: Occasion,
     mut inputs: Inputs,
     verified: Verified,
 ) -> Result<Rendered, OperationError> {
@@ -179,15 +184,15 @@ pub async fn objects(
         let parsed = text.objects(&location, &options);
         let parsed = parsed.map_err(|error| OperationError::from(error).masked(&mask));
         let mut parsed = within(parsed, place)?;
-        let kept = hooks::of_occasion(parsed.manifests, resolved.occasion(), method);
+        let kept = hooks::of_occasion(parsed.manifests, occasion, method);
         parsed.manifests = kept.manifests;
         let left_out = kept.left_out.iter().map(ToString::to_string);
         parsed.warnings.extend(left_out);
-        Ok::<_, OperationError>(parsed)
+        Ok::<_, OperationError>((parsed, kept.resting))
     };
-    let parsed = parse(&text)?;
+    let (parsed, resting) = parse(&text)?;
     let random = match &again {
-        Some(again) => Random::between(&parsed.manifests, &parse(again)?.manifests),
+        Some(again) => Random::between(&parsed.manifests, &parse(again)?.0.manifests),
         None => Random::default(),
     };
     let (mut manifests, mut warnings) = (parsed.manifests, verified.warnings);
@@ -215,6 +220,7 @@ pub async fn objects(
         signature: verified.signature,
         location,
         definitions,
+        resting,
         warnings,
         is_due: true,
     })
@@ -240,7 +246,8 @@ pub async fn of_entry(
         // What a manifestHash would be, which is of all bytes; records go by the trimmed ones.
         verified.manifest_hash = verified.fetched.package.digest();
     }
-    objects(ctx, &resolved, inputs, verified).await
+    let occasion = resolved.occasion();
+    objects(ctx, &resolved, occasion, inputs, verified).await
 }
 
 /// An entry as it would be installed under its own name.

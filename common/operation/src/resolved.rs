@@ -220,7 +220,8 @@ impl Resolved {
 
     /// Whether something is installed already, by us or by another tool that it is taken over from: hooks for installations do not run
     /// on what is live. An adoption that was interrupted counts, too (semantics 12).
-    pub(crate) fn occasion(&self) -> Occasion {
+    #[must_use]
+    pub fn occasion(&self) -> Occasion {
         let is_adopt = |verb: &str| Verb::of_record(verb) == Some(Verb::Adopt);
         let was_begun = self.status().is_some_and(|status| {
             let operations = status.operation.iter().map(|operation| &operation.verb);

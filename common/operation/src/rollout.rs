@@ -6,10 +6,11 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::InstallationPlan;
 use common::readiness::Status;
+use common::standing::object::ObjectHealth;
 
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::health::{self, ObjectHealth};
+use crate::health;
 use crate::plan::Plan;
 use crate::records::name_of;
 

@@ -328,6 +328,12 @@ pub struct HelmRelease {
     pub namespace: String,
 }
 
+impl std::fmt::Display for HelmRelease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
 /// The lock and the journal of a running operation (semantics 13).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -395,6 +401,23 @@ pub struct Revision {
 impl Revision {
     /// The outcome of an operation that ended as planned.
     pub const DONE: &str = "done";
+    /// The outcome of an operation whose client was gone before its end.
+    pub const INTERRUPTED: &str = "interrupted";
+
+    /// That of an operation that was interrupted. `installed`: what was installed before it.
+    #[must_use]
+    pub fn of_interrupted(operation: &Operation, installed: Option<&Installed>) -> Self {
+        let target = operation.target.as_ref().or(installed).cloned();
+        Self {
+            verb: operation.verb.clone(),
+            installed: Installed {
+                at: Some(operation.renewed_at.clone()),
+                by: operation.holder.clone(),
+                ..target.unwrap_or_default()
+            },
+            outcome: Self::INTERRUPTED.to_owned(),
+        }
+    }
 
     /// Whether it ended as planned.
     #[must_use]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -23,6 +23,9 @@ pub const DEFAULT: Rollout = Rollout {
     soak: Duration::from_secs(300),
 };
 
+/// How often it is noted that a cluster is not ready.
+const NOTED: SignedDuration = SignedDuration::from_secs(30);
+
 /// How far a change has reached. Clusters are named by their namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
@@ -34,6 +37,9 @@ pub struct Progress {
     /// The clusters that wait.
     #[serde(default)]
     pub waiting: BTreeSet<String>,
+    /// The clusters in which it was begun and whose objects were not ready when they were looked at, and when that was last.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unready: BTreeMap<String, Timestamp>,
 }
 
 /// How a cluster stands to its core set.
@@ -89,12 +95,32 @@ impl Progress {
             next = Self::start(of, clusters);
         }
         next.begun.retain(|one, _| clusters.contains_key(one));
+        next.unready.retain(|one, _| next.begun.contains_key(one));
         next.waiting.retain(|one| {
             let standing = clusters.get(one);
             matches!(standing, Some(Standing::Due | Standing::Unknown))
         });
         let gate = next.begin(clusters, rollout, now);
         (next, gate)
+    }
+
+    /// Whether a wave begins that waited for others: then the live objects of those decide, for records say only how the last operation
+    /// ended. `before`: how far the change had reached.
+    #[must_use]
+    pub fn promotes(&self, before: &Self) -> bool {
+        let mut begun = self.begun.keys();
+        self.of == before.of
+            && !before.begun.is_empty()
+            && begun.any(|one| !before.begun.contains_key(one))
+    }
+
+    /// Notes that the objects of a cluster are not ready now: it has to stay ready anew. So often as every [`NOTED`], for it is stored.
+    pub fn doubt(&mut self, namespace: &str, now: Timestamp) {
+        let noted = self.unready.get(namespace);
+        let is_known = noted.is_some_and(|noted| now.duration_since(*noted) < NOTED);
+        if !is_known {
+            self.unready.insert(namespace.to_owned(), now);
+        }
     }
 
     /// Whether it has to be stored: what nothing waits for needs no memory.
@@ -116,6 +142,7 @@ impl Progress {
             of: of.to_owned(),
             begun: BTreeMap::new(),
             waiting,
+            unready: BTreeMap::new(),
         }
     }
 
@@ -151,7 +178,8 @@ impl Progress {
                 return (end < last).then_some(Gate::NotReady(first));
             }
             let waits = members.iter().find_map(|(at, namespace)| {
-                gate(clusters.get(namespace), namespace, *at, soak, now)
+                let since = (*at).max(self.unready.get(namespace).copied());
+                gate(clusters.get(namespace), namespace, since, soak, now)
             });
             if waits.is_some() {
                 return waits.filter(|_| order.iter().any(|(at, _)| at.is_none()));
@@ -161,7 +189,7 @@ impl Progress {
     }
 }
 
-/// What a cluster in which the change was begun keeps the next wave waiting for.
+/// What a cluster in which the change was begun keeps the next wave waiting for. `begun`: when it was, or was last seen not to be ready.
 fn gate(
     standing: Option<&Standing>,
     namespace: &str,

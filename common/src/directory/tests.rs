@@ -247,6 +247,42 @@ fn two_files_that_define_one_object_are_named() {
     assert!(problems(&other.addons[0]).contains("1.yaml:1 and at"));
 }
 
+/// (kind, whether the directory defines it for the cluster, whether both are one object)
+#[test]
+fn an_object_of_the_cluster_is_the_same_with_and_without_a_namespace() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: pools.shop.example, \
+        labels: {addonmanager.kubernetes.io/mode: Reconcile}}\nspec: {group: shop.example, names: {kind: Pool}, scope: Cluster}\n";
+    for (api_version, kind, is_defined, is_same) in [
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", false, true),
+        ("shop.example/v1", "Pool", true, true),
+        ("shop.example/v1", "Pool", false, false),
+        ("v1", "ConfigMap", false, false),
+    ] {
+        let with = |namespace: &str| {
+            format!(
+                "apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: x, {namespace}labels: {{addonmanager.kubernetes.io/mode: Reconcile}}}}\n"
+            )
+        };
+        let mut files = vec![
+            file("a.yaml", &with("")),
+            file("b.yaml", &with("namespace: shop, ")),
+        ];
+        files.extend(is_defined.then(|| file("definition.yaml", definition)));
+        let directory = read(files);
+        let [a, b, ..] = directory.addons.as_slice() else {
+            panic!("{directory:?}");
+        };
+        for addon in [a, b] {
+            let is_named = problems(addon).contains("is defined at");
+            assert_eq!(
+                (is_named, addon.manifests.is_empty()),
+                (is_same, is_same),
+                "{kind}"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_is_gone() {
     let names = ["a", "b", "c", "d"];

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Facts, Lease, Owned, Problem, read};
-use crate::api::installation::AddonInstallation;
+use crate::api::installation::{AddonInstallation, ClusterIdentity};
 use crate::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
-use crate::plan::continuation::Continuation;
 use crate::plan::found::open_releases;
+use crate::plan::pin;
+use crate::standing::{self, Health, Word, standing};
 
 /// Objects that are named one by one.
 const NAMED: usize = 3;
@@ -60,13 +61,21 @@ impl Place<'_> {
     fn record(&self, record: &AddonInstallation) -> Vec<Problem> {
         let installation = name_of(record);
         let status = record.status.clone().unwrap_or_default();
-        let pinned = status
-            .cluster
-            .as_ref()
-            .map(|cluster| &cluster.kube_system_uid);
-        if let (Some(pinned), Some(cluster)) = (pinned, self.cluster)
-            && pinned != cluster
-        {
+        let found = self.cluster.map(|uid| ClusterIdentity {
+            kube_system_uid: uid.to_owned(),
+            kubeconfig_secret: None,
+        });
+        let other = pin::check(&installation, record.status.as_ref(), found.as_ref()).err();
+        let standing = standing(
+            record,
+            &standing::Facts {
+                health: &Health::default(),
+                offered: None,
+                other: other.as_ref(),
+                now: self.facts.now,
+            },
+        );
+        if standing.word == Word::OtherCluster {
             return vec![Problem::OtherCluster { installation }];
         }
         let namespaces = self.facts.namespaces.as_ref().ok();
@@ -91,14 +100,13 @@ impl Place<'_> {
                 installation: installation.clone(),
             });
         }
-        if let Some(operation) = &status.operation
-            && !operation.lives_at(self.facts.now)
-            && !is_going
+        if standing.word == Word::Interrupted
+            && let (Some(operation), Some(next)) = (&status.operation, standing.next)
         {
             found.push(Problem::Interrupted {
                 installation: installation.clone(),
                 holder: operation.holder.clone(),
-                next: Continuation::of(record, &operation.verb, operation.target.as_ref()),
+                next,
             });
         }
         let target = record.spec.target_namespace.as_ref();

@@ -43,6 +43,10 @@ pub struct Policy {
     /// Whether it was there before us: what others own of it stays theirs, too, and is not lost when we release it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+    /// Whether it is only recorded where another client is faster to create it: several installations may want it, and one owns it
+    /// (semantics 5).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_recorded: bool,
     /// Whether it may be deleted and created again where a field cannot change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
@@ -138,6 +142,7 @@ impl Policy {
             inherited: None,
             adopted: None,
             shared: false,
+            only_recorded: false,
             recreate,
         })
     }

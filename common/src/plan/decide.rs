@@ -12,7 +12,7 @@ use super::planner::RefusalReason;
 use super::snapshot::{FormerMark, LiveObject};
 use super::{Action, recreate};
 use crate::api::installation::{Conflicts, InventoryObject, ObjectState};
-use crate::api::names::ANNOTATION_APPLY;
+use crate::api::names::{ANNOTATION_APPLY, LABEL_OWNER};
 use crate::manifest::digest;
 use crate::manifest::key::ObjectKey;
 
@@ -122,13 +122,15 @@ impl Judge<'_> {
             Standing::LeftAlone | Standing::Foreign => {
                 let before = recorded_only(wanted, live, ObjectState::Preexisting);
                 let mut decision = quiet(before);
-                decision.warning = wanted.is_shared.then(|| {
+                let shared = wanted.is_shared.then(|| {
                     let of = live.other_owner.as_deref().unwrap_or("someone else");
                     format!(
                         "{} is of {of}, and shared: it is neither changed nor deleted here",
                         wanted.target.key
                     )
                 });
+                let labels = || missing_labels(wanted, live).filter(|_| self.due);
+                decision.warning = shared.or_else(labels);
                 decision
             }
         })
@@ -168,7 +170,7 @@ impl Judge<'_> {
     ) -> Result<Decision, RefusalReason> {
         let key = &wanted.target.key;
         if recorded.is_none()
-            && !is_namespace(key)
+            && !wanted.is_left()
             && let Some(other) = self.claims.objects.get(key)
         {
             return Err(RefusalReason::of_installation(other));
@@ -192,14 +194,14 @@ impl Judge<'_> {
     ) -> Standing<'a> {
         let ours = live.owner.as_deref() == Some(self.owner);
         let theirs = live.owner.is_some() && !ours;
+        // These are only recorded where they are not ours: none of their fields is changed (semantics 5 and 12).
+        let shared = wanted.create_only || is_namespace(&wanted.target.key);
         if theirs
             && !wanted.create_only
-            && let Some(how) = self.inheritance(&wanted.target.key, recorded, live)
+            && let Some(how) = self.inheritance(wanted, recorded, live)
         {
             return Standing::Inherited(how);
         }
-        // These are only recorded where they are not ours: none of their fields is changed (semantics 5 and 12).
-        let shared = wanted.create_only || is_namespace(&wanted.target.key);
         let key = &wanted.target.key;
         let foreign = if shared {
             Standing::LeftAlone
@@ -314,6 +316,40 @@ impl Judge<'_> {
         let recorded = &item.object;
         recorded.was_edited(&live.state()) || live.owner.as_deref() != Some(self.owner)
     }
+}
+
+/// What is said of a Namespace that is only recorded, where labels of its manifest are missing: pods may depend on one (Pod Security).
+fn missing_labels(wanted: &DesiredObject, live: &LiveObject) -> Option<String> {
+    let key = &wanted.target.key;
+    let labels = wanted.object.pointer("/metadata/labels");
+    let labels = labels.and_then(Value::as_object).into_iter().flatten();
+    let labels = labels.filter_map(|(name, value)| Some((name, value.as_str()?)));
+    let missing: Vec<(&String, &str)> = labels
+        .filter(|(name, _)| is_namespace(key) && *name != LABEL_OWNER)
+        .filter(|(name, value)| live.labels.get(*name).map(String::as_str) != Some(value))
+        .collect();
+    let words = missing
+        .iter()
+        .map(|(name, value)| match live.labels.get(*name) {
+            Some(other) => format!("{name}={value} (it is {other})"),
+            None => format!("{name}={value}"),
+        });
+    let words: Vec<String> = words.collect();
+    let pairs = missing
+        .iter()
+        .map(|(name, value)| format!(" {name}={value}"));
+    let pairs: String = pairs.collect();
+    let replaces = missing
+        .iter()
+        .any(|(name, _)| live.labels.contains_key(*name));
+    let flag = if replaces { " --overwrite" } else { "" };
+    (!missing.is_empty()).then(|| {
+        format!(
+            "{key} exists and keeps its labels; missing: {}; to set them: kubectl label namespace {}{pairs}{flag}",
+            words.join(", "),
+            key.name
+        )
+    })
 }
 
 /// Whether the manifest of an object that is only created is another one than it was created with. The mark that makes it so does

@@ -128,6 +128,14 @@ pub enum Problem {
 }
 
 impl DesiredObject {
+    /// Whether it is left to whoever has it already, and then only recorded: a Namespace, what is created once, and what is shared.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        let key = &self.target.key;
+        let is_namespace = key.group.is_empty() && key.kind == "Namespace";
+        is_namespace || self.create_only || self.is_shared
+    }
+
     /// The step that applies it to an object that exists.
     #[must_use]
     pub fn as_update(&self) -> Step {
@@ -137,6 +145,7 @@ impl DesiredObject {
             object: Arc::clone(&self.object),
             uid: None,
             digest: self.digest.clone(),
+            seen: None,
             policy: Policy::default(),
         }
     }

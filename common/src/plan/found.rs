@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::installation::{AddonInstallation, FormerTool};
+use crate::api::installation::{AddonInstallation, FormerTool, HelmRelease};
 use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_MODE, LABEL_OWNER, MODE_ENSURE_EXISTS};
 use crate::manifest::key::ObjectKey;
 
@@ -13,7 +13,7 @@ use crate::manifest::key::ObjectKey;
 const KOPS: &str = "addons.k8s.io/";
 /// Annotation by which `kubectl apply` knows what it applied, and `--prune` what it may delete.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Annotation of helm at the objects of a release: its name.
+/// Annotation of helm at the objects of a release: its name. Whose an object is, [`release`] says.
 pub const HELM_NAME: &str = "meta.helm.sh/release-name";
 /// Its namespace.
 pub const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
@@ -103,6 +103,15 @@ impl Install {
     pub fn is_in(&self, namespace: &str) -> bool {
         self.namespaces.is_empty() || self.namespaces.contains(namespace)
     }
+}
+
+/// The release of Helm that the marks of an object name; `None` where one of them is missing.
+#[must_use]
+pub fn release<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<HelmRelease> {
+    Some(HelmRelease {
+        name: annotation(HELM_NAME)?.to_owned(),
+        namespace: annotation(HELM_NAMESPACE)?.to_owned(),
+    })
 }
 
 /// The releases of Helm, `shop/web`, that still have records of an installation's objects: they were not set aside.

@@ -43,6 +43,8 @@ pub struct Answer {
     pub resource_version: String,
     /// Digest of the fields that our field manager owns.
     pub fields: String,
+    /// Whether nothing of ours was applied: another client was faster to create what is only recorded then.
+    pub only_recorded: bool,
 }
 
 /// The inventory does not fit into the record (semantics 13).
@@ -193,6 +195,13 @@ impl Inventory {
         answer: &Answer,
         yielded: Vec<String>,
     ) {
+        if answer.only_recorded {
+            let mut item = Item::planned(&key.name, &exact.version);
+            item.object.state = ObjectState::Preexisting;
+            item.object.uid.clone_from(&answer.uid);
+            self.objects.insert(key.clone(), item);
+            return;
+        }
         let expected = self.objects.get(key).is_some_and(|item| {
             item.object.state != ObjectState::Planned && item.object.uid == answer.uid
         });

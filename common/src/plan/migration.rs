@@ -175,14 +175,29 @@ impl Migration {
         {
             all.extend(old);
         }
-        let converts = |definition: &Value| {
-            let strategy = definition.pointer("/spec/conversion/strategy");
-            strategy.and_then(Value::as_str) == Some("Webhook")
-        };
         if converts(live) && !converts(&object) {
             object["spec"]["conversion"] = live["spec"]["conversion"].clone();
         }
         object["metadata"]["annotations"][ANNOTATION_MIGRATING] = json!(self.versions.join(","));
+        object
+    }
+
+    /// The definition as it is after the last step, by what the server makes of the transitional one.
+    #[must_use]
+    pub fn finished(&self, transitional: &Value) -> Value {
+        let mut object = transitional.clone();
+        let all = object.pointer_mut("/spec/versions");
+        if let Some(all) = all.and_then(Value::as_array_mut) {
+            all.retain(|version| name(version).is_none_or(|name| !self.drops(name)));
+        }
+        let annotations = object.pointer_mut("/metadata/annotations");
+        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+            annotations.remove(ANNOTATION_MIGRATING);
+        }
+        if !converts(&self.wanted) {
+            let wanted = self.wanted.pointer("/spec/conversion").cloned();
+            object["spec"]["conversion"] = wanted.unwrap_or_else(|| json!({"strategy": "None"}));
+        }
         object
     }
 
@@ -295,6 +310,12 @@ impl InstallationPlan {
 
 fn name(version: &Value) -> Option<&str> {
     version.get("name")?.as_str()
+}
+
+/// Whether a webhook converts the objects of a definition.
+fn converts(definition: &Value) -> bool {
+    let strategy = definition.pointer("/spec/conversion/strategy");
+    strategy.and_then(Value::as_str) == Some("Webhook")
 }
 
 #[cfg(test)]

@@ -55,6 +55,8 @@ pub struct PlanInput<'a> {
     /// Recorded objects that stay and stay recorded although they are not wanted, and why: it is not known whether their manifest is
     /// gone.
     pub held: &'a BTreeMap<ObjectKey, String>,
+    /// Recorded objects that stay as they are without being wanted: hooks that have run.
+    pub resting: &'a BTreeSet<ObjectKey>,
 }
 
 /// What is wanted of an installation.
@@ -211,11 +213,13 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
             }) => {
                 match action {
                     Some(action) => {
+                        let live = input.snapshot.live.get(key);
                         steps.push(Step {
                             target: object.target.clone(),
                             action,
                             object: Arc::clone(&object.object),
-                            uid: input.snapshot.live.get(key).map(|live| live.uid.clone()),
+                            uid: live.map(|it| it.uid.clone()),
+                            seen: live.map(|it| it.resource_version.clone()),
                             digest: object.digest.clone(),
                             policy: Policy {
                                 autoscaler: input.snapshot.autoscalers.get(key).cloned(),
@@ -324,6 +328,8 @@ impl InstallationPlan {
         self.release = pruning.release;
         self.retained = pruning.retained.into_keys().collect();
         self.unreachable = pruning.unreachable.into_keys().collect();
+        self.unchanged.extend(pruning.resting.into_keys());
+        self.unchanged.sort();
         self.warnings.extend(pruning.warnings);
         teardown::keep_controllers(self, &snapshot.inhabited);
         self.warnings.sort();

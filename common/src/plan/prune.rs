@@ -30,6 +30,8 @@ pub(super) struct Pruning {
     pub(super) retained: BTreeMap<ObjectKey, Item>,
     /// Stay in the inventory because it is not known whether they exist.
     pub(super) unreachable: BTreeMap<ObjectKey, Item>,
+    /// Stay as they are, and recorded.
+    pub(super) resting: BTreeMap<ObjectKey, Item>,
     /// Why objects stay that one would expect to be deleted.
     pub(super) warnings: Vec<String>,
     /// How many recorded objects exist, without those that existed before us.
@@ -67,6 +69,10 @@ pub(super) fn prune(
         let Some(live) = live else { continue };
         let moves = input.claims.taken.contains_key(key);
         if moves || wanted_uids.contains(live.uid.as_str()) {
+            continue;
+        }
+        if input.resting.contains(key) {
+            pruning.resting.insert(key.clone(), item.clone());
             continue;
         }
         if let Some(why) = input.held.get(key) {
@@ -332,7 +338,8 @@ impl Pruning {
 
     /// What stays in the inventory.
     pub(super) fn recorded(&self) -> Inventory {
-        let objects = self.retained.iter().chain(&self.unreachable);
+        let stay = self.retained.iter().chain(&self.resting);
+        let objects = stay.chain(&self.unreachable);
         Inventory {
             objects: objects
                 .map(|(key, item)| (key.clone(), item.clone()))

@@ -141,6 +141,7 @@ pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item
         ..Policy::default()
     });
     policy.shared = before.object.state == ObjectState::Preexisting;
+    policy.only_recorded = wanted.is_left();
     policy.recreate &=
         before.object.state == ObjectState::Owned && KeptKind::of(&wanted.target.key).is_none();
     policy
@@ -217,6 +218,7 @@ mod tests {
             object: Arc::new(json!({})),
             uid: None,
             digest: String::new(),
+            seen: None,
             policy: Policy::default(),
         };
         let service = key("", "Service", "web");

@@ -42,6 +42,8 @@ pub struct LiveObject {
     pub keep: Option<String>,
     /// Its controller, where an ownerReference names one.
     pub controlled_by: Option<Controller>,
+    /// Its labels, of a Namespace; others are not needed.
+    pub labels: BTreeMap<String, String>,
 }
 
 impl LiveObject {

@@ -156,6 +156,7 @@ mod tests {
             object: Arc::new(Value::Null),
             uid: None,
             digest: String::new(),
+            seen: None,
             policy: crate::plan::conflicts::Policy::default(),
         };
         let steps = [

@@ -3,22 +3,37 @@
 use serde_json::Value;
 
 use super::Readiness;
-use super::fields::condition;
+use super::fields::{condition, text};
 
-/// Established does not mean served: discovery follows a moment later, and the engine asks it.
+/// Established does not mean served: discovery follows a moment later, and the engine asks it. A name that is not accepted is a failure only
+/// where objects cannot be reached by it: once a definition is established, it is served by the names that were accepted before.
 pub(super) fn crd(object: &Value) -> Readiness {
-    if let Some(names) = condition(object, "NamesAccepted")
-        && names.is_false()
-    {
-        return Readiness::failed(format!("names not accepted: {}", names.why()));
+    let names = condition(object, "NamesAccepted").filter(|names| names.is_false());
+    let established = condition(object, "Established");
+    if let Some(names) = names {
+        let why = names.why();
+        return match established {
+            Some(established) if established.is_true() && is_served_as_named(object) => {
+                Readiness::current(format!("established; a name is not accepted: {why}"))
+            }
+            _ => Readiness::failed(format!("names not accepted: {why}")),
+        };
     }
-    match condition(object, "Established") {
+    match established {
         Some(established) if established.is_true() => Readiness::current("established"),
         Some(established) if established.is_false() && established.reason() != "Installing" => {
             Readiness::failed(format!("not established: {}", established.why()))
         }
         _ => Readiness::in_progress("waiting: not yet established"),
     }
+}
+
+/// Whether a definition is served with the kind and the plural that it asks for.
+fn is_served_as_named(object: &Value) -> bool {
+    ["kind", "plural"].iter().all(|name| {
+        let asked = text(object, &["spec", "names", name]);
+        text(object, &["status", "acceptedNames", name]) == asked
+    })
 }
 
 /// For kstatus every APIService is current; one that does not answer breaks namespaces and discovery.

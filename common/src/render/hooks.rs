@@ -15,9 +15,10 @@
 //! | `test` | run by `helm test` | left out, with a warning where it is not in a chart |
 //! | `pre-delete`, `post-delete`, `pre-rollback`, `post-rollback` | run then | left out with a warning: for a chart, `template.helm.mode: release` runs them |
 //! | an unknown hook | left out | left out with a warning |
-//! | `pre-upgrade`, `post-upgrade` alone | not at an installation | left out of the first one |
+//! | `pre-upgrade`, `post-upgrade` alone | not at an installation | left out of the first one, and of repairs |
 //! | `pre-install`, `post-install` alone | not at an upgrade; what it created stays for ever | left out of upgrades: Jobs and Pods, which have run, are pruned; everything else is created once and stays |
 //! | both | run each time | applied; runs again when it changed |
+//! | one of these alone, where nothing but edits is restored | – | neither an installation nor an upgrade: nothing runs, and what has run stays |
 //! | `before-hook-creation` (the default) | recreated each time | a Job or Pod is recreated where it changed; others are applied in place, and recreated where a field cannot change |
 //! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only when it changed; other kinds stay until the add-on is uninstalled, or upgraded to what does not have them |
 //! | `hook-failed` | deleted at once | stays, so that one can see why |
@@ -55,6 +56,8 @@ pub enum Occasion {
     Install,
     /// Another version was.
     Upgrade,
+    /// What is installed stays as it is, but for what others edited or deleted: no hook of an installation or upgrade runs.
+    Repair,
 }
 
 /// The objects that belong to an occasion.
@@ -64,6 +67,8 @@ pub struct Kept {
     pub manifests: Vec<Manifest>,
     /// What was left out that users may miss.
     pub left_out: Vec<LeftOut>,
+    /// Hooks of installations or upgrades that a repair leaves out, as they are written: those that have run stay.
+    pub resting: Vec<ObjectKey>,
 }
 
 /// An object that is not applied.
@@ -117,18 +122,29 @@ pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion, method: Method)
                 let why = format!("{unknown:?} is not a hook of Helm, which ignores it, too");
                 kept.leave_out(manifest, why);
             }
-            Ok(events) if events.iter().any(|event| event.is_of(occasion)) => {
+            Ok(events) if is_applied(&events, occasion) => {
                 adapt(Arc::make_mut(&mut manifest.object), &events, occasion);
                 kept.manifests.push(manifest);
             }
             Ok(events) => {
                 if let Some(why) = other_occasion(&events, method) {
                     kept.leave_out(manifest, why);
+                } else if occasion == Occasion::Repair {
+                    kept.resting.extend(ObjectKey::of(&manifest.object));
                 }
             }
         }
     }
     kept
+}
+
+/// Whether a hook is applied; by a repair, where it is one of installations and of upgrades.
+fn is_applied(events: &[Event], occasion: Occasion) -> bool {
+    let is_of = |occasion| events.iter().any(|event| event.is_of(occasion));
+    match occasion {
+        Occasion::Repair => is_of(Occasion::Install) && is_of(Occasion::Upgrade),
+        occasion => is_of(occasion),
+    }
 }
 
 /// Why an object is not applied by any installation or upgrade, according to annotations of tools other than Helm.
@@ -180,7 +196,8 @@ impl Event {
     fn is_of(self, occasion: Occasion) -> bool {
         matches!(
             (self, occasion),
-            (Self::Install { .. }, Occasion::Install) | (Self::Upgrade { .. }, Occasion::Upgrade)
+            (Self::Install { .. }, Occasion::Install)
+                | (Self::Upgrade { .. }, Occasion::Upgrade | Occasion::Repair)
         )
     }
 

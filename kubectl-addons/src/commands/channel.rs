@@ -80,7 +80,7 @@ async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
     }
     if !run.yes && args.change.dry_run == DryRun::None {
         if !plan.is_empty() {
-            change::propose(session, &plan)?;
+            change::propose(session, &plan).await?;
         }
         output::note("Must specify --yes to update");
         return Ok(worst);

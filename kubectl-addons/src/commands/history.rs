@@ -58,12 +58,13 @@ pub async fn run(session: &Session, args: &History) -> Result<Exit> {
         }
         Err(error) => return Err(error.into()),
     };
-    show(&rows(record, &kept), &name_of(record), args)?;
+    let now = session.ctx().home().await?.now();
+    show(&rows(record, &kept, now), &name_of(record), args)?;
     Ok(Exit::Done)
 }
 
 /// The revisions that are kept, and the operations that the record knows besides, newest first.
-fn rows(record: &AddonInstallation, kept: &[StoredRevision]) -> Vec<Row> {
+fn rows(record: &AddonInstallation, kept: &[StoredRevision], now: Timestamp) -> Vec<Row> {
     let earlier = kept.iter().skip(1).map(Some);
     let stored = kept.iter().zip(earlier.chain([None]));
     let stored = stored.map(|(revision, before)| Row {
@@ -77,8 +78,24 @@ fn rows(record: &AddonInstallation, kept: &[StoredRevision]) -> Vec<Row> {
     let ended = status.into_iter().flat_map(|status| &status.history);
     let is_kept = |ended: &&Revision| kept.iter().any(|one| one.operation == **ended);
     rows.extend(ended.filter(|ended| !is_kept(ended)).map(Row::of));
+    rows.extend(unended(record, now));
     rows.sort_by_key(|row| std::cmp::Reverse(row.at));
     rows
+}
+
+/// The operation that has not ended: it runs, or was interrupted and not continued.
+fn unended(record: &AddonInstallation, now: Timestamp) -> Option<Row> {
+    let status = record.status.as_ref()?;
+    let operation = status.operation.as_ref()?;
+    let interrupted = Revision::of_interrupted(operation, status.installed.as_ref());
+    let outcome = match operation.lives_at(now) {
+        true => "in progress".to_owned(),
+        false => interrupted.outcome.clone(),
+    };
+    Some(Row {
+        outcome,
+        ..Row::of(&interrupted)
+    })
 }
 
 impl Row {

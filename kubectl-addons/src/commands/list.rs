@@ -20,7 +20,7 @@ use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::{self, hint};
-use addons_operation::health::{self, Offered};
+use addons_operation::health;
 use addons_operation::{Records, name_of};
 use brief::one_line;
 use newer::Newer;
@@ -237,8 +237,9 @@ async fn rows(
         return Ok(Vec::new());
     }
     let cluster = session.cluster().await?;
-    let troubles = health::troubles(cluster, records, by_namespace).await?;
-    let offered = Offered::read(session.ctx()).await?;
+    let all: Vec<&AddonInstallation> = records.iter().collect();
+    let troubles = health::troubles(cluster, &all, by_namespace).await?;
+    let offered = health::offered(session.ctx()).await?;
     if offered.is_none() {
         let system = &session.global().system_namespace;
         output::note(&format!(
@@ -252,7 +253,6 @@ async fn rows(
     super::warn_of_unread(&catalogue);
     let facts = session.fit_for(&catalogue, None, None).await?;
     let now = cluster.now();
-    let at_home = session.ctx().home().await?.now();
     let mut rows = Vec::new();
     for record in records {
         let name = name_of(record);
@@ -266,7 +266,7 @@ async fn rows(
             .map(|time| time.0);
         let troubles = troubles.get(&health::owner(record));
         let troubles = troubles.cloned().unwrap_or_default();
-        let state = health::state(record, &troubles, offered.as_ref(), at_home);
+        let state = health::state(session.ctx(), record, &troubles, offered.as_ref()).await?;
         rows.push(Row {
             cluster: None,
             phase: state.word.to_string(),

@@ -154,7 +154,7 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     } else {
         wanted(&resolver, args, set).await?
     };
-    change::up_to_date(&plan);
+    change::up_to_date(session, &plan).await?;
     plan.check_breakages()?;
     plan.check_migrations()?;
     let mut text = words::first(&plan);

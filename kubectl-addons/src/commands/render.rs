@@ -84,7 +84,8 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         output::bytes(mask.text(&text).as_bytes());
         return Ok(Exit::Done);
     }
-    let rendered = render::objects(session.ctx(), &resolved, inputs, verified).await?;
+    let (ctx, occasion) = (session.ctx(), resolved.occasion());
+    let rendered = render::objects(ctx, &resolved, occasion, inputs, verified).await?;
     warn_each(&rendered.warnings);
     let objects = rendered.manifests.into_iter();
     let objects = objects.map(|one| masked::object(mask.object(&one.object)));

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::plan::found::open_releases;
+use common::standing::object::ObjectHealth;
+use common::standing::{Offered, Word};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -23,10 +25,11 @@ use crate::output::table::Table;
 use crate::output::{self, Items};
 use crate::session::Session;
 use crate::usage::Usage;
+use crate::words::hint;
 use crate::words::plan::label;
 use addons_helm;
 use addons_helm::release as helm_release;
-use addons_operation::health::{self, ObjectHealth, Offered, State, Word};
+use addons_operation::health::{self, State};
 use addons_operation::release;
 use addons_operation::{Context, Records, name_of};
 
@@ -232,7 +235,7 @@ async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Loo
         reference.index.is_none() && reference.directory.is_none()
     };
     let offered = match records.iter().any(is_of_catalogue) {
-        true => Offered::read(ctx).await?,
+        true => health::offered(ctx).await?,
         false => None,
     };
     let mut all = Vec::new();
@@ -247,12 +250,8 @@ async fn one(
     record: &AddonInstallation,
     offered: Option<&Offered<'_>>,
 ) -> Result<Looked> {
-    let now = ctx.home().await?.now();
     let health = health::objects(ctx.cluster().await?, record).await?;
-    let state = match ctx.other_cluster(record).await? {
-        Some(other) => Word::OtherCluster.because(other),
-        None => health::state(record, &health, offered, now),
-    };
+    let state = health::state(ctx, record, &health, offered).await?;
     let helm = match record.status.as_ref().and_then(release::recorded) {
         Some(named) => Some(helm(release::status(ctx, named).await?, named)),
         None => None,
@@ -408,16 +407,8 @@ fn tree(looked: &Looked) -> String {
     {
         let _ = writeln!(text, "to continue: {way_on}");
     }
-    let is_gone = |object: &ObjectHealth| object.readiness.is_none() && !object.planned;
-    let gone = objects.iter().any(is_gone);
-    if !edited.is_empty() || gone {
-        // Without the version, the newest one would be installed.
-        let version = record
-            .installed()
-            .map(|installed| installed.version.as_str());
-        let version = version.filter(|version| !version.is_empty());
-        let at = version.map_or_else(String::new, |version| format!("@{version}"));
-        let _ = writeln!(text, "restore: kubectl addons upgrade {name}{at} --repair");
+    if objects.iter().any(ObjectHealth::is_restorable) {
+        let _ = writeln!(text, "restore: {}", hint::restored_by(record, None));
     }
     if let Some(helm) = &looked.helm {
         let _ = writeln!(text, "└─ {helm}");

@@ -125,9 +125,9 @@ async fn carry_out(
         let exit = exit.max(removed.unwrap_or(Exit::Done));
         return Ok((exit, Reports::new()));
     }
-    change::propose(session, &plan)?;
+    change::propose(session, &plan).await?;
     if let Some(removal) = &removal {
-        change::propose(session, removal)?;
+        change::propose(session, removal).await?;
     }
     let nothing = plan.is_empty() && removal.is_none();
     if !nothing && !change.run.yes {

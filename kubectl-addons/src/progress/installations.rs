@@ -32,7 +32,9 @@ impl Installations {
         let width = names.max().unwrap_or_default();
         let lines = installations.map(|plan| Installation {
             name: output::padded(&plan.installation.name, width),
-            steps: plan.steps.len() + plan.prune.iter().flatten().count(),
+            steps: plan.steps.len()
+                + plan.prune.iter().flatten().count()
+                + usize::from(plan.helm_release.is_some()),
             done: 0,
             waiting: BTreeMap::new(),
             failed: 0,

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("nearest", &[]),
     ("shorten", &[]),
     ("hex", &[]),
@@ -32,6 +32,10 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("preflight", &["api", "catalogue", "manifest", "plan"]),
     ("history", &["api", "catalogue", "manifest", "plan"]),
     ("readiness", &["manifest", "shorten"]),
+    (
+        "standing",
+        &["api", "catalogue", "manifest", "plan", "readiness"],
+    ),
     ("fleet", &[]),
     ("core_set", &["api", "fleet", "manifest"]),
     (
@@ -47,7 +51,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
         ],
     ),
     ("set", &["api", "manifest", "plan", "render"]),
-    ("doctor", &["api", "plan"]),
+    ("doctor", &["api", "manifest", "plan", "standing"]),
     ("target", &["api", "values"]),
 ];
 

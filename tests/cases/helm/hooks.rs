@@ -96,6 +96,10 @@ async fn hooks_run_when_they_are_due() -> Result<()> {
         "it was not made again"
     );
     ensure!(
+        uid(&stage, "job", "later").await?.is_some() && uid(&stage, "job", "once").await?.is_none(),
+        "it is an upgrade"
+    );
+    ensure!(
         uid(&stage, "secret", "made-once").await? == password,
         "the Secret is lost"
     );
@@ -110,7 +114,7 @@ async fn hooks_run_when_they_are_due() -> Result<()> {
     Ok(())
 }
 
-/// The same chart: nothing of it runs again; what is for upgrades does for the first time.
+/// The same chart: nothing of it runs, and what has run stays; a repair is neither an installation nor an upgrade.
 async fn nothing_runs_again(
     stage: &Stage,
     line: &str,
@@ -128,11 +132,11 @@ async fn nothing_runs_again(
         "it was made again"
     );
     ensure!(
-        uid(stage, "job", "later").await?.is_some(),
-        "it did not run"
+        uid(stage, "job", "later").await?.is_none(),
+        "it is for upgrades"
     );
     ensure!(
-        uid(stage, "job", "once").await?.is_none(),
+        uid(stage, "job", "once").await?.is_some(),
         "what has run is pruned"
     );
     ensure!(

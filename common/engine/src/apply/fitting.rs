@@ -50,8 +50,10 @@ impl Applier {
                 why: kept.why.to_owned(),
             },
         }));
+        let version = live.pointer("/metadata/resourceVersion");
         Ok(Some(Step {
             object: fitted.object,
+            seen: version.and_then(Value::as_str).map(str::to_owned),
             ..step.clone()
         }))
     }

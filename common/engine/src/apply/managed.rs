@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use common::api::names;
 use common::manifest::managed_fields::path::Path;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
-use common::plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
+use common::plan::found::{self, HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
 use common::plan::{Step, Target};
 use common::values::path;
 use tokio::time::sleep;
@@ -169,15 +169,14 @@ pub(super) async fn adopt(
 /// The changes that replace the marks of a release by a note of which one it was.
 fn helm_marks(live: &Value) -> Vec<Value> {
     let text = |name: &str| live.pointer(&annotation(name)).and_then(Value::as_str);
-    let [name, namespace] = [text(HELM_NAME), text(HELM_NAMESPACE)];
-    let there = [(HELM_NAME, name), (HELM_NAMESPACE, namespace)].into_iter();
-    let mut patch: Vec<Value> = there
-        .filter(|(_, value)| value.is_some())
-        .map(|(mark, _)| json!({"op": "remove", "path": annotation(mark)}))
+    let marks = [HELM_NAME, HELM_NAMESPACE].into_iter();
+    let mut patch: Vec<Value> = marks
+        .filter(|mark| text(mark).is_some())
+        .map(|mark| json!({"op": "remove", "path": annotation(mark)}))
         .collect();
-    if let (Some(name), Some(namespace)) = (name, namespace) {
+    if let Some(release) = found::release(text) {
         let path = annotation(names::ANNOTATION_FORMER_RELEASE);
-        patch.push(json!({"op": "add", "path": path, "value": format!("{namespace}/{name}")}));
+        patch.push(json!({"op": "add", "path": path, "value": release.to_string()}));
     }
     patch
 }

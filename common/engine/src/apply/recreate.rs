@@ -25,7 +25,7 @@ use super::super::delete::{Deleted, Doomed, Propagation, delete, until_gone};
 use super::super::error::EngineError;
 use super::super::meta::Metadata;
 use super::super::request::{Call, JSON};
-use super::{Applied, Applier, body};
+use super::{Applied, Applier, Notes, body};
 
 /// Time of the operation that is kept for reporting what is not gone.
 const RESERVE: Duration = Duration::from_secs(1);
@@ -50,7 +50,9 @@ pub(super) async fn recreate(
     let call = Call::get(&collection, &key.name, JSON);
     let live: Value = match cluster.send(call).await {
         Ok(answer) => answer.object,
-        Err(error) if error.is_not_found() => return applier.create(cluster, step).await,
+        Err(error) if error.is_not_found() => {
+            return applier.create(cluster, step, &mut Notes::default()).await;
+        }
         Err(error) => return Err(error),
     };
     let label = live
@@ -97,7 +99,7 @@ pub(super) async fn recreate(
         Err(error) => return Err(lost(step, error)),
     }
     applier
-        .create(cluster, step)
+        .create(cluster, step, &mut Notes::default())
         .await
         .map_err(|error| lost(step, error))
 }

@@ -29,6 +29,7 @@ fn step(kind: &str, action: Action) -> Step {
         object: Arc::new(json!({"kind": kind, "data": {"password": "aHVudGVyMg=="}})),
         uid: None,
         digest: String::new(),
+        seen: None,
         policy: Policy::default(),
     }
 }
@@ -325,4 +326,45 @@ async fn the_other_half_of_a_union_is_claimed_before_the_apply() {
     let error = result.unwrap_err().to_string();
     assert!(error.contains("spec.strategy.rollingUpdate"), "{error}");
     assert_eq!(used, "GET");
+}
+
+/// The server answers a write that changes nothing with the object as it was.
+#[tokio::test]
+async fn an_answer_with_the_same_version_changed_nothing() {
+    for (seen, version, expected) in [
+        (Some("1"), "1", true),
+        (Some("1"), "2", false),
+        (None, "1", false),
+    ] {
+        let mut step = step("ConfigMap", Action::Refresh);
+        step.seen = seen.map(str::to_owned);
+        let mut object = live("ours");
+        object["metadata"]["resourceVersion"] = json!(version);
+        let (cluster, _) = fake::cluster(vec![answer(200, object)]);
+        let outcome = applier().step(&cluster, &step).await;
+        assert!(outcome.result.is_ok());
+        assert_eq!(outcome.is_unchanged, expected, "{seen:?} {version}");
+    }
+}
+
+/// Issue 37, 8: two add-ons of one command want the same Namespace, and the other one was faster.
+#[tokio::test]
+async fn what_others_created_meanwhile_is_only_recorded_where_it_may_be_of_several() {
+    let cause = json!({"reason": "FieldManagerConflict", "field": ".metadata.labels.kubectl-addons.dev/owner",
+        "message": "conflict with \"kubectl-addons.others\""});
+    let taken = || {
+        let status = json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "Apply failed",
+            "details": {"causes": [cause]}});
+        answer(409, status)
+    };
+    let mut step = step("Namespace", Action::Create);
+    let (result, methods) = apply(&step, vec![taken()]).await;
+    assert!(result.is_err(), "{result:?}");
+    assert_eq!(methods, "PATCH");
+    step.policy.only_recorded = true;
+    let (cluster, _) = fake::cluster(vec![taken(), answer(200, live("others"))]);
+    let outcome = applier().step(&cluster, &step).await;
+    assert!(outcome.is_unchanged);
+    let found = outcome.result.unwrap();
+    assert!(found.only_recorded && !found.created && found.uid == "u");
 }

@@ -64,6 +64,7 @@ mod tests {
             timeout: Duration::ZERO,
             wait_for_lock: true,
             steal_lock: false,
+            leave_namespaces: Default::default(),
         };
         let recorded = "\n    data.ä: kubectl-edit".repeat(5_000);
         let report = Report {

@@ -177,9 +177,10 @@ impl<'a> Scheduler<'a> {
         }
         match outcome.step.action {
             _ if outcome.recreated => report.recreated.push(key.clone()),
+            _ if outcome.is_unchanged => report.unchanged += 1,
             Action::Create => report.created.push(key.clone()),
             Action::Adopt => report.adopted.push(key.clone()),
-            // Others changed only what is theirs; without a digest it is not known.
+            // Others changed only what is theirs.
             Action::Refresh if !outcome.step.digest.is_empty() => report.unchanged += 1,
             Action::Update | Action::Restore | Action::Refresh => report.changed.push(key.clone()),
         }

@@ -5,7 +5,7 @@ use common::plan::Action;
 use super::super::error::EngineError;
 use super::super::event::Event;
 use super::super::lock::Lock;
-use super::super::namespace::{self, Removal};
+use super::super::namespace;
 use super::super::report::{Failure, Report};
 use super::operation::Operation;
 
@@ -39,6 +39,9 @@ impl Operation<'_> {
         let Some(created) = created.and_then(|status| status.created_namespace.clone()) else {
             return Ok(());
         };
+        if self.options.leave_namespaces.contains(&created.name) {
+            return Ok(());
+        }
         let record = lock.record.clone();
         let key = namespace::key(&created.name);
         let deletions = self.task.plan.prune.iter().flatten();
@@ -48,23 +51,6 @@ impl Operation<'_> {
         let removal = lock
             .during(self.cluster, self.task.journal, removing)
             .await?;
-        // An empty namespace that stays for good is not a reason to keep the record.
-        let why = match removal {
-            Ok(Removal::Removed) => {
-                report.pruned.push(key);
-                return Ok(());
-            }
-            Ok(Removal::Kept(why)) => why,
-            Err(error @ (EngineError::Denied { .. } | EngineError::Forbidden { .. })) => {
-                error.to_string()
-            }
-            Err(error) => return Err(error),
-        };
-        (self.events)(Event::Warning {
-            key: key.clone(),
-            message: format!("the namespace stays: {why}"),
-        });
-        report.retained.push(key);
-        Ok(())
+        namespace::note(key, removal, report, self.events)
     }
 }

@@ -88,6 +88,7 @@ fn options(wait_for_lock: bool) -> ExecuteOptions {
         timeout: Duration::from_secs(1),
         wait_for_lock,
         steal_lock: false,
+        leave_namespaces: Default::default(),
     }
 }
 

@@ -56,6 +56,7 @@ fn plan(is_accepted: bool) -> InstallationPlan {
         object: wanted,
         uid: None,
         digest: String::new(),
+        seen: None,
         policy: Policy::default(),
     });
     plan

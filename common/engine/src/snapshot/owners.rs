@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use common::api::names;
 use common::manifest::managed_fields::former::tool;
-use common::plan::found::{HELM_NAME, HELM_NAMESPACE, KAPP_APP};
+use common::plan::found::{self, HELM_NAME, HELM_NAMESPACE, KAPP_APP};
 use common::plan::snapshot::FormerMark;
 
 use super::super::meta::Metadata;
@@ -107,11 +107,12 @@ pub(super) fn other_owner(
 
 /// What an object is of, by the marks of a tool that keeps records.
 pub(super) fn former(metadata: &Metadata) -> Option<FormerMark> {
-    let annotation = |name| metadata.annotations.get(name).cloned();
+    let annotation = |name: &str| metadata.annotations.get(name).map(String::as_str);
     let helm = || {
+        let release = found::release(annotation)?;
         Some(FormerMark::Helm {
-            namespace: annotation(HELM_NAMESPACE)?,
-            name: annotation(HELM_NAME)?,
+            namespace: release.namespace,
+            name: release.name,
         })
     };
     let kapp = || {

@@ -77,6 +77,7 @@ fn recorded(pruned: bool) -> Inventory {
             generation: None,
             resource_version: "9".into(),
             fields: String::new(),
+            only_recorded: false,
         };
         recorded.applied(
             &key(name),
@@ -136,6 +137,30 @@ fn an_operation_begins_with_everything_that_was_or_will_be_ours() {
     assert_eq!(status.phase, Some(Phase::Progressing));
     assert_eq!(condition_of(&status, "Progressing"), "True Upgrading");
     assert_eq!(status.installed, None, "not before it ended well");
+}
+
+/// Whoever began it does not tell how it ended; a failure that repeats itself has two lines, whatever ended it.
+#[test]
+fn an_interrupted_operation_is_remembered_by_the_next_one() {
+    let now = Timestamp::from_second(100).unwrap();
+    let target = Installed {
+        version: "2.0.0".to_owned(),
+        ..Installed::default()
+    };
+    let mut stored = AddonInstallationStatus::default();
+    for count in [1, 2, 2] {
+        let target = Some(target.clone());
+        stored.operation = Some(lock::operation("upgrade", "ann", target, now));
+        stored = begun(Some(&stored), &plan(), now);
+        assert_eq!(stored.history.len(), count);
+    }
+    let line = &stored.history[0];
+    let installed = &line.installed;
+    assert_eq!((&*line.verb, &*line.outcome), ("upgrade", "interrupted"));
+    assert_eq!((&*installed.version, &*installed.by), ("2.0.0", "ann"));
+    // What was not locked was not interrupted.
+    stored.operation = None;
+    assert_eq!(begun(Some(&stored), &plan(), now).history.len(), 2);
 }
 
 #[test]

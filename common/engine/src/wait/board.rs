@@ -19,6 +19,8 @@ use super::super::watch::Seen;
 
 /// How long an object is waited for before the cause is searched.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long an object that was deleted may take to come again: its controller, or we, may have recreated it.
+const COMES_AGAIN: Duration = Duration::from_secs(2);
 /// How long a found cause is valid.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
@@ -83,6 +85,8 @@ pub(super) struct Entry {
     /// The object as it was last seen; `None` = never, or it was created again since.
     pub(super) object: Option<Value>,
     is_there: bool,
+    /// Since when it is not there, although it was applied.
+    gone_since: Option<Instant>,
     /// Its end is known although it was not observed.
     has_ended: bool,
     told: bool,
@@ -103,6 +107,7 @@ impl<'a> Board<'a> {
             message: assess_gone(None, false).message,
             object: None,
             is_there: false,
+            gone_since: None,
             has_ended: false,
             told: false,
             pending_since: begun,
@@ -165,7 +170,33 @@ impl<'a> Board<'a> {
                 self.judge(key, readiness);
             }
         }
+        self.give_up_deleted();
         self.is_over()
+    }
+
+    /// Fails what was deleted while it is waited for, and did not come again: nothing of this operation creates it.
+    fn give_up_deleted(&mut self) {
+        // It may be there, and cannot be seen.
+        if self.lost.is_some() {
+            return;
+        }
+        let gone = self.entries.iter().filter(|(key, entry)| {
+            let since = entry.gone_since;
+            // A Job that was never seen may have ended: its events tell.
+            let is_unseen_job = key.kind == "Job" && entry.object.is_none();
+            since.is_some_and(|since| since.elapsed() >= COMES_AGAIN)
+                && !entry.is_there
+                && !entry.is_settled()
+                && !is_unseen_job
+        });
+        let gone: Vec<&ObjectKey> = gone.map(|(key, _)| *key).collect();
+        for key in gone {
+            let readiness = Readiness {
+                status: Status::Failed,
+                message: "was deleted while it was waited for".to_owned(),
+            };
+            self.judge(key, readiness);
+        }
     }
 
     /// The facts that the verdicts on the objects lack.
@@ -236,6 +267,7 @@ impl<'a> Board<'a> {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.object = Some(object);
             entry.is_there = true;
+            entry.gone_since = None;
             if verdict.is_none() && !entry.told {
                 entry.readiness.message = "waiting: not yet looked at".to_owned();
                 entry.message.clone_from(&entry.readiness.message);
@@ -259,6 +291,7 @@ impl<'a> Board<'a> {
             None => assess_gone(entry.object.as_ref(), false),
         };
         entry.is_there = false;
+        entry.gone_since.get_or_insert_with(Instant::now);
         entry.object = last.or_else(|| entry.object.take());
         // A result by its end stays while it is missing in the next list.
         if !(entry.told && entry.is_settled() && readiness.status == Status::Current) {

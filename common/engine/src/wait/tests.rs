@@ -293,3 +293,20 @@ async fn a_wait_ends_whatever_the_server_does() {
     assert_eq!(pending[0].1.status, Status::Unknown);
     assert_eq!(asked, ["list"]);
 }
+
+/// Someone deletes it, and nothing of the operation creates it again.
+#[tokio::test]
+async fn what_is_deleted_while_it_is_waited_for_fails_at_once() {
+    let mut replies = vec![
+        list("5", json!([deployment("a", 0)])),
+        event("DELETED", deployment("a", 0)),
+    ];
+    replies.extend((0..50).map(|_| event("BOOKMARK", deployment("b", 0))));
+    let begun = Instant::now();
+    let (pending, told, _) = run(replies, 60).await;
+    let (_, readiness) = &pending[0];
+    assert_eq!(readiness.status, Status::Failed);
+    assert_eq!(readiness.message, "was deleted while it was waited for");
+    assert_eq!(told.last().unwrap(), "a Failed");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}

@@ -118,7 +118,7 @@ pub(super) async fn of(
         Some(version) => Inputs::given(&plain, Data::of_version(version)),
         None => Inputs::read(ctx, &plain).await?,
     };
-    let rendered = objects(ctx, &plain, inputs, verified).await?;
+    let rendered = objects(ctx, &plain, plain.occasion(), inputs, verified).await?;
     let mut found = BTreeSet::new();
     let mut warnings = Vec::new();
     for manifest in &rendered.manifests {

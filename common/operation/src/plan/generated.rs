@@ -126,6 +126,7 @@ async fn read(
             group: key.group.clone(),
             kind: key.kind.clone(),
             namespace: key.namespace.clone(),
+            whole: true,
         })
         .collect();
     let owner = owner_hash(&resolved.name.namespace, &resolved.name.name);

@@ -1,10 +1,11 @@
 //! The plan of one installation: mark its objects, read the live state, plan.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::api::installation::{ClusterIdentity, HelmRelease, format};
 use common::api::names::owner_hash;
-use common::manifest::key::Gvk;
+use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
@@ -100,6 +101,7 @@ pub(super) async fn one(
         unmarked: &old.keys,
         delete_kinds: &choices.delete,
         held: &resolved.held(&inventory),
+        resting: &resting(&rendered, resolved, &inventory),
     })?;
     let is_replaced = plan.to.as_ref();
     let is_replaced = is_replaced.is_some_and(|to| were_replaced(resolved.status(), to));
@@ -112,6 +114,15 @@ pub(super) async fn one(
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
     of_records(resolver, resolved, identity, &mut plan).await?;
     Ok(planned(plan, resolved, desired, rendered.release))
+}
+
+/// The recorded objects that are hooks which a repair leaves out.
+fn resting(rendered: &Rendered, resolved: &Resolved, inventory: &Inventory) -> BTreeSet<ObjectKey> {
+    let recorded = inventory.objects.keys().filter(|key| {
+        let mut written = rendered.resting.iter();
+        written.any(|written| key.is_meant_by(written, resolved.target_namespace()))
+    });
+    recorded.cloned().collect()
 }
 
 /// Adds warnings from before the plan; what comes from Secrets is hidden in all of them.

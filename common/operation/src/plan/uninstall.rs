@@ -323,6 +323,7 @@ async fn one(
         unmarked: &BTreeSet::new(),
         delete_kinds: &removal.delete,
         held: &held,
+        resting: &BTreeSet::new(),
     })?;
     plan.helm_release = release::recorded(&status)
         .filter(|_| !removal.keep && !removal.give_back)

@@ -46,6 +46,7 @@ fn read(of: &str, words: &str) -> Progress {
         of: of.to_owned(),
         begun: begun.collect(),
         waiting: waiting.split_whitespace().map(str::to_owned).collect(),
+        unready: BTreeMap::new(),
     }
 }
 
@@ -227,4 +228,29 @@ fn ready_is_what_runs_as_its_record_asks_for() {
     assert_eq!(ready(2, "False", true), None);
     assert_eq!(ready(1, "False", false), Some(Timestamp::MIN));
     assert_eq!(ready_since(&set, &[]), None);
+}
+
+/// The record of the canary says that it is ready, since long ago; its objects were not.
+#[test]
+fn a_cluster_whose_objects_were_not_ready_has_to_stay_ready_anew() {
+    let rollout = rollout(1, "2");
+    let mut stored = read("now", "a@90 | b c d");
+    let (next, _) = stored.next("now", &clusters("rDDD"), &rollout, at(160));
+    assert!(next.promotes(&stored), "b is begun: {}", words(&next));
+    // It was looked at, and was not: that is noted, though not each time.
+    for (second, noted) in [(160, 160), (170, 160), (190, 190)] {
+        stored.doubt("a", at(second));
+        assert_eq!(stored.unready["a"], at(noted), "{second}");
+    }
+    let unready = stored.next("now", &clusters("nDDD"), &rollout, at(190));
+    assert_eq!(gate_words(unready.1.as_ref()), "a not ready");
+    assert!(!unready.0.promotes(&stored));
+    let (next, gate) = stored.next("now", &clusters("rDDD"), &rollout, at(200));
+    assert_eq!(gate_words(gate.as_ref()), "a 50s");
+    assert!(!next.promotes(&stored), "{}", words(&next));
+    let (next, _) = stored.next("now", &clusters("rDDD"), &rollout, at(250));
+    assert!(next.promotes(&stored));
+    // The first wave waits for none, and what was noted of another change is over.
+    let (next, _) = stored.next("other", &clusters("DDDD"), &rollout, at(260));
+    assert!(!next.promotes(&stored) && next.unready.is_empty());
 }

@@ -10,12 +10,6 @@ use crate::manifest::key::ObjectKey;
 pub struct KindTraits {
     /// Which of its objects an operation waits for until they are ready.
     pub waited: Waited,
-    /// Whether `list` reads its objects to judge the health of an installation. `status` reads every object of an installation.
-    ///
-    /// Kinds that are waited for count, with two exceptions that keep `list` at one LIST a kind: webhook configurations,
-    /// whose readiness needs the EndpointSlices of every namespace that they call (their Deployments show the same), and
-    /// custom resources, whose kinds are unbounded in number.
-    pub tells_health: bool,
     /// Its kept kind, where deleting an object deletes data or other objects with it: then objects are pruned only
     /// when the user names the kind, and never recreated (semantics 7).
     pub kept: Option<KeptKind>,
@@ -56,40 +50,39 @@ impl KeptKind {
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 
-/// One row a kind: group, kind, waited for, counts for health, kept. A built-in kind without a row has the [`PLAIN`] traits, any other
+/// One row a kind: group, kind, waited for, kept. A built-in kind without a row has the [`PLAIN`] traits, any other
 /// kind the [`CUSTOM`] ones.
-type Row = (&'static str, &'static str, Waited, bool, Option<KeptKind>);
+type Row = (&'static str, &'static str, Waited, Option<KeptKind>);
 
 #[rustfmt::skip]
 const TABLE: [Row; 15] = {
     use KeptKind::{CustomResourceDefinition, Namespace, PersistentVolume, PersistentVolumeClaim};
     use Waited::{Always, LoadBalancers, Never};
     [
-        ("apps", "Deployment", Always, true, None),
-        ("apps", "StatefulSet", Always, true, None),
-        ("apps", "DaemonSet", Always, true, None),
+        ("apps", "Deployment", Always, None),
+        ("apps", "StatefulSet", Always, None),
+        ("apps", "DaemonSet", Always, None),
         // Both of these roll out pods as a Deployment does, and are judged by one function.
-        ("apps", "ReplicaSet", Always, true, None),
-        ("", "ReplicationController", Always, true, None),
-        ("", "Pod", Always, true, None),
-        ("batch", "Job", Always, true, None),
-        ("", "Service", LoadBalancers, true, None),
+        ("apps", "ReplicaSet", Always, None),
+        ("", "ReplicationController", Always, None),
+        ("", "Pod", Always, None),
+        ("batch", "Job", Always, None),
+        ("", "Service", LoadBalancers, None),
         // A Namespace is Active in the answer to its create.
-        ("", "Namespace", Never, false, Some(Namespace)),
-        ("", "PersistentVolumeClaim", Always, true, Some(PersistentVolumeClaim)),
+        ("", "Namespace", Never, Some(Namespace)),
+        ("", "PersistentVolumeClaim", Always, Some(PersistentVolumeClaim)),
         // A volume is Available until someone claims it.
-        ("", "PersistentVolume", Never, false, Some(PersistentVolume)),
-        (EXTENSIONS, "CustomResourceDefinition", Always, true, Some(CustomResourceDefinition)),
-        ("apiregistration.k8s.io", "APIService", Always, true, None),
-        (ADMISSION, "ValidatingWebhookConfiguration", Always, false, None),
-        (ADMISSION, "MutatingWebhookConfiguration", Always, false, None),
+        ("", "PersistentVolume", Never, Some(PersistentVolume)),
+        (EXTENSIONS, "CustomResourceDefinition", Always, Some(CustomResourceDefinition)),
+        ("apiregistration.k8s.io", "APIService", Always, None),
+        (ADMISSION, "ValidatingWebhookConfiguration", Always, None),
+        (ADMISSION, "MutatingWebhookConfiguration", Always, None),
     ]
 };
 
 /// Properties of built-in kinds without a row: ready once they exist.
 const PLAIN: KindTraits = KindTraits {
     waited: Waited::Never,
-    tells_health: false,
     kept: None,
 };
 
@@ -105,11 +98,7 @@ impl KindTraits {
     pub fn of(group: &str, kind: &str) -> Self {
         let mut rows = TABLE.iter();
         match rows.find(|row| (row.0, row.1) == (group, kind)) {
-            Some(&(_, _, waited, tells_health, kept)) => Self {
-                waited,
-                tells_health,
-                kept,
-            },
+            Some(&(_, _, waited, kept)) => Self { waited, kept },
             None if is_built_in(group) => PLAIN,
             None => CUSTOM,
         }
@@ -189,6 +178,48 @@ pub fn is_built_in(group: &str) -> bool {
     BUILT_IN_GROUPS.contains(&group)
 }
 
+/// The kinds of Kubernetes whose objects are in no namespace: group and kind (kube-apiserver 1.36).
+const CLUSTER_SCOPED: [(&str, &str); 32] = [
+    ("", "Namespace"),
+    ("", "Node"),
+    ("", "PersistentVolume"),
+    (ADMISSION, "MutatingAdmissionPolicy"),
+    (ADMISSION, "MutatingAdmissionPolicyBinding"),
+    (ADMISSION, "MutatingWebhookConfiguration"),
+    (ADMISSION, "ValidatingAdmissionPolicy"),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"),
+    (ADMISSION, "ValidatingWebhookConfiguration"),
+    (EXTENSIONS, "CustomResourceDefinition"),
+    ("apiregistration.k8s.io", "APIService"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("certificates.k8s.io", "ClusterTrustBundle"),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+    ("internal.apiserver.k8s.io", "StorageVersion"),
+    ("networking.k8s.io", "IPAddress"),
+    ("networking.k8s.io", "IngressClass"),
+    ("networking.k8s.io", "ServiceCIDR"),
+    ("node.k8s.io", "RuntimeClass"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("resource.k8s.io", "DeviceClass"),
+    ("resource.k8s.io", "DeviceTaintRule"),
+    ("resource.k8s.io", "ResourceSlice"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("storage.k8s.io", "CSIDriver"),
+    ("storage.k8s.io", "CSINode"),
+    ("storage.k8s.io", "StorageClass"),
+    ("storage.k8s.io", "VolumeAttachment"),
+    ("storage.k8s.io", "VolumeAttributesClass"),
+    ("storagemigration.k8s.io", "StorageVersionMigration"),
+];
+
+/// Whether objects of a kind of Kubernetes are in no namespace; of custom resources, their definition says it.
+#[must_use]
+pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
+    CLUSTER_SCOPED.contains(&(group, kind))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -206,29 +237,29 @@ mod tests {
         }
     }
 
-    /// One letter for each: Waited, Health, Kept.
+    /// One letter for each: Waited, Kept.
     #[test]
     fn traits_of_kinds() {
         for (group, kind, expected) in [
-            ("apps", "Deployment", "wh-"),
-            ("apps", "ReplicaSet", "wh-"),
-            ("", "ReplicationController", "wh-"),
-            ("apps", "ControllerRevision", "---"),
-            ("batch", "Job", "wh-"),
-            ("batch", "CronJob", "---"),
-            ("", "Service", "lh-"),
-            ("", "Namespace", "--k"),
-            ("", "PersistentVolumeClaim", "whk"),
-            ("", "PersistentVolume", "--k"),
-            ("", "ConfigMap", "---"),
-            (EXTENSIONS, "CustomResourceDefinition", "whk"),
-            ("apiregistration.k8s.io", "APIService", "wh-"),
-            (ADMISSION, "ValidatingWebhookConfiguration", "w--"),
-            (ADMISSION, "ValidatingAdmissionPolicy", "---"),
-            ("autoscaling", "HorizontalPodAutoscaler", "---"),
+            ("apps", "Deployment", "w-"),
+            ("apps", "ReplicaSet", "w-"),
+            ("", "ReplicationController", "w-"),
+            ("apps", "ControllerRevision", "--"),
+            ("batch", "Job", "w-"),
+            ("batch", "CronJob", "--"),
+            ("", "Service", "l-"),
+            ("", "Namespace", "-k"),
+            ("", "PersistentVolumeClaim", "wk"),
+            ("", "PersistentVolume", "-k"),
+            ("", "ConfigMap", "--"),
+            (EXTENSIONS, "CustomResourceDefinition", "wk"),
+            ("apiregistration.k8s.io", "APIService", "w-"),
+            (ADMISSION, "ValidatingWebhookConfiguration", "w-"),
+            (ADMISSION, "ValidatingAdmissionPolicy", "--"),
+            ("autoscaling", "HorizontalPodAutoscaler", "--"),
             // Not of Kubernetes: a kind of the same name in another group, and any custom resource.
-            ("example.com", "Namespace", "w--"),
-            ("gateway.networking.k8s.io", "Gateway", "w--"),
+            ("example.com", "Namespace", "w-"),
+            ("gateway.networking.k8s.io", "Gateway", "w-"),
         ] {
             let traits = KindTraits::of(group, kind);
             let waited = match traits.waited {
@@ -237,13 +268,7 @@ mod tests {
                 Waited::Never => '-',
             };
             let flag = |is: bool, letter: char| if is { letter } else { '-' };
-            let found: String = [
-                waited,
-                flag(traits.tells_health, 'h'),
-                flag(traits.kept.is_some(), 'k'),
-            ]
-            .iter()
-            .collect();
+            let found: String = [waited, flag(traits.kept.is_some(), 'k')].iter().collect();
             assert_eq!(found, expected, "{group}/{kind}");
         }
     }
@@ -254,18 +279,5 @@ mod tests {
         assert!(waited.includes(&json!({"spec": {"type": "LoadBalancer"}})));
         assert!(!waited.includes(&json!({"spec": {"type": "NodePort"}})));
         assert!(!waited.includes(&json!({})));
-    }
-
-    /// [`KindTraits::tells_health`] names the exceptions.
-    #[test]
-    fn kinds_that_are_waited_for_count_for_health() {
-        for (group, kind, waited, tells, ..) in TABLE {
-            let excepted = group == ADMISSION;
-            assert_eq!(
-                tells,
-                waited != Waited::Never && !excepted,
-                "{group}/{kind}"
-            );
-        }
     }
 }

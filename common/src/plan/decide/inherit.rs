@@ -4,6 +4,7 @@ use super::Judge;
 use crate::api::installation::ObjectState;
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
+use crate::plan::desired::DesiredObject;
 use crate::plan::inventory::Item;
 use crate::plan::snapshot::LiveObject;
 
@@ -11,10 +12,11 @@ impl Judge<'_> {
     /// How an object of another installation becomes ours; `None` where it does not.
     pub(super) fn inheritance(
         &self,
-        key: &ObjectKey,
+        wanted: &DesiredObject,
         recorded: Option<&Item>,
         live: &LiveObject,
     ) -> Option<String> {
+        let key = &wanted.target.key;
         let owner = live.owner.as_ref()?;
         if self.claims.objects.contains_key(key) {
             return None;
@@ -27,9 +29,13 @@ impl Judge<'_> {
                 "moves from the installation {from}, which no longer wants it"
             ));
         }
-        // A move that was cut off: it is in our inventory only, and the label is still that of its former owner.
-        let is_ours =
-            recorded.is_some_and(|item| item.object.uid == live.uid && !item.was_applied());
+        // A move that was cut off: it is in our inventory only, and the label is still that of its former owner. What we only recorded
+        // looks the same, but for its state.
+        let is_ours = recorded.is_some_and(|item| {
+            let is_only_recorded =
+                wanted.is_left() && item.object.state == ObjectState::Preexisting;
+            item.object.uid == live.uid && !item.was_applied() && !is_only_recorded
+        });
         if is_ours && !self.claims.is_partial && !self.claims.retained.contains_key(key) {
             return Some("moves from an installation that no longer records it".to_owned());
         }

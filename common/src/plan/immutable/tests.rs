@@ -34,6 +34,7 @@ fn plan(keys: &[ObjectKey]) -> InstallationPlan {
             object: Arc::new(json!({})),
             uid: None,
             digest: String::new(),
+            seen: None,
             policy: Policy::default(),
         });
         let mut item = Item::planned(&key.name, "v1");

@@ -45,6 +45,7 @@ fn answers() {
             generation: Some(4),
             resource_version: "77".to_owned(),
             fields: String::new(),
+            only_recorded: false,
         };
         inventory.applied(&key("web"), &exact, &answer, Vec::new());
         let object = &inventory.objects[&key("web")].object;
@@ -68,11 +69,21 @@ fn answers() {
         let late = Answer {
             uid: "u2".to_owned(),
             created: false,
-            ..answer
+            ..answer.clone()
         };
         inventory.applied(&key("web"), &exact, &late, Vec::new());
         let object = &inventory.objects[&key("web")].object;
         assert_eq!((object.state, &*object.uid), (Preexisting, "u2"));
+
+        // Of another installation of the same command, which was faster.
+        let left = Answer {
+            only_recorded: true,
+            ..late
+        };
+        inventory.applied(&key("web"), &exact, &left, Vec::new());
+        let item = &inventory.objects[&key("web")];
+        assert_eq!((item.object.state, &*item.object.uid), (Preexisting, "u2"));
+        assert!(!item.was_applied(), "nothing of ours is in it");
     }
 }
 

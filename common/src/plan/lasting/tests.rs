@@ -29,6 +29,7 @@ fn step(key: ObjectKey) -> Step {
         object: Arc::new(json!({})),
         uid: None,
         digest: String::new(),
+        seen: None,
         policy: Policy::default(),
     }
 }

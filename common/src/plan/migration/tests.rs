@@ -54,6 +54,12 @@ fn each_step_follows_from_the_live_definition() {
     assert_eq!(next["spec"]["versions"][1]["served"], false);
     assert_eq!(next["spec"]["versions"][1]["storage"], false);
     assert_eq!(next["spec"]["conversion"], live["spec"]["conversion"]);
+    // What is compared with the live definition is the one after the last step.
+    let finished = migration.finished(&next);
+    let names: Vec<_> = versions(&finished).filter_map(name).collect();
+    assert_eq!(names, ["v1"]);
+    assert_eq!(finished["spec"]["conversion"], json!({"strategy": "None"}));
+    assert_eq!(finished["metadata"]["annotations"], json!({}));
     // The API server adds the new storage version.
     next["status"] = json!({"storedVersions": ["v1alpha1", "v1"]});
     let migration = Migration::of(&next, &wanted(), Some(2)).unwrap();

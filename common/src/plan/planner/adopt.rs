@@ -96,6 +96,7 @@ fn step(object: &DesiredObject, live: &LiveObject, policy: Policy) -> Step {
         object: Arc::clone(&object.object),
         uid: Some(live.uid.clone()),
         digest: object.digest.clone(),
+        seen: Some(live.resource_version.clone()),
         policy: Policy {
             adopted: Some(Adoption {
                 only_owner: true,

@@ -231,6 +231,7 @@ impl World {
             unmarked: &BTreeSet::new(),
             delete_kinds: &self.delete_kinds,
             held: &self.held,
+            resting: &BTreeSet::new(),
         })
     }
 

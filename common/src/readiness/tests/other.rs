@@ -26,6 +26,30 @@ fn extensions() {
     );
     check(
         kind,
+        json!({
+            "spec": {"names": {"kind": "Pool", "plural": "pools", "singular": "pool"}},
+            "status": {"acceptedNames": {"kind": "Pool", "plural": "pools", "singular": "basin"}, "conditions": [
+                c("NamesAccepted", "False", "SingularConflict", "taken"),
+                c("Established", "True", "", ""),
+            ]},
+        }),
+        Current,
+        "established; a name is not accepted: SingularConflict, taken",
+    );
+    check(
+        kind,
+        json!({
+            "spec": {"names": {"kind": "Pool", "plural": "pools"}},
+            "status": {"acceptedNames": {"kind": "Basin", "plural": "pools"}, "conditions": [
+                c("NamesAccepted", "False", "KindConflict", "taken"),
+                c("Established", "True", "", ""),
+            ]},
+        }),
+        Failed,
+        "names not accepted: KindConflict, taken",
+    );
+    check(
+        kind,
         crd(json!([c("Established", "False", "Installing", "")])),
         InProgress,
         "waiting: not yet established",

@@ -47,7 +47,7 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
         policies = Some(plan(&resolver, POLICIES, Edits::default(), is_broken).await?);
     }
     for plan in [&server, &policies].into_iter().flatten() {
-        change::propose(session, plan)?;
+        change::propose(session, plan).await?;
     }
     for plan in [&server, &policies].into_iter().flatten() {
         rights::check(ctx, plan).await?;

@@ -177,6 +177,7 @@ impl Cluster {
             generation: live.generation,
             resource_version: live.resource_version.clone(),
             fields: String::new(),
+            only_recorded: false,
         }
     }
 
@@ -264,6 +265,7 @@ impl Cluster {
             unmarked: &BTreeSet::new(),
             delete_kinds: &BTreeSet::new(),
             held: &BTreeMap::new(),
+            resting: &BTreeSet::new(),
         })
     }
 

@@ -101,6 +101,7 @@ fn options() -> ExecuteOptions {
         timeout: Duration::from_secs(60),
         wait_for_lock: false,
         steal_lock: false,
+        leave_namespaces: Default::default(),
     }
 }
 

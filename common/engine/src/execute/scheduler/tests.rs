@@ -24,6 +24,7 @@ fn step(object: Value, version: &str, plural: &str, action: Action) -> Step {
         object: Arc::new(object),
         uid: None,
         digest: String::new(),
+        seen: None,
         policy: Policy::default(),
     }
 }

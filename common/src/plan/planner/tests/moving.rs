@@ -155,3 +155,80 @@ fn an_object_is_found_in_the_group_that_its_kind_moved_to() {
     assert!(!plan.union.objects.contains_key(&old));
     assert_eq!(plan.steps.len(), 1);
 }
+
+/// An object that is in our inventory and was never applied.
+fn recorded(state: ObjectState) -> Item {
+    let mut item = Item::planned("x", "v1");
+    item.object.state = state;
+    item.object.uid = "u1".to_owned();
+    item
+}
+
+/// Issue 37, 8: what was only recorded looks like a move that was cut off, but for its state.
+#[test]
+fn a_namespace_of_another_installation_is_recorded_also_the_second_time() {
+    for (kind, state, moves) in [
+        ("Namespace", Preexisting, false),
+        ("Namespace", Owned, true),
+        ("ConfigMap", Preexisting, true),
+        ("ConfigMap", Owned, true),
+    ] {
+        let mut world = world().want([manifest(kind, "x")]);
+        world
+            .inventory
+            .objects
+            .insert(key(kind, "x"), recorded(state));
+        let plan = world.live(key(kind, "x"), Some(THEM), "u1", 1).plan();
+        assert_eq!(
+            plan.step(&key(kind, "x")).is_some(),
+            moves,
+            "{kind} {state:?}"
+        );
+        let after = &plan.exact.objects[&key(kind, "x")].object;
+        assert_eq!(after.state == Preexisting, !moves, "{kind} {state:?}");
+    }
+}
+
+/// Issue 37, 8: which add-on of a command creates it shows when it is applied.
+#[test]
+fn what_another_add_on_of_the_command_creates_is_wanted_too() {
+    for (kind, is_refused) in [("Namespace", false), ("once", false), ("ConfigMap", true)] {
+        let mut object = manifest(if kind == "once" { "ConfigMap" } else { kind }, "x");
+        if kind == "once" {
+            object["metadata"]["annotations"] = json!({ANNOTATION_APPLY: APPLY_CREATE_ONLY});
+        }
+        let mut world = world().want([object]);
+        let key = world.desired.objects.keys().next().unwrap().clone();
+        let planned = super::world().record(key.clone(), Owned, "d").inventory;
+        world.claims.add_objects(&other(), &planned);
+        let Ok(plan) = world.plan_for(None) else {
+            assert!(is_refused, "{kind}");
+            continue;
+        };
+        let step = plan.step(&key).unwrap();
+        assert_eq!(
+            (step.action, step.policy.only_recorded),
+            (Create, true),
+            "{kind}"
+        );
+    }
+}
+
+/// Case H05.
+#[test]
+fn labels_of_a_namespace_that_exists_are_named_where_they_are_missing() {
+    let mut object = manifest("Namespace", "x");
+    object["metadata"]["labels"] = json!({"a": "1", "b": "2", "c": "3"});
+    let mut world = world()
+        .want([object])
+        .live(key("Namespace", "x"), None, "u1", 1);
+    let live = world.snapshot.live.get_mut(&key("Namespace", "x")).unwrap();
+    let labels = [("a", "1"), ("b", "0")];
+    live.labels = labels
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let said = "Namespace x exists and keeps its labels; missing: b=2 (it is 0), c=3; to set them: kubectl label namespace x b=2 c=3 --overwrite";
+    assert_eq!(world.plan().warnings, [said]);
+    world.wanted.due = false;
+    assert!(world.plan().warnings.is_empty(), "it is said once");
+}

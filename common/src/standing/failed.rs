@@ -1,34 +1,29 @@
 //! What failed, where the last operation did: objects that are not ready do not tell that by themselves.
 
-use common::api::conditions::{self, STALLED};
-use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
-use common::catalogue::label;
-use common::plan::continuation::Continuation;
-
-use crate::continued;
-use crate::records::name_of;
+use crate::api::conditions::{self, STALLED};
+use crate::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
+use crate::catalogue::label;
+use crate::plan::continuation::Continuation;
 
 /// Why the last operation failed, and the way on.
 #[derive(Clone, Debug)]
-pub struct Failed {
+pub(super) struct Failed {
     /// As it was recorded.
-    pub why: String,
-    /// The command that continues it.
-    pub way_on: String,
+    pub(super) why: String,
+    /// What continues it.
+    pub(super) next: Continuation,
 }
 
 impl Failed {
     /// `None` where the last operation did not fail, or nothing is recorded of it.
-    #[must_use]
-    pub fn of(record: &AddonInstallation) -> Option<Self> {
+    pub(super) fn of(record: &AddonInstallation) -> Option<Self> {
         let status = record.status.as_ref();
         let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
         let failed = status.history.first().filter(|one| !one.is_done())?;
         let stalled = conditions::raised(&status.conditions, STALLED)?;
-        let next = Continuation::of(record, &failed.verb, Some(&failed.installed));
         Some(Self {
             why: stalled.message.clone(),
-            way_on: continued::command(&next, &name_of(record)),
+            next: Continuation::of(record, &failed.verb, Some(&failed.installed)),
         })
     }
 }

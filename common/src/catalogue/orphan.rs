@@ -1,8 +1,8 @@
 //! Installations whose catalogue, add-on or version is gone: they stay as they are, and nothing else waits for them.
 
-use common::api::catalogue::AddonCatalogue;
-use common::api::installation::AddonInstallation;
-use common::catalogue::{Catalogue, held_elsewhere, installed};
+use crate::api::catalogue::AddonCatalogue;
+use crate::api::installation::AddonInstallation;
+use crate::catalogue::{Catalogue, held_elsewhere, installed};
 
 /// What an installation was installed from and is not there any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,7 +97,7 @@ pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unl
 
 #[cfg(test)]
 mod tests {
-    use common::api::installation::{AddonInstallationStatus, AddonRef, Installed};
+    use crate::api::installation::{AddonInstallationStatus, AddonRef, Installed};
     use serde_json::json;
 
     use super::*;
