@@ -3,11 +3,11 @@
 use std::io::BufRead as _;
 use std::sync::Arc;
 
-use addons_engine::{Cause, Failure, Report};
+use addons_engine::{Cause, Failure, OperationStage, Report};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::health;
 use addons_operation::plan::{compare, refused_deletions};
-use addons_operation::{Interruption, OperationError, Outcome, Plan};
+use addons_operation::{Interruption, OperationError, Outcome, Plan, Planned};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
@@ -22,7 +22,7 @@ use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::dry_run as told;
 use crate::words::hint;
-use crate::words::plan as words;
+use crate::words::{plan as words, typed};
 use crate::{again, choices};
 
 /// The last line of a command that only shows.
@@ -40,6 +40,18 @@ pub enum Declined {
     /// One cluster of several: what was agreed to was another plan.
     #[error("the plan differs from the one that was confirmed")]
     Overtaken,
+}
+
+/// Refuses `--recreate` for an object that nothing recreates. Of several clusters, another one may need it.
+///
+/// # Errors
+/// There is one.
+pub fn check_named(session: &Session, plan: &Plan) -> Result<()> {
+    match (plan.check_named(), session.turn()) {
+        (Err(needless), Some(_)) => output::note(&needless.to_string()),
+        (checked, _) => checked.map_err(OperationError::from)?,
+    }
+    Ok(())
 }
 
 /// Announces what is due, asks and executes it; `--dry-run` only announces.
@@ -105,20 +117,40 @@ pub async fn execute_announced(
 pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     let plan = Arc::new(plan);
     let work = interruptible(async |interruption| {
-        carry_out_until(session, &plan, run, define, interruption).await
-    });
-    let (exit, _) = work.await.inspect_err(|error| {
-        if matches!(error, OperationError::Interrupted(_)) {
-            for planned in &plan.installations {
-                let again = words::again(&planned.plan);
-                output::note(&format!("continue: kubectl addons {again}"));
-                if let Some(back) = words::atomic::rollback(planned) {
-                    output::note(&format!("go back:  kubectl addons {back}"));
-                }
+        let done = carry_out_until(session, &plan, run, define, interruption).await;
+        done.inspect_err(|error| {
+            if matches!(error, OperationError::Interrupted(_)) {
+                interrupted(&plan, interruption);
             }
-        }
-    })?;
+        })
+    });
+    let (exit, _) = work.await?;
     Ok(exit)
+}
+
+/// Says how to go on with what is not done.
+fn interrupted(plan: &Plan, interruption: &Interruption) {
+    let stage = |planned: &Planned| interruption.stage(&planned.plan.installation);
+    // No record has the values yet that were typed.
+    let is_open = |planned: &Planned| {
+        let is_new = matches!(planned.plan.verb, Verb::Install | Verb::Adopt);
+        is_new && stage(planned).is_none()
+    };
+    if plan.installations.iter().any(is_open) {
+        return output::note(&format!("continue: {}", typed::same()));
+    }
+    let mut told = Vec::new();
+    for planned in &plan.installations {
+        let again = words::again(&planned.plan, &plan.choices);
+        if stage(planned) == Some(OperationStage::Done) || told.contains(&again) {
+            continue;
+        }
+        output::note(&format!("continue: {again}"));
+        told.push(again);
+        if let Some(back) = words::atomic::rollback(planned, &plan.choices) {
+            output::note(&format!("go back:  {back}"));
+        }
+    }
 }
 
 /// What was done, by installation.
@@ -170,7 +202,7 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
     for (planned, outcome) in plan.installations.iter().zip(outcomes) {
         let exit = match outcome.result {
             Ok(report) => {
-                let text = words::report(planned, &report, waited);
+                let text = words::report(planned, &plan.choices, &report, waited);
                 output::note(text.trim_end());
                 events::reported(&planned.plan, Some(&report), of_whole_report(&report));
                 skipped |= !report.skipped.is_empty();

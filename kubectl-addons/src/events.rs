@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::api::installation::Installed;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::plan::file::Place;
 use common::plan::{Action, Verb};
 use common::readiness::Status;
 use jiff::Timestamp;
@@ -269,12 +270,12 @@ pub fn emit(event: &Event<'_>) {
     if !is_on() {
         return;
     }
-    let cluster = of_cluster::name();
+    let cluster = of_cluster::place();
     let line = Line {
         time: Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
             .to_string(),
-        cluster: cluster.as_deref(),
+        cluster: cluster.as_deref().map(Place::name),
         event,
     };
     let is_read = serde_json::to_string(&line).is_ok_and(|text| output::line(&text));

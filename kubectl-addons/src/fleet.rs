@@ -3,7 +3,6 @@
 //! Every cluster has a session of its own and runs the command of the verb. What changes clusters does so in waves ([`rollout`]), what
 //! reads them is merged into one table ([`Fleet::each`]). What fails for one cluster does not stop the others.
 
-pub mod again;
 pub mod rollout;
 pub mod turn;
 
@@ -23,7 +22,7 @@ use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::settings;
 use crate::usage::Usage;
-use crate::words::fleet as words;
+use crate::words::{fleet as words, typed};
 use rollout::Rollout;
 
 /// Clusters that are worked on at the same time.
@@ -106,7 +105,7 @@ impl Fleet {
                     .await
                     .map_err(|error| output::failure(&error))
             };
-            (member.name(), of_cluster::run(member.name(), work).await)
+            (member.name(), of_cluster::run(member, work).await)
         });
         let all: Vec<_> = all.buffer_unordered(AT_ONCE).collect().await;
         let (mut values, mut worst) = (Vec::new(), Exit::Done);
@@ -143,7 +142,7 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
         waves: rollout_of(waves, how)?,
         yes: how.yes,
         timeout: how.timeout,
-        again: &|rest| again::command(std::env::args_os(), rest),
+        again: &typed::for_clusters,
     };
     rollout::run(fleet, &rollout, async |_, session| {
         commands::run(session, command).await

@@ -18,7 +18,7 @@ use crate::cli::{Format, Listing};
 use crate::events;
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::words::hint;
+use crate::words::{hint, typed};
 
 /// A list, as JSON and YAML show it.
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ pub struct Items<'a, T> {
 /// Prints text for people: nothing in it steers a terminal, nor the one that shows a log of it later. A reader that went away
 /// (`| head`) ends the program quietly with 0; a full disk ends it with 1.
 pub fn data(text: &str) {
-    write(plain(text).as_bytes());
+    write(plain(&typed::whole(text, of_cluster::place().as_deref())).as_bytes());
 }
 
 /// Prints data for programs, which get it unchanged; a terminal does not. See [`data`].
@@ -95,7 +95,8 @@ pub fn value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow::Resu
 
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
-    let text = of_cluster::labelled(&plain(&cause::in_words(text)));
+    let text = typed::whole(&cause::in_words(text), of_cluster::place().as_deref());
+    let text = of_cluster::labelled(&plain(&text));
     // A closed stderr does not stop the program.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }

@@ -15,6 +15,7 @@ pub mod plan;
 pub mod preflight;
 pub mod reconcile;
 mod settled;
+pub mod typed;
 
 use addons_engine::crds::Installed;
 use addons_operation::Work;

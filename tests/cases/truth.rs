@@ -3,9 +3,11 @@
 mod absence;
 mod adoption;
 mod charts;
+mod in_force;
 mod late;
 mod named;
 mod sent;
 mod shared;
 mod standing;
 mod waits;
+mod ways_out;

@@ -10,6 +10,7 @@ mod explain;
 pub(super) mod fitting;
 pub(super) mod giving;
 mod holder;
+mod in_force;
 pub(super) mod managed;
 pub(super) mod precise;
 mod recreate;
@@ -28,6 +29,7 @@ use common::api::names;
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::Answer;
 use common::plan::{Action, Step, Target};
+use common::readiness::{Readiness, Status};
 use common::values::mask::Mask;
 
 use super::address::Collection;
@@ -289,7 +291,7 @@ impl Applier {
         loop {
             let call = self.call(step, &plain)?.once();
             let lost = match self.patiently(cluster, step, call).await {
-                Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
+                Err(lost) if is_lost(&lost) => lost,
                 Err(error @ EngineError::FieldConflict { .. }) if step.policy.only_recorded => {
                     let found = self.there(cluster, step).await?;
                     notes.only_recorded = found.is_some();
@@ -334,12 +336,12 @@ impl Applier {
         step: &Step,
         attempt: &Attempt,
     ) -> Result<Applied, EngineError> {
-        self.patiently(cluster, step, self.call(step, attempt)?)
-            .await
+        let call = self.call(step, attempt)?;
+        self.patiently(cluster, step, call).await
     }
 
-    /// Sends a call again for a while, as long as an admission webhook does not answer. Where it is one of the installation itself, this is
-    /// told at once.
+    /// Sends a call again for a while, as long as an admission webhook does not answer, or the server judges by a definition that was
+    /// changed a moment ago. What it waits for is told at once, where it is a webhook of the installation itself or a definition.
     async fn patiently(
         &self,
         cluster: &Cluster,
@@ -351,33 +353,54 @@ impl Applier {
         let mut is_told = false;
         loop {
             let error = match managed::healing(cluster, &step.target, &self.manager, send).await {
-                Err(error) if is_silent_webhook(&error) => error,
-                answer => return answer,
+                Ok(applied) => return Ok(applied),
+                Err(error) => error,
             };
-            let is_over = Instant::now() >= patience;
-            if is_over || !is_told {
-                let explained = silent::explain(cluster, &self.webhooks, error).await;
-                if is_over {
-                    return Err(explained);
+            if is_silent_webhook(&error) {
+                let is_over = Instant::now() >= patience;
+                if is_over || !is_told {
+                    let explained = silent::explain(cluster, &self.webhooks, error).await;
+                    if is_over {
+                        return Err(explained);
+                    }
+                    is_told = true;
+                    self.tell_of_webhook(step, &explained);
                 }
-                is_told = true;
-                self.tell(step, &explained);
+                sleep(WEBHOOK_PAUSE).await;
+                continue;
             }
-            sleep(WEBHOOK_PAUSE).await;
+            let can_wait = Instant::now() + in_force::PAUSE < self.deadline;
+            let is_former = in_force::is_of_definition(&error, &step.target.key);
+            if !can_wait || !is_former || !in_force::is_unseen(cluster, &step.target).await {
+                return Err(error);
+            }
+            if !is_told {
+                is_told = true;
+                let readiness = Readiness {
+                    status: Status::InProgress,
+                    message: in_force::WAITS.to_owned(),
+                };
+                let key = step.target.key.clone();
+                self.tell(Event::Waiting { key, readiness });
+            }
+            sleep(in_force::PAUSE).await;
         }
     }
 
     /// Says which webhook of the installation an apply waits for.
-    fn tell(&self, step: &Step, error: &EngineError) {
+    fn tell_of_webhook(&self, step: &Step, error: &EngineError) {
         if let (EngineError::OwnWebhook { .. }, Some(remedy)) = (error, error.remedy()) {
-            let refused = Event::Refused {
+            self.tell(Event::Refused {
                 key: step.target.key.clone(),
                 message: error.words(),
                 remedy,
-            };
-            // The scheduler may have ended.
-            let _ = self.told.send((self.part, refused));
+            });
         }
+    }
+
+    fn tell(&self, event: Event) {
+        // The scheduler may have ended.
+        let _ = self.told.send((self.part, event));
     }
 
     fn call(&self, step: &Step, attempt: &Attempt) -> Result<Call, EngineError> {
@@ -429,6 +452,11 @@ fn body(target: &Target, value: &Value) -> Result<Vec<u8>, EngineError> {
         message: error.to_string(),
         code: 0,
     })
+}
+
+/// Whether it is not known what became of a creation.
+fn is_lost(error: &EngineError) -> bool {
+    error.is_uncertain() && !is_silent_webhook(error) && !error.is_of_schema()
 }
 
 /// A webhook whose backend cannot be reached: the API server answers 500. A definition that needs no conversion any more takes

@@ -106,7 +106,7 @@ async fn lock_with_spec(
             }
         }
         let now = cluster.home().now();
-        let mut begun = status::begun(stored.status.as_ref(), plan, now);
+        let mut begun = status::begun(stored.status.as_ref(), plan, &options.choices, now);
         // A record that is still missing is created; one that is being deleted is judged at the end.
         if plan.create_namespace.is_none() && !plan.verb.ends() {
             namespace::identify(cluster, &plan.installation, &mut begun).await?;

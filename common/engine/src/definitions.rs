@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use common::api::names;
 use common::manifest::key::Gvk;
@@ -21,8 +21,8 @@ use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing::{self, Page};
-use super::meta::PartialList;
-use super::request::{Call, JSON, METADATA_LIST};
+use super::meta::{Partial, PartialList};
+use super::request::{Call, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
 use super::served::{self, is_definition};
 
 /// Objects that are judged in each version; of more objects it is not known what breaks.
@@ -114,7 +114,15 @@ async fn changed_definition(
             Err(error) => unseen = Some(error.to_string()),
         }
     }
-    let (breakage, warnings) = scan.finish(unseen);
+    let (breakage, mut warnings) = scan.finish(unseen);
+    let lost = migration::lost(&live, &step.object);
+    if !lost.is_empty() {
+        warnings.push(format!(
+            "{}: {} leaves status.storedVersions: the definition does not have it any more, and what is stored in it cannot be read",
+            step.target.key,
+            lost.join(", ")
+        ));
+    }
     let migration = if migration::dropped(&live, &step.object).is_empty() {
         None
     } else {
@@ -185,6 +193,25 @@ pub(super) async fn api_versions(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Takes versions out of the status of a definition, under the resourceVersion that it was read in.
+pub(super) async fn leave(
+    cluster: &Cluster,
+    definition: &Value,
+    versions: &[String],
+) -> Result<(), EngineError> {
+    let text = |pointer| definition.pointer(pointer).and_then(Value::as_str);
+    let stored = migration::left(definition, versions);
+    let patch = json!({
+        "metadata": {"resourceVersion": text("/metadata/resourceVersion")},
+        "status": {"storedVersions": stored},
+    });
+    let name = text("/metadata/name").unwrap_or_default();
+    let call = Call::patch(&served::collection(), name, MERGE_PATCH, METADATA)
+        .subresource("status")
+        .body(patch.to_string().into_bytes());
+    cluster.send::<Partial>(call).await.map(drop)
 }
 
 /// The objects of a definition, in all namespaces, in the version that they are stored in where that is served: it needs no

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use common::api::installation::Conflicts;
 use common::plan::conflicts::path;
+use common::plan::migration;
 use common::plan::order::defined_kind;
 use common::plan::{Action, InstallationPlan, Step};
 use common::values::mask::Mask;
@@ -17,6 +18,7 @@ use super::cluster::Cluster;
 use super::diff::former;
 use super::error::EngineError;
 use super::request::{Answer, Call, JSON};
+use super::served::is_definition;
 
 /// What the server cannot know before the plans of a command are executed.
 pub(super) struct Planned<'a> {
@@ -72,6 +74,27 @@ impl<'a> Planned<'a> {
 /// The result of a step on the API server, given its live object. Fields that others hold and may keep are left out, as the apply does, and
 /// those that the apply claims are gone.
 pub(super) async fn dry_run(
+    cluster: &Cluster,
+    step: &Step,
+    live: Option<&Value>,
+    manager: &str,
+) -> Result<Answer<Value>, EngineError> {
+    let definition = live.filter(|_| is_definition(&step.target.key));
+    let lost = definition.map(|live| migration::lost(live, &step.object));
+    let Some(lost) = lost.filter(|lost| !lost.is_empty()) else {
+        return ask(cluster, step, live, manager).await;
+    };
+    // They leave the status before the apply, which a dry run cannot do.
+    let step = Step {
+        object: Arc::new(migration::with_lost(&step.object, &lost)),
+        ..step.clone()
+    };
+    let mut answer = ask(cluster, &step, live, manager).await?;
+    migration::without_lost(&mut answer.object, &lost);
+    Ok(answer)
+}
+
+async fn ask(
     cluster: &Cluster,
     step: &Step,
     live: Option<&Value>,

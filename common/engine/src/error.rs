@@ -276,6 +276,11 @@ impl EngineError {
         matches!(self, Self::Api { code: 429 | 500, message, .. } if message.contains("conversion webhook for "))
     }
 
+    /// Whether the server cannot read an object by the schema that it has of the kind (HTTP 500 for an apply).
+    pub(super) fn is_of_schema(&self) -> bool {
+        matches!(self, Self::Api { message, .. } if message.contains("failed to create typed patch object"))
+    }
+
     /// Whether the server answers, but does not give what was asked for: other objects may be readable, or the same one by
     /// itself.
     pub(super) fn is_of_reading(&self) -> bool {

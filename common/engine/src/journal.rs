@@ -13,11 +13,26 @@ use super::report::{Settled, yielded};
 
 /// One of an operation; clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Journal(Arc<Mutex<Inventory>>);
+pub struct Journal {
+    inventory: Arc<Mutex<Inventory>>,
+    stage: Arc<Mutex<Option<OperationStage>>>,
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationStage {
+    /// Its record says that it is under way.
+    Begun,
+    /// It has ended as planned.
+    Done,
+}
 
 impl From<Inventory> for Journal {
     fn from(inventory: Inventory) -> Self {
-        Self(Arc::new(Mutex::new(inventory)))
+        Self {
+            inventory: Arc::new(Mutex::new(inventory)),
+            stage: Arc::default(),
+        }
     }
 }
 
@@ -26,6 +41,17 @@ impl Journal {
     #[must_use]
     pub fn of(plan: &InstallationPlan) -> Self {
         Self::from(plan.union.clone())
+    }
+
+    /// How far the operation is; `None` where its record says nothing of it.
+    #[must_use]
+    pub fn stage(&self) -> Option<OperationStage> {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how far it is.
+    pub(super) fn reach(&self, stage: OperationStage) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage);
     }
 
     /// From now on it is that of this plan, which continues where another one ended.
@@ -110,7 +136,9 @@ impl Journal {
 
     /// A panic in between leaves no half of a change.
     fn lock(&self) -> MutexGuard<'_, Inventory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inventory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -96,7 +96,7 @@ pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
 pub use event::Event;
 pub use execute::execute;
-pub use journal::Journal;
+pub use journal::{Journal, OperationStage};
 pub use lock::leave;
 pub use report::{Back, Cause, Failure, Fate, Report, Settled, Settlement};
 pub use task::{ExecuteOptions, Outside, OutsideFailure, OwnedOutside, PlanBack, Task, WayBack};

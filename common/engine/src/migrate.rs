@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep};
 
@@ -31,8 +31,7 @@ use super::journal::Journal;
 use super::listing::Page;
 use super::meta::Partial;
 use super::report::{Failure, Report};
-use super::request::{Call, JSON, MERGE_PATCH, METADATA};
-use super::served;
+use super::request::{Call, JSON, METADATA};
 use super::silent;
 
 const PAGE: &str = "100";
@@ -268,14 +267,8 @@ impl<'a> Migrator<'a> {
         let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
         let mut definition = settled.clone();
         for _ in 0..TRIES {
-            let stored = migration::left(&definition, &migration.versions);
-            let version = definition.pointer("/metadata/resourceVersion");
-            let patch = json!({"metadata": {"resourceVersion": version}, "status": {"storedVersions": stored}});
-            let call = Call::patch(&served::collection(), &key.name, MERGE_PATCH, METADATA)
-                .subresource("status")
-                .body(patch.to_string().into_bytes());
-            match self.cluster.send::<Partial>(call).await {
-                Ok(_) => return Ok(()),
+            match definitions::leave(self.cluster, &definition, &migration.versions).await {
+                Ok(()) => return Ok(()),
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(failed(key, &error)),
             }

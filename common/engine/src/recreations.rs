@@ -4,12 +4,15 @@
 //! Where an admission webhook keeps the server from judging, the live object is read and compared by the table of built-in
 //! kinds. What cannot be judged at all is counted and stops nothing: the operation finds out.
 
+use std::collections::BTreeSet;
+
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
 use common::api::installation::ObjectState;
 use common::api::names;
+use common::manifest::key::ObjectKey;
 use common::plan::conflicts::{Conflict, Policy};
 use common::plan::fit;
 use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
@@ -25,22 +28,23 @@ use super::served::is_definition;
 /// How many fields of one object that stay are named.
 const MOST: usize = 5;
 
-/// The verdict on one object; none where it is changed in place, or refused for another reason, which the operation reports.
+/// The verdict on one object; none where it is refused for another reason, which the operation reports.
 enum Verdict {
     Recreate(Recreation),
     Unjudged(Unjudged),
     /// It is changed in place, but for these fields.
-    Stays(Vec<String>),
+    InPlace(Vec<String>),
 }
 
-/// Adds to the plans of a command what cannot be changed in place, and what cannot be judged.
+/// Adds to the plans of a command what cannot be changed in place, and what cannot be judged. Returns the objects that are changed in
+/// place, each with the place of its plan.
 ///
 /// # Errors
 /// The server cannot be reached.
 pub async fn find(
     cluster: &Cluster,
     plans: &mut [&mut InstallationPlan],
-) -> Result<(), EngineError> {
+) -> Result<BTreeSet<(usize, ObjectKey)>, EngineError> {
     let verdicts = {
         let planned = Planned::of(plans.iter().map(|plan| &**plan));
         let planned = &planned;
@@ -50,17 +54,18 @@ pub async fn find(
             steps.map(move |step| (part, plan, step))
         });
         let changed: Vec<(usize, &InstallationPlan, &Step)> = changed.collect();
-        let verdicts: Vec<(usize, Option<Verdict>)> = stream::iter(changed)
+        let verdicts: Vec<(usize, ObjectKey, Option<Verdict>)> = stream::iter(changed)
             .map(async |(part, plan, step)| {
                 let verdict = judge(cluster, plan, step, planned).await?;
-                Ok::<_, EngineError>((part, verdict))
+                Ok::<_, EngineError>((part, step.target.key.clone(), verdict))
             })
             .buffered(cluster.concurrency())
             .try_collect()
             .await?;
         verdicts
     };
-    for (part, verdict) in verdicts {
+    let mut in_place = BTreeSet::new();
+    for (part, key, verdict) in verdicts {
         let (Some(plan), Some(verdict)) = (plans.get_mut(part), verdict) else {
             continue;
         };
@@ -72,14 +77,15 @@ pub async fn find(
                 plan.recreations.push(recreation);
             }
             Verdict::Unjudged(unjudged) => plan.unjudged.push(unjudged),
-            Verdict::Stays(lines) => {
+            Verdict::InPlace(lines) => {
+                in_place.insert((part, key));
                 let lines = lines.iter().map(|line| plan.mask.text(line));
                 let lines: Vec<String> = lines.collect();
                 plan.warnings.extend(lines);
             }
         }
     }
-    Ok(())
+    Ok(in_place)
 }
 
 /// Whether a step could change what never changes. Changed definitions are compared with the live ones anyway. An object that is
@@ -116,7 +122,8 @@ async fn judge(
     let live = readable(cluster, step).await?;
     let error = match dry_run(cluster, &asked, live.as_ref(), &manager).await {
         Ok(answer) => {
-            return Ok(live.and_then(|live| stays(step, &live, &answer.object, &manager)));
+            let stays = live.map(|live| stays(step, &live, &answer.object, &manager));
+            return Ok(Some(Verdict::InPlace(stays.unwrap_or_default())));
         }
         Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
             return Err(error);
@@ -184,8 +191,8 @@ fn by_table(step: &Step, live: Option<&Value>) -> Option<Vec<FixedField>> {
     table::changed(&step.target.key, live?, &step.object)
 }
 
-/// What an accepted change does not change, although the manifest does; `None` where there is nothing.
-fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Option<Verdict> {
+/// What an accepted change does not change, although the manifest does.
+fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Vec<String> {
     let key = &step.target.key;
     let fitted = fit::fit(key, &step.object, &step.policy, live, manager);
     let kept = fitted.kept.iter().map(|kept| fitting::words(step, kept));
@@ -210,8 +217,7 @@ fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Option<Ver
     });
     let more = (more > 0)
         .then(|| format!("{key}: {more} more fields stay, which other managers set, too"));
-    let lines: Vec<String> = kept.chain(still).chain(more).collect();
-    (!lines.is_empty()).then_some(Verdict::Stays(lines))
+    kept.chain(still).chain(more).collect()
 }
 
 /// The whole live object; `None` where it does not exist or may not be read.

@@ -11,6 +11,7 @@ use common::api::installation::{
 };
 use common::history;
 use common::manifest::key::ObjectKey;
+use common::plan::choices::Choices;
 use common::plan::inventory::Inventory;
 use common::plan::pin;
 use common::plan::{InstallationPlan, Verb};
@@ -39,10 +40,12 @@ pub(super) enum Ending {
     },
 }
 
-/// The status that an operation begins with: the union inventory, so that nothing can leak.
+/// The status that an operation begins with: the union inventory, so that nothing can leak, and what was decided, so that it can be
+/// continued.
 pub(super) fn begun(
     stored: Option<&AddonInstallationStatus>,
     plan: &InstallationPlan,
+    choices: &Choices,
     now: Timestamp,
 ) -> AddonInstallationStatus {
     let mut status = stored.cloned().unwrap_or_default();
@@ -52,6 +55,7 @@ pub(super) fn begun(
         remember(&mut status.history, interrupted, true);
     }
     status.inventory = plan.union.to_groups();
+    status.choices = Some(choices.clone()).filter(|choices| choices.is_decided());
     if !plan.verb.ends() {
         former(&mut status.former, &plan.former, false);
     }
@@ -164,6 +168,7 @@ pub(super) fn end(
                 Phase::Installed
             });
             status.observed_generation = generation;
+            status.choices = None;
             status.installed.clone_from(&installed);
             let ready = if *waited {
                 ("True", "Ready", String::new())

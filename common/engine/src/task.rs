@@ -8,6 +8,7 @@ use futures::future::{BoxFuture, LocalBoxFuture};
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
 use common::plan::InstallationPlan;
+use common::plan::choices::Choices;
 use common::plan::graph::Graph;
 
 use super::journal::Journal;
@@ -29,6 +30,8 @@ pub struct ExecuteOptions {
     /// Namespaces that an uninstallation leaves although it created them: another installation of the command is in them, and they are
     /// removed after that ([`super::namespace::remove_left`]).
     pub leave_namespaces: BTreeSet<String>,
+    /// What the plans were made with: it is recorded until the operation has ended as planned.
+    pub choices: Choices,
 }
 
 /// Work that the engine leaves to another program: a release of helm's own.

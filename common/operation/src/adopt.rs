@@ -11,6 +11,7 @@ use common::plan::choices::Choices;
 use common::plan::desired::DesiredObject;
 use common::plan::found::{FoundBy, Install, installs};
 use common::plan::recreate;
+use common::plan::requires::{Problem, RequiresError};
 use common::plan::snapshot::FormerMark;
 
 use crate::context::{Context, Offer};
@@ -37,10 +38,12 @@ pub enum AdoptError {
     #[error("{0} is recorded as an installation of this cluster")]
     SameCluster(InstallationName),
     /// None of its objects exists.
-    #[error("there is nothing to adopt: none of the objects of {addon} exists{}", there_is(release.as_deref()))]
+    #[error("there is nothing to adopt: none of the objects of {addon} exists{}", there_is(release.as_deref(), elsewhere.as_deref()))]
     Nothing {
         /// The add-on.
         addon: String,
+        /// What another tool has installed of it under another name, or in another namespace.
+        elsewhere: Option<Box<Install>>,
         /// The Helm release that has its name, where there is one: its values may name the objects otherwise.
         release: Option<Box<GivenRelease>>,
     },
@@ -60,9 +63,9 @@ pub struct GivenRelease {
     pub values: Vec<String>,
 }
 
-fn there_is(release: Option<&GivenRelease>) -> String {
+fn there_is(release: Option<&GivenRelease>, elsewhere: Option<&Install>) -> String {
     let Some(release) = release else {
-        return String::new();
+        return elsewhere.map_or_else(String::new, |install| format!("; {install} has it"));
     };
     let GivenRelease {
         namespace,
@@ -130,6 +133,10 @@ impl Resolver<'_> {
         let addon = planned.plan.addon.clone();
         match release {
             Ok(release) => AdoptError::Nothing {
+                elsewhere: match &release {
+                    Some(_) => None,
+                    None => elsewhere(self.ctx, &addon).await.map(Box::new),
+                },
                 addon,
                 release: release.map(Box::new),
             }
@@ -137,6 +144,28 @@ impl Resolver<'_> {
             Err(error) => error,
         }
     }
+}
+
+/// What another tool has installed of an add-on. What cannot be seen is not there.
+async fn elsewhere(ctx: &Context, addon: &str) -> Option<Install> {
+    let records = Records::read(ctx).await.ok()?;
+    let marks = marks::read(ctx.cluster().await.ok()?).await.ok()?;
+    let installs = installs(&marks.objects, &records.claims(&[]).owners);
+    installs.into_iter().find(|install| install.is_of(addon))
+}
+
+/// A refusal because of missing add-ons, with what other tools have installed of them.
+pub(crate) async fn named_elsewhere(ctx: &Context, mut error: RequiresError) -> RequiresError {
+    for problem in &mut error.problems {
+        let Some(missing) = problem.missing().map(str::to_owned) else {
+            continue;
+        };
+        let install = elsewhere(ctx, &missing).await;
+        if let Problem::Unmet { elsewhere, .. } = problem {
+            *elsewhere = install.map(Box::new);
+        }
+    }
+    error
 }
 
 /// What the next upgrade to the same version would change, also in objects that an adoption which did not end has made ours.

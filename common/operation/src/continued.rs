@@ -1,26 +1,170 @@
 //! The command that continues an operation which was interrupted or failed.
 
 use common::api::names::InstallationName;
-use common::plan::continuation::Continuation;
+use common::plan::choices::Choices;
+use common::plan::continuation::{Continuation, Next};
+use common::plan::prune::KeptKind;
+use common::plan::prune::limit::PruneLimit;
 
 use crate::shell::word;
 
-/// What a person types to continue an operation of this installation.
+/// What a person types to continue an operation of this installation, with the flags of what was decided.
 #[must_use]
-pub fn command(next: &Continuation, installation: &InstallationName) -> String {
+pub fn command(continuation: &Continuation, installation: &InstallationName) -> String {
+    let Continuation {
+        command: next,
+        choices,
+    } = continuation;
     let InstallationName { namespace, name } = installation;
-    let (verb, at) = match next {
-        Continuation::Sync(directory) => return format!("kubectl addons sync {}", word(directory)),
-        Continuation::Upgrade => ("upgrade", String::new()),
-        Continuation::Rollback => ("rollback", String::new()),
-        Continuation::Adopt(version) => {
-            let at = version.as_ref().map(|version| format!("@{version}"));
-            ("adopt", at.unwrap_or_default())
-        }
-        Continuation::Uninstall => ("uninstall", String::new()),
-        Continuation::Release => ("adopt --release", String::new()),
+    let at = |version: &Option<String>| {
+        let version = version.as_ref();
+        version.map_or_else(String::new, |version| format!("@{}", word(version)))
     };
-    format!("kubectl addons {verb} {name}{at} -n {namespace}")
+    let mut line = match next {
+        Next::Sync(directory) => format!("kubectl addons sync {}", word(directory)),
+        Next::Upgrade(version) => format!("kubectl addons upgrade {name}{}", at(version)),
+        Next::Rollback(None) => format!("kubectl addons rollback {name}"),
+        Next::Rollback(Some(revision)) => format!("kubectl addons rollback {name} {revision}"),
+        Next::Adopt(version) => format!("kubectl addons adopt {name}{}", at(version)),
+        Next::Uninstall => format!("kubectl addons uninstall {name}"),
+        Next::Release => format!("kubectl addons adopt --release {name}"),
+    };
+    if !matches!(next, Next::Sync(_)) {
+        line.push_str(&format!(" -n {namespace}"));
+    }
+    for flag in flags(next, choices) {
+        line.push(' ');
+        line.push_str(&flag);
+    }
+    line
+}
+
+/// The flags of decisions, as far as the command takes them.
+fn flags(next: &Next, choices: &Choices) -> Vec<String> {
+    let mut flags = Vec::new();
+    let mut add = |is_said: bool, flag: &str| {
+        if is_said {
+            flags.push(flag.to_owned());
+        }
+    };
+    let applies = matches!(next, Next::Upgrade(_) | Next::Rollback(_) | Next::Sync(_));
+    let upgrades = matches!(next, Next::Upgrade(_));
+    add(upgrades && choices.repair, "--repair");
+    add(upgrades && choices.allow_downgrade, "--allow-downgrade");
+    add(*next == Next::Uninstall && choices.keep, "--keep");
+    let deletes = applies || *next == Next::Uninstall && !choices.keep;
+    for (kind, flag) in [
+        (KeptKind::CustomResourceDefinition, "--delete-crds"),
+        (KeptKind::Namespace, "--delete-namespaces"),
+        (KeptKind::PersistentVolumeClaim, "--delete-volumes"),
+    ] {
+        add(deletes && choices.delete.contains(&kind), flag);
+    }
+    let limit = choices.allow_prune;
+    add(
+        applies && limit != PruneLimit::default(),
+        &format!("--allow-prune {limit}"),
+    );
+    for object in &choices.recreate {
+        add(applies, &format!("--recreate {}", word(object)));
+    }
+    add(applies && choices.allow_breakage, "--allow-crd-breakage");
+    add(
+        applies && choices.migrate_stored_versions,
+        "--migrate-stored-versions",
+    );
+    add(applies && choices.adopt, "--adopt");
+    add(
+        applies && choices.adopt && choices.force_adopt,
+        "--force-adopt",
+    );
+    add(choices.force, "--force");
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_decided_is_part_of_the_command() {
+        let installation = InstallationName {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+        };
+        let choices = Choices {
+            repair: true,
+            allow_downgrade: true,
+            delete: [
+                KeptKind::CustomResourceDefinition,
+                KeptKind::PersistentVolumeClaim,
+                KeptKind::PersistentVolume,
+            ]
+            .into(),
+            recreate: vec!["Service/web".to_owned(), "Job/it's".to_owned()],
+            migrate_stored_versions: true,
+            force_adopt: true,
+            force: true,
+            ..Choices::default()
+        };
+        let keeps = Choices {
+            keep: true,
+            ..choices.clone()
+        };
+        let version = || Some("1.0.0".to_owned());
+        for (next, choices, expected) in [
+            (
+                Next::Upgrade(version()),
+                &choices,
+                r"upgrade web@1.0.0 -n shop --repair --allow-downgrade --delete-crds --delete-volumes --recreate Service/web --recreate 'Job/it'\''s' --migrate-stored-versions --force",
+            ),
+            (
+                Next::Rollback(Some(2)),
+                &Choices {
+                    allow_prune: PruneLimit::ALL,
+                    ..Choices::default()
+                },
+                "rollback web 2 -n shop --allow-prune 100%",
+            ),
+            (
+                Next::Uninstall,
+                &choices,
+                "uninstall web -n shop --delete-crds --delete-volumes --force",
+            ),
+            (
+                Next::Uninstall,
+                &keeps,
+                "uninstall web -n shop --keep --force",
+            ),
+            (
+                Next::Adopt(version()),
+                &choices,
+                "adopt web@1.0.0 -n shop --force",
+            ),
+            (
+                Next::Release,
+                &choices,
+                "adopt --release web -n shop --force",
+            ),
+            (
+                Next::Upgrade(None),
+                &Choices::default(),
+                "upgrade web -n shop",
+            ),
+            (
+                Next::Sync("/srv/a b".to_owned()),
+                &Choices::default(),
+                "sync '/srv/a b'",
+            ),
+        ] {
+            let continuation = Continuation {
+                command: next,
+                choices: choices.clone(),
+            };
+            let expected = format!("kubectl addons {expected}");
+            assert_eq!(command(&continuation, &installation), expected);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -84,6 +84,7 @@ pub async fn execute(
         wait_for_lock: run.wait_for_lock,
         steal_lock: run.steal_lock,
         leave_namespaces: BTreeSet::new(),
+        choices: plan.choices.clone(),
     };
     let mut helm: Vec<Option<OwnedOutside>> = Vec::new();
     for planned in &plan.installations {
@@ -124,6 +125,11 @@ pub async fn execute(
     let reports = match interruption.ends(work, cluster.quiet()).await {
         Ok(reports) => reports,
         Err(interrupted) => {
+            for task in &tasks {
+                if let Some(stage) = task.journal.stage() {
+                    interruption.note(&task.plan.installation, stage);
+                }
+            }
             leave(ctx, cluster, &tasks).await;
             return Err(interrupted.into());
         }

@@ -1,11 +1,14 @@
 //! Ends an operation early. A running helm first marks its release as failed, what was sent is answered, and the locks are given
 //! back: the next run continues at once.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use addons_engine::OperationStage;
+use common::api::names::InstallationName;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard, watch};
 use tokio::time::timeout;
 
@@ -23,12 +26,26 @@ pub struct Interruption {
     asked: watch::Sender<bool>,
     forced: watch::Sender<bool>,
     helm: Arc<RwLock<()>>,
+    stages: Arc<Mutex<BTreeMap<InstallationName, OperationStage>>>,
 }
 
 impl Interruption {
     /// Interrupts the work as soon as no helm runs; no other helm begins. A running one is told, and has a bounded time to end.
     pub fn interrupt(&self) {
         self.asked.send_replace(true);
+    }
+
+    /// How far the operation of an installation was when the work was interrupted; `None` where it had not begun.
+    #[must_use]
+    pub fn stage(&self, installation: &InstallationName) -> Option<OperationStage> {
+        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.get(installation).copied()
+    }
+
+    /// Notes how far an operation was.
+    pub(crate) fn note(&self, installation: &InstallationName, stage: OperationStage) {
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.insert(installation.clone(), stage);
     }
 
     /// Whether it was interrupted.

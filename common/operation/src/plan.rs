@@ -12,7 +12,7 @@ mod rebuild;
 mod uninstall;
 
 use addons_engine::{Failure, diff, refusals};
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::{CLIENT, InstallationName};
 use common::catalogue::Entry;
 use common::plan::changes::ObjectDiff;
@@ -21,6 +21,7 @@ use common::plan::desired::Desired;
 use common::plan::file::{self, PlanFile};
 use common::plan::graph::{Graph, Part};
 use common::plan::immutable::{self, RecreationError};
+use common::plan::recreate::RecreateError;
 use common::plan::{InstallationPlan, RecordNamespace, Verb};
 
 use crate::atomic::OnFailure;
@@ -52,6 +53,8 @@ pub struct Plan {
     pub namespaces: Vec<RecordNamespace>,
     /// Whether our own definitions are missing: they are installed first.
     pub defines: bool,
+    /// Why an object is not recreated that the user named for it.
+    pub(crate) needless: Option<RecreateError>,
 }
 
 /// What will be done to one installation, and the contents that the plan itself does not hold.
@@ -96,6 +99,13 @@ impl Planned {
         })
     }
 
+    /// Whether it continues an operation that was interrupted or failed.
+    fn continues(&self) -> bool {
+        let status = self.record.status.as_ref();
+        status
+            .is_some_and(|status| status.operation.is_some() || status.phase == Some(Phase::Failed))
+    }
+
     /// Whether it is core from now on: a new record, or one that was not core before.
     fn becomes_core(&self) -> bool {
         let is_new = self.record.metadata.resource_version.is_none();
@@ -132,6 +142,7 @@ impl Plan {
             up_to_date,
             failed,
             defines,
+            needless: None,
         })
     }
 
@@ -176,13 +187,15 @@ impl Plan {
     /// The same plan with these of its installations.
     pub(crate) fn with_only(self, mut installations: Vec<Planned>) -> Result<Self, OperationError> {
         moves::keep_untaken(&mut installations);
-        Self::new(
+        let needless = self.needless;
+        let plan = Self::new(
             self.choices,
             installations,
             self.up_to_date,
             self.failed,
             self.defines,
-        )
+        )?;
+        Ok(Self { needless, ..plan })
     }
 
     /// Whether there is nothing to do.
@@ -218,6 +231,14 @@ impl Plan {
     #[must_use]
     pub fn accepting_migrations(self) -> Self {
         self.with_each(InstallationPlan::accepting_migrations)
+    }
+
+    /// Refuses an object that the user named to be recreated and that nothing recreates.
+    ///
+    /// # Errors
+    /// [`RecreateError::Needless`].
+    pub fn check_named(&self) -> Result<(), RecreateError> {
+        self.needless.clone().map_or(Ok(()), Err)
     }
 
     /// Refuses to delete objects and create them again, unless that was accepted; nothing was written.

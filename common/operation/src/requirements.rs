@@ -8,10 +8,9 @@ use common::api::installation::{
     AddonInstallation, AddonInstallationStatus, Installed, ObjectState, Phase,
 };
 use common::api::names::InstallationName;
-use common::plan::requires::{self, Present};
+use common::plan::requires::{self, Present, RequiresError};
 
 use crate::context::Context;
-use crate::error::OperationError;
 use crate::event::Finding;
 use crate::records::{Records, name_of};
 use crate::resolved::Resolved;
@@ -38,7 +37,7 @@ pub(crate) fn order(
     installations: &[&Resolved],
     records: &Records,
     available: &Available,
-) -> Result<Vec<Vec<InstallationName>>, OperationError> {
+) -> Result<Vec<Vec<InstallationName>>, RequiresError> {
     let names: Vec<String> = installations
         .iter()
         .map(|resolved| resolved.name.to_string())

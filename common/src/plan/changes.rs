@@ -46,7 +46,7 @@ pub enum Remedy {
     Annotation,
     /// Recreate the object.
     Recreate,
-    /// Take the change out of the manifest, or recreate the object by hand: its kind is never recreated.
+    /// Take the change out of the manifest: its kind is never recreated.
     ByHand,
     /// Delete this webhook configuration of the installation itself: its backend does not answer, and what would repair it is refused.
     DeleteWebhooks(Box<ObjectKey>),

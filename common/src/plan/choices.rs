@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::prune::KeptKind;
 use super::prune::limit::PruneLimit;
@@ -21,6 +21,9 @@ pub struct Choices {
     pub allow_prune: PruneLimit,
     /// Kinds that are deleted although they hold data.
     pub delete: BTreeSet<KeptKind>,
+    /// Keep the objects of an uninstallation and forget the installation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
     /// What happens to fields that others changed; `None` = as recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<Conflicts>,
@@ -46,4 +49,28 @@ pub struct Choices {
     /// depend on it.
     #[serde(skip)]
     pub wait_for_types: Option<Duration>,
+}
+
+impl Choices {
+    /// Whether they differ from what is decided where no one says anything, in what a record holds of them.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        let recorded = Self {
+            only_owners: false,
+            only_due: false,
+            wait_for_types: None,
+            ..self.clone()
+        };
+        recorded != Self::default()
+    }
+}
+
+/// What a record holds of them; `None` where another release wrote something that this one cannot read: what a record says is to be
+/// readable whatever a client decided.
+///
+/// # Errors
+/// Those of the format.
+pub(crate) fn lenient<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Choices>, D::Error> {
+    let value = Option::<serde_json::Value>::deserialize(input)?;
+    Ok(value.and_then(|value| serde_json::from_value(value).ok()))
 }

@@ -1,6 +1,7 @@
 //! What other tools installed, found by the marks of its objects: what `adopt` lists (semantics 12).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -73,7 +74,7 @@ impl FoundBy {
 }
 
 /// Something that another tool installed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Install {
     /// By which marks.
@@ -98,6 +99,12 @@ pub struct Install {
 }
 
 impl Install {
+    /// Whether it is this add-on, by its own name or that of its chart.
+    #[must_use]
+    pub fn is_of(&self, addon: &str) -> bool {
+        self.name == addon || self.chart.as_deref() == Some(addon)
+    }
+
     /// Whether objects of it are in this namespace, or in none.
     #[must_use]
     pub fn is_in(&self, namespace: &str) -> bool {
@@ -112,6 +119,23 @@ pub fn release<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<HelmR
         name: annotation(HELM_NAME)?.to_owned(),
         namespace: annotation(HELM_NAMESPACE)?.to_owned(),
     })
+}
+
+impl fmt::Display for Install {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match &self.namespace {
+            Some(namespace) => format!("{namespace}/{}", self.name),
+            None => self.name.clone(),
+        };
+        match self.found_by {
+            FoundBy::Helm => write!(f, "Helm release {name}"),
+            FoundBy::Kapp => write!(f, "kapp application {name}"),
+            FoundBy::Orphan => write!(f, "{name}, an installation that is gone,"),
+            FoundBy::Kops | FoundBy::AddonManager | FoundBy::Kubectl => {
+                write!(f, "{name} of {}", self.found_by.word())
+            }
+        }
+    }
 }
 
 /// The releases of Helm, `shop/web`, that still have records of an installation's objects: they were not set aside.

@@ -124,6 +124,47 @@ impl fmt::Display for Reconciler {
     }
 }
 
+/// One that exists, or of which that is not known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LiveReconciler {
+    /// The object, as the marks name it.
+    pub reconciler: Reconciler,
+    /// The namespace that it is in; `None` where that is not known.
+    pub namespace: Option<String>,
+    /// Whether it was seen; otherwise it may not be read.
+    pub is_seen: bool,
+}
+
+impl LiveReconciler {
+    /// The command that suspends it, so that it neither applies its objects again nor deletes them when it is deleted. Flux leaves the
+    /// objects of what is suspended; Argo CD deletes those of an application that has its finalizer.
+    #[must_use]
+    pub fn suspension(&self) -> String {
+        let Reconciler { kind, name, .. } = &self.reconciler;
+        let namespace = self.namespace.as_deref().unwrap_or("NAMESPACE");
+        let patch = if *kind == APPLICATION {
+            r#"{"metadata":{"finalizers":null},"spec":{"syncPolicy":{"automated":null}}}"#
+        } else {
+            r#"{"spec":{"suspend":true}}"#
+        };
+        let object = kind.kind.to_lowercase();
+        format!(
+            "kubectl patch {object}.{} {name} -n {namespace} --type=merge -p '{patch}'",
+            kind.group
+        )
+    }
+}
+
+impl fmt::Display for LiveReconciler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reconciler.fmt(f)?;
+        match self.is_seen {
+            true => Ok(()),
+            false => f.write_str(" (if it exists: it cannot be read)"),
+        }
+    }
+}
+
 /// What applies the spec of an installation from Git.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Owner {

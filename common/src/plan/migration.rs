@@ -5,6 +5,8 @@
 //! written again as it is, which stores it in that version; then the dropped versions are taken out of the status, and the
 //! wanted definition is applied. What is left to do follows from the live definition alone, so that each step can be continued:
 //! [`ANNOTATION_MIGRATING`] on the transitional definition says that it was begun, and need not be accepted again.
+//!
+//! A stored version that the live definition does not have any more ([`lost`]) leaves the status before anything is applied.
 
 use std::fmt;
 use std::sync::Arc;
@@ -71,22 +73,58 @@ fn lines(migrations: &[String]) -> String {
 /// The versions that the live definition has stored objects in and the wanted one lacks.
 #[must_use]
 pub fn dropped(live: &Value, wanted: &Value) -> Vec<String> {
-    let stored = live.pointer("/status/storedVersions");
+    let stored = stored(live).filter(|stored| !has(wanted, stored));
+    let dropped = stored.filter(|stored| has(live, stored));
+    dropped.map(str::to_owned).collect()
+}
+
+/// The stored versions that neither definition has. Nothing that is stored in them can be read, and the server takes no definition as
+/// long as they are in the status.
+#[must_use]
+pub fn lost(live: &Value, wanted: &Value) -> Vec<String> {
+    let lost = stored(live).filter(|stored| !has(wanted, stored) && !has(live, stored));
+    lost.map(str::to_owned).collect()
+}
+
+/// A definition with versions that are stored and lost, as a dry run takes it.
+#[must_use]
+pub fn with_lost(definition: &Value, lost: &[String]) -> Value {
+    let mut definition = definition.clone();
+    let versions = definition.pointer_mut("/spec/versions");
+    if let Some(versions) = versions.and_then(Value::as_array_mut) {
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let lost = lost.iter();
+        versions.extend(lost.map(
+            |lost| json!({"name": lost, "served": false, "storage": false, "schema": schema}),
+        ));
+    }
+    definition
+}
+
+/// Takes them out of the answer.
+pub fn without_lost(answer: &mut Value, lost: &[String]) {
+    let versions = answer.pointer_mut("/spec/versions");
+    if let Some(versions) = versions.and_then(Value::as_array_mut) {
+        let is_lost =
+            |version: &Value| name(version).is_some_and(|name| lost.iter().any(|it| it == name));
+        versions.retain(|version| !is_lost(version));
+    }
+}
+
+fn stored(definition: &Value) -> impl Iterator<Item = &str> {
+    let stored = definition.pointer("/status/storedVersions");
     let stored = stored.and_then(Value::as_array).into_iter().flatten();
-    let names: Vec<&str> = versions(wanted).filter_map(name).collect();
-    let stored = stored.filter_map(Value::as_str);
-    stored
-        .filter(|stored| !names.contains(stored))
-        .map(str::to_owned)
-        .collect()
+    stored.filter_map(Value::as_str)
+}
+
+fn has(definition: &Value, version: &str) -> bool {
+    versions(definition).any(|one| name(one) == Some(version))
 }
 
 /// The stored versions without those that leave.
 #[must_use]
 pub fn left(live: &Value, dropped: &[String]) -> Vec<String> {
-    let stored = live.pointer("/status/storedVersions");
-    let stored = stored.and_then(Value::as_array).into_iter().flatten();
-    let stored = stored.filter_map(Value::as_str).map(str::to_owned);
+    let stored = stored(live).map(str::to_owned);
     stored.filter(|stored| !dropped.contains(stored)).collect()
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::conflicts::Policy;
 use super::desired::DesiredObject;
 use super::inventory::Item;
-use super::{Action, InstallationPlan};
+use super::{Action, InstallationPlan, Step};
 use crate::api::installation::{Conflicts, ObjectState};
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::traits::KeptKind;
@@ -47,11 +47,33 @@ pub enum RecreateError {
         /// What would be lost.
         why: &'static str,
     },
+    /// Nothing recreates it.
+    #[error("{typed} is not recreated: {why}; leave out --recreate {typed}")]
+    Needless {
+        /// As the user wrote it.
+        typed: String,
+        /// Why not.
+        why: Needless,
+    },
     /// It existed before the installation.
     #[error(
-        "{0} existed before this installation, which never deletes it: delete it by hand, then run this again"
+        "{0} existed before this installation, which never deletes it: take the change out of the manifest"
     )]
     Preexisting(ObjectKey),
+}
+
+/// Why an object that the user named is not recreated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Needless {
+    /// It is as wanted, or nothing is due.
+    #[error("it is up to date")]
+    UpToDate,
+    /// It is missing.
+    #[error("it does not exist, and is created")]
+    Missing,
+    /// All its fields can change.
+    #[error("it is changed in place")]
+    InPlace,
 }
 
 fn hint(near: &[String]) -> String {
@@ -133,6 +155,46 @@ pub fn allow<'a>(
     }
 }
 
+/// Refuses an object that the user named although nothing recreates it, in the plans of one command: each with whether it continues
+/// another operation, which may have recreated the object. `in_place`: what is changed in place, with the place of its plan.
+///
+/// # Errors
+/// [`RecreateError::Needless`], for the first such name.
+pub fn check(
+    plans: &[(&InstallationPlan, bool)],
+    typed: &[String],
+    in_place: &BTreeSet<(usize, ObjectKey)>,
+) -> Result<(), RecreateError> {
+    for typed in typed {
+        let wish = NamedObject::parse(typed)?;
+        let mut why = Needless::UpToDate;
+        let mut is_needed = false;
+        for (part, (plan, continues)) in plans.iter().enumerate() {
+            let is_unchanged = plan.unchanged.iter().any(|key| wish.is(key));
+            let steps = plan.steps.iter();
+            let steps: Vec<&Step> = steps.filter(|step| wish.is(&step.target.key)).collect();
+            is_needed |= *continues && (is_unchanged || !steps.is_empty());
+            for step in steps {
+                let key = &step.target.key;
+                match step.action {
+                    Action::Create => why = Needless::Missing,
+                    _ if in_place.contains(&(part, key.clone())) => why = Needless::InPlace,
+                    // The server was not asked about the manifest of the last apply.
+                    Action::Restore if plan.recreation(key).is_none() => why = Needless::InPlace,
+                    _ => is_needed = true,
+                }
+            }
+        }
+        if !is_needed {
+            return Err(RecreateError::Needless {
+                typed: typed.clone(),
+                why,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The policy of a step: an object that existed before us is never recreated, whatever the manifest says.
 pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item) -> Policy {
     // An annotation that cannot be read was refused when the object was resolved.
@@ -194,7 +256,7 @@ mod tests {
 
     use super::*;
     use crate::api::names::InstallationName;
-    use crate::plan::{Step, Target, Verb};
+    use crate::plan::{Target, Verb};
 
     fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
         ObjectKey {
@@ -265,6 +327,40 @@ mod tests {
         ] {
             let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
             assert_eq!(allowed(typed), Ok(wanted), "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn what_nothing_recreates_is_refused() {
+        let plan = plan();
+        let web = key("apps", "Deployment", "web");
+        let in_place = BTreeSet::from([(0, web)]);
+        let none = BTreeSet::new();
+        for (typed, continues, in_place, refused) in [
+            ("Deployment/web", false, &none, None),
+            (
+                "Deployment/web",
+                false,
+                &in_place,
+                Some("it is changed in place"),
+            ),
+            ("Service/web", false, &none, Some("it is changed in place")),
+            (
+                "Job/once",
+                false,
+                &none,
+                Some("it does not exist, and is created"),
+            ),
+            ("ConfigMap/same", false, &none, Some("it is up to date")),
+            ("ConfigMap/same", true, &none, None),
+            ("Job/once", true, &none, None),
+            ("Job/other", true, &none, Some("it is up to date")),
+        ] {
+            let checked = check(&[(&plan, continues)], &[typed.to_owned()], in_place);
+            let expected = refused.map(|why| {
+                format!("{typed} is not recreated: {why}; leave out --recreate {typed}")
+            });
+            assert_eq!(checked.err().map(|error| error.to_string()), expected);
         }
     }
 

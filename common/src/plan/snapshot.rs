@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::gitops::LiveReconciler;
 use crate::api::installation::LiveState;
 use crate::manifest::key::ObjectKey;
 
@@ -37,7 +38,7 @@ pub struct LiveObject {
     /// The release of Helm or the application of kapp that it is of, as its marks say, whoever owns it now.
     pub former: Option<FormerMark>,
     /// The live Argo CD or Flux object that applies it; only looked for in [`Reads::adoptable`].
-    pub reconciled_by: Option<String>,
+    pub reconciled_by: Option<LiveReconciler>,
     /// The mark that forbids its deletion, as it is written ([`super::prune::keep::mark`]).
     pub keep: Option<String>,
     /// Its controller, where an ownerReference names one.

@@ -10,10 +10,10 @@ use crate::cli::plan::Apply;
 use crate::commands::set;
 use crate::exit::Exit;
 use crate::fleet::rollout::{self, Rollout};
-use crate::fleet::{Fleet, again, rollout_of};
+use crate::fleet::{Fleet, rollout_of};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::words::fleet as words;
+use crate::words::{fleet as words, typed};
 use crate::{change, input, output};
 use addons_operation::shell::word;
 
@@ -44,7 +44,7 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
         yes: args.change.run.yes,
         timeout: args.change.run.timeout,
         // What is done is skipped.
-        again: &|_| again::command(std::env::args_os(), &[]),
+        again: &|_| typed::for_clusters(&[]),
     };
     let work = async |at: usize, session: &Session| match plans.get(at) {
         Some(file) => one_of_several(session, file, args).await,

@@ -69,6 +69,9 @@ async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;
     let removed = resolver.removed().await?;
     let worst = partial::report(failed);
+    if args.interval.is_none() {
+        change::check_named(session, &plan)?;
+    }
     show(&plan, args.output)?;
     if !removed.is_empty() {
         removed::announce(&removed, args.prune_removed);

@@ -26,5 +26,7 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
         ..choices::choices(args.change.accept, Delete::default(), &args.differences)
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    change::run(session, plan.whole()?, &args.change).await
+    let plan = plan.whole()?;
+    change::check_named(session, &plan)?;
+    change::run(session, plan, &args.change).await
 }

@@ -119,7 +119,7 @@ async fn write_fleet(fleet: &Fleet, args: &Plan) -> Result<Written> {
         is_empty &= made.plan.is_empty();
         match args.output {
             PlanOutput::Text => output::data(&format!("{name}:\n{}", made.text)),
-            _ => of_cluster::run(&name, async { output::note(made.text.trim_end()) }).await,
+            _ => of_cluster::run(at, async { output::note(made.text.trim_end()) }).await,
         }
         let (at, plan) = (at.clone(), made.file);
         clusters.push(ClusterPlan { at, plan });
@@ -154,6 +154,7 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     } else {
         wanted(&resolver, args, set).await?
     };
+    change::check_named(session, &plan)?;
     change::up_to_date(session, &plan).await?;
     plan.check_breakages()?;
     plan.check_migrations()?;

@@ -29,5 +29,7 @@ async fn rollback(session: &Session, args: &Rollback) -> Result<Exit> {
         ..choices::choices(args.change.accept, args.delete, &args.differences)
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    change::run(session, plan.whole()?, &args.change).await
+    let plan = plan.whole()?;
+    change::check_named(session, &plan)?;
+    change::run(session, plan, &args.change).await
 }

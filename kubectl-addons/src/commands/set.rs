@@ -15,9 +15,10 @@ use tokio::time::{Instant, sleep};
 use crate::cli::operation::{Change, Differences, DryRun, Run};
 use crate::cli::plan::Apply;
 use crate::exit::Exit;
+use crate::output::{self, of_cluster};
 use crate::session::Session;
-use crate::words::fleet as words;
-use crate::{change, choices, output, prompt};
+use crate::words::{fleet as words, typed as typed_again};
+use crate::{change, choices, prompt};
 
 pub use typed::{InSet, SetPlace, TypedSet, typed, within};
 
@@ -39,7 +40,9 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
     }
     // One question and one turn are about all of what a cluster gets.
     if session.turn().is_some() {
-        output::note(&words::new_cluster(session.global(), path));
+        let place = of_cluster::place();
+        let again = place.as_deref().map(typed_again::for_place);
+        output::note(&words::new_cluster(&again.unwrap_or_default()));
         return Ok(Exit::TimedOut);
     }
     let began = Instant::now();
@@ -68,11 +71,7 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         }
     }
     if !is_node_ready(cluster, began + args.change.run.timeout).await? {
-        let again = path.display();
-        output::note(&format!(
-            "no node is ready: {} add-ons wait for one\ncontinue: kubectl addons apply -f {again}",
-            rest.len()
-        ));
+        output::note(&words::no_node(rest.len(), &typed_again::for_clusters(&[])));
         return Ok(Exit::TimedOut);
     }
     // What the first ones were rendered with is what was known before there was a node.

@@ -72,6 +72,9 @@ async fn pass(
         ..choices::choices(args.change.accept, args.delete, &args.differences)
     };
     let (plan, mut failed) = partial::plan(&resolver, resolution, &choices, false).await?;
+    if !args.watch {
+        change::check_named(session, &plan)?;
+    }
     let (plan, refused) = plan.without_refused()?;
     failed.extend(refused);
     if sync.directory.is_empty() {

@@ -61,6 +61,7 @@ async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
         }
         failed.append(&mut plan.failed);
     }
+    change::check_named(session, &plan)?;
     let done = change::run(session, plan, &args.change).await;
     // Also where the user declined the rest.
     let left_out = partial::report(failed);

@@ -110,7 +110,7 @@ pub async fn run(
                 let done = work(at, session).await;
                 done.unwrap_or_else(|error| output::failure(&error))
             };
-            let exit = of_cluster::run(member.name(), command).await;
+            let exit = of_cluster::run(member, command).await;
             if let Some(turn) = session.turn() {
                 turn.rest();
             }

@@ -1,6 +1,23 @@
-//! Which version of an add-on is taken over.
+//! What is taken over of an add-on, and in which version.
 
 use addons_operation::adopt::Version;
+use addons_operation::shell::word;
+use common::plan::found::{FoundBy, Install};
+
+/// The command that takes over what another tool installed of an add-on. `version`: which is on offer; `source`: flags that say where,
+/// behind a blank.
+pub fn command(install: &Install, addon: &str, version: Option<&str>, source: &str) -> String {
+    let version = version.map_or_else(String::new, |version| format!("@{version}"));
+    let mut line = format!("kubectl addons adopt {addon}{version}{source}");
+    if addon != install.name {
+        line.push_str(&format!(" --name {}", word(&install.name)));
+    }
+    if let (FoundBy::Helm | FoundBy::Kops, Some(namespace)) = (install.found_by, &install.namespace)
+    {
+        line.push_str(&format!(" --target-namespace {}", word(namespace)));
+    }
+    line
+}
 
 /// A warning where the version that is installed is not known, or is not on offer; how to name another one.
 pub fn version(addon: &str, version: Version<'_>) -> Option<String> {

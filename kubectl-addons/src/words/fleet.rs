@@ -1,9 +1,7 @@
 //! What is said of commands on many clusters.
 
-use std::path::Path;
 use std::time::Duration;
 
-use crate::cli::Global;
 use crate::exit::Exit;
 use crate::fleet::rollout::State;
 use crate::output::table::Table;
@@ -42,19 +40,15 @@ pub fn nothing_selected(selector: &str) -> String {
     format!("--clusters {selector}: no namespace with such labels stands for a cluster")
 }
 
-/// One cluster of several has no node that is ready, and is to get a set.
-pub fn new_cluster(global: &Global, set: &Path) -> String {
-    let set = set.display();
+/// One cluster of several has no node that is ready, and is to get a set. `again`: the command for it alone.
+pub fn new_cluster(again: &str) -> String {
     let why = "no node is ready: core add-ons and network plugins come first, and the rest after a look at the nodes";
-    match (&global.namespace, &global.context) {
-        (None, Some(context)) => {
-            format!("{why}\ncontinue: kubectl addons apply -f {set} --context {context}")
-        }
-        (namespace, _) => {
-            let namespace = namespace.as_deref().unwrap_or_default();
-            format!("{why}\ncontinue: kubectl addons apply -f {set} -n {namespace}")
-        }
-    }
+    format!("{why}\ncontinue: {again}")
+}
+
+/// No node of a cluster became ready in time, and so many add-ons of a set wait for one.
+pub fn no_node(waiting: usize, again: &str) -> String {
+    format!("no node is ready: {waiting} add-ons wait for one\ncontinue: {again}")
 }
 
 /// What will happen: `2 of 3 clusters change, in waves of 1, 1`.

@@ -11,7 +11,6 @@ mod refused;
 mod rollback;
 mod set;
 mod source;
-mod typed;
 mod values;
 
 use addons_engine::EngineError;
@@ -30,6 +29,8 @@ use common::catalogue::orphan::Lost;
 use common::plan::file::FileError;
 use common::plan::file::Moved;
 use common::values::ValuesError;
+
+use super::typed;
 
 pub use object::of_object;
 pub use set::repair;
@@ -285,7 +286,7 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
             look(&("kubectl addons search".to_owned() + &typed::source()))
         }
         ChooseError::Unread { catalogue, .. } => of_unread(catalogue),
-        ChooseError::Held { holder, .. } if typed::is_install() => {
+        ChooseError::Held { holder, .. } if typed::is_verb("install") => {
             fix(&format!("write --catalogue {holder}"))
         }
         ChooseError::Held { holder, .. } => {
@@ -305,7 +306,7 @@ fn is_path(name: &str) -> bool {
 /// For a path in the place of a name: `install` takes one that begins as such, other commands take names.
 fn of_path(path: &str) -> Vec<String> {
     let has_beginning = path.starts_with(['.', '/']);
-    if typed::is_install() && !has_beginning {
+    if typed::is_verb("install") && !has_beginning {
         return fix(&format!("write ./{path}, if that path is meant"));
     }
     if typed::takes("--channel") {

@@ -22,7 +22,7 @@ use super::dry_run::recreations;
 use super::settled;
 use addons_operation::elapsed::seconds;
 
-use addons_operation::{Plan, Planned};
+use addons_operation::{Choices, Plan, Planned};
 
 pub use adopted::is_lost;
 pub use again::again;
@@ -195,24 +195,25 @@ pub fn plans(all: &Plan) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// What happened.
-pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
+/// What happened. `choices`: what the plan was made with.
+pub fn report(item: &Planned, choices: &Choices, report: &Report, waited: bool) -> String {
     let plan = &item.plan;
     let mut text = outcome(plan, report, waited);
     objects_of(&mut text, report);
     if let Some(back) = &report.back {
-        text.push_str(&atomic::back(item, back, waited));
+        text.push_str(&atomic::back(item, choices, back, waited));
     } else if report.spec_restored {
         let former = "nothing was applied; the installation keeps its former version and values";
         line(&mut text, "restored", former);
     } else if !report.is_done() {
+        let command = again(plan, choices);
         line(
             &mut text,
             "again",
-            &format!("kubectl addons {} continues where this ended", again(plan)),
+            &format!("{command} continues where this ended"),
         );
-        if let Some(back) = again::back(item) {
-            line(&mut text, "go back", &format!("kubectl addons {back}"));
+        if let Some(back) = again::back(item, choices) {
+            line(&mut text, "go back", &back);
         }
     }
     text

@@ -52,7 +52,10 @@ fn elsewhere(record: &AddonInstallation, error: &OperationError) -> String {
 /// The first line of a report, as a note of an Event.
 fn event(executed: &Plan, report: &Report) -> String {
     let all = executed.installations.iter();
-    let text: String = all.map(|one| plan::report(one, report, true)).collect();
+    let choices = &executed.choices;
+    let text: String = all
+        .map(|one| plan::report(one, choices, report, true))
+        .collect();
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
@@ -76,8 +79,10 @@ pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
         Outcome::Elsewhere(message) => format!("{name}  is managed elsewhere: {message}"),
         Outcome::Terminating => format!("{name}  is being deleted by another client"),
         Outcome::Executed(executed, report) => {
-            let reports = executed.installations.iter();
-            reports.map(|one| plan::report(one, report, true)).collect()
+            let (reports, choices) = (executed.installations.iter(), &executed.choices);
+            reports
+                .map(|one| plan::report(one, choices, report, true))
+                .collect()
         }
         Outcome::LetGo => {
             format!("{name}  deleted here; its objects stay in the other cluster")
@@ -89,7 +94,10 @@ pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use common::manifest::key::ObjectKey;
+    use common::plan::gitops::{LiveReconciler, Reconciler};
     use common::plan::planner::{PlanError, Refusal, RefusalReason};
     use common::values::ValuesError;
 
@@ -113,7 +121,13 @@ mod tests {
                 reason,
             }],
         };
-        let by = "Argo CD application shop".to_owned();
+        let labels = [("argocd.argoproj.io/instance".to_owned(), "shop".to_owned())].into();
+        let named = Reconciler::named_by(&labels, &BTreeMap::new(), []);
+        let by = LiveReconciler {
+            reconciler: named.into_iter().next().unwrap(),
+            namespace: Some("argocd".to_owned()),
+            is_seen: true,
+        };
         let no_value = ValuesError::NoValue {
             path: "host".to_owned(),
         };
@@ -124,7 +138,7 @@ mod tests {
             ),
             (
                 refused(RefusalReason::Reconciled { by }).into(),
-                "; accept: kubectl addons upgrade till -n shop --adopt --force-adopt; delete",
+                "; accept: kubectl addons upgrade till -n shop --adopt --force-adopt, once",
             ),
             (
                 OperationError::from(no_value),

@@ -6,12 +6,16 @@ use common::api::installation::Conflicts;
 use common::plan::Step;
 use common::plan::conflicts::{Conflict, Decider};
 use common::plan::fit::{self, Fitted, Kept, Leftover};
+use common::plan::migration;
 use common::values::mask::{MASK, Mask};
+use tokio::time::Instant;
 
 use super::super::cluster::Cluster;
+use super::super::definitions;
 use super::super::error::{EngineError, FieldCause};
 use super::super::live;
 use super::super::report::{Settled, Settlement};
+use super::super::served::is_definition;
 use super::{Applier, is_planned, managed, settle};
 
 impl Applier {
@@ -26,7 +30,7 @@ impl Applier {
         if !fit::matters(&step.target.key, &step.object, &step.policy) {
             return Ok(None);
         }
-        let live = match live::object(cluster, step).await {
+        let live = match self.readable(cluster, step).await {
             Ok(Some(live)) => live,
             Ok(None) => return Ok(None),
             // Whoever may write it and not read it applies it as it is.
@@ -56,6 +60,30 @@ impl Applier {
             seen: version.and_then(Value::as_str).map(str::to_owned),
             ..step.clone()
         }))
+    }
+}
+
+impl Applier {
+    /// The live object. A definition has lost no version: those that it stores and does not have leave its status, for otherwise the
+    /// server takes no other definition.
+    async fn readable(&self, cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+        loop {
+            let Some(live) = live::object(cluster, step).await? else {
+                return Ok(None);
+            };
+            if !is_definition(&step.target.key) {
+                return Ok(Some(live));
+            }
+            let lost = migration::lost(&live, &step.object);
+            if lost.is_empty() {
+                return Ok(Some(live));
+            }
+            match definitions::leave(cluster, &live, &lost).await {
+                // Another client was faster, or it is as wanted now.
+                Err(error) if error.is_conflict() && Instant::now() < self.deadline => {}
+                done => done?,
+            }
+        }
     }
 }
 

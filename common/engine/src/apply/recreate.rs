@@ -10,10 +10,11 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use common::api::names;
+use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
 use common::plan::Step;
 use common::plan::immutable::loses_claims;
@@ -60,7 +61,7 @@ pub(super) async fn recreate(
         .and_then(|metadata| metadata.get("labels")?.get(names::LABEL_OWNER));
     if label.and_then(Value::as_str) != Some(&applier.owner) {
         return Err(conflict(
-            "it no longer has the label of this installation and is not recreated; delete it by hand",
+            "it no longer has the label of this installation, and is not recreated: another client may have taken it over",
         ));
     }
     if loses_claims(&live, &step.object) {
@@ -68,7 +69,7 @@ pub(super) async fn recreate(
             "it is never recreated: its claims would be deleted with it (persistentVolumeClaimRetentionPolicy)",
         ));
     }
-    check_creation(cluster, &collection, step).await?;
+    check_creation(cluster, &collection, step, &live).await?;
     let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str);
     let uid = text("/metadata/uid").unwrap_or_default();
     let doomed = Doomed {
@@ -110,15 +111,57 @@ async fn check_creation(
     cluster: &Cluster,
     collection: &Collection,
     step: &Step,
+    live: &Value,
 ) -> Result<(), EngineError> {
+    let object = without_allocated(&step.target.key, &step.object, live);
     let call = Call::create(collection, &step.target.key.name, JSON)
         .query("dryRun", "All")
-        .body(body(&step.target, &step.object)?);
+        .body(body(&step.target, &object)?);
     match cluster.send::<Value>(call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_conflict() => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// A wanted object without what the live one holds and only one object can have: it is free once that is deleted. core/v1 ServiceSpec:
+/// addresses and ports of nodes are allocated also in a dry run.
+fn without_allocated(key: &ObjectKey, wanted: &Value, live: &Value) -> Value {
+    let mut object = wanted.clone();
+    if (key.group.as_str(), key.kind.as_str()) != ("", "Service") {
+        return object;
+    }
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return object;
+    };
+    let held = live.get("spec").unwrap_or(&Value::Null);
+    let is_held = |spec: &Map<String, Value>, name: &str| {
+        let value = spec.get(name);
+        value.is_some() && value == held.get(name)
+    };
+    let is_headless = held.get("clusterIP").and_then(Value::as_str) == Some("None");
+    if !is_headless && (is_held(spec, "clusterIP") || is_held(spec, "clusterIPs")) {
+        spec.remove("clusterIP");
+        spec.remove("clusterIPs");
+    }
+    if is_held(spec, "healthCheckNodePort") {
+        spec.remove("healthCheckNodePort");
+    }
+    let ports = |spec: &Value| -> Vec<Value> {
+        let ports = spec.get("ports").and_then(Value::as_array).into_iter();
+        let ports = ports.flatten().filter_map(|port| port.get("nodePort"));
+        ports.cloned().collect()
+    };
+    let held = ports(held);
+    let wanted = spec.get_mut("ports").and_then(Value::as_array_mut);
+    for port in wanted.into_iter().flatten() {
+        if let Some(port) = port.as_object_mut()
+            && port.get("nodePort").is_some_and(|port| held.contains(port))
+        {
+            port.remove("nodePort");
+        }
+    }
+    object
 }
 
 fn propagation(step: &Step, live: &Value) -> Propagation {
@@ -153,5 +196,56 @@ fn lost(step: &Step, error: EngineError) -> EngineError {
             message,
             code,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_live_object_holds_is_not_asked_for_twice() {
+        let service = |spec: Value| json!({"kind": "Service", "spec": spec});
+        let live = service(json!({
+            "clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"], "healthCheckNodePort": 30001,
+            "ports": [{"port": 80, "nodePort": 30080}, {"port": 443, "nodePort": 30443}],
+        }));
+        let headless = service(json!({"clusterIP": "None", "clusterIPs": ["None"]}));
+        for (kind, live, wanted, expected) in [
+            (
+                "Service",
+                &live,
+                json!({"clusterIP": "10.0.0.7", "healthCheckNodePort": 30001, "ports": [{"port": 8080, "nodePort": 30443}]}),
+                json!({"ports": [{"port": 8080}]}),
+            ),
+            // What another object holds is refused before anything is deleted.
+            (
+                "Service",
+                &live,
+                json!({"clusterIP": "10.0.0.8", "ports": [{"port": 80, "nodePort": 30081}]}),
+                json!({"clusterIP": "10.0.0.8", "ports": [{"port": 80, "nodePort": 30081}]}),
+            ),
+            (
+                "Service",
+                &headless,
+                json!({"clusterIP": "None"}),
+                json!({"clusterIP": "None"}),
+            ),
+            (
+                "Till",
+                &live,
+                json!({"clusterIP": "10.0.0.7"}),
+                json!({"clusterIP": "10.0.0.7"}),
+            ),
+        ] {
+            let key = ObjectKey {
+                kind: kind.to_owned(),
+                ..ObjectKey::default()
+            };
+            let found = without_allocated(&key, &service(wanted), live);
+            assert_eq!(found, service(expected));
+        }
     }
 }

@@ -1,4 +1,6 @@
+use jiff::SignedDuration;
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::super::fake::{self, Reply};
 use super::*;
@@ -283,6 +285,50 @@ async fn a_silent_webhook_of_the_installation_is_named() {
         lines[2].ends_with("/validatingwebhookconfigurations/judges"),
         "{lines:?}"
     );
+}
+
+/// Semantics 12: until the API server has seen a changed definition, it judges objects by the former one.
+#[tokio::test]
+async fn an_object_waits_until_its_changed_definition_is_in_force() {
+    let refused = || {
+        failure(
+            500,
+            "failed to create typed patch object (web/a; shop.example/v1, Kind=Till): .spec.size: field not declared in schema",
+        )
+    };
+    let definition = |changed: Timestamp| {
+        let entry = json!({"manager": "m", "operation": "Apply", "time": changed.to_string(), "fieldsV1": {}});
+        let metadata = json!({"name": "tills.shop.example", "uid": "1", "managedFields": [entry]});
+        answer(200, json!({"metadata": metadata}))
+    };
+    let now = Timestamp::now();
+    let former = now - SignedDuration::from_mins(1);
+    for (action, group, changed, expected) in [
+        (Action::Update, "shop.example", now, "PATCH GET PATCH"),
+        (Action::Create, "shop.example", now, "PATCH GET PATCH"),
+        (Action::Update, "shop.example", former, "PATCH GET"),
+        (Action::Create, "shop.example", former, "PATCH GET"),
+        (Action::Update, "apps", now, "PATCH"),
+    ] {
+        let mut step = step("Till", action);
+        step.target.key.group = group.into();
+        step.target.plural = "tills".into();
+        let replies = vec![refused(), definition(changed), answer(200, live("ours"))];
+        let (cluster, asked) = fake::cluster(replies);
+        let (tell, mut told) = unbounded_channel();
+        let applier = Applier {
+            deadline: Instant::now() + Duration::from_secs(60),
+            told: tell,
+            ..applier()
+        };
+        let is_applied = applier.step(&cluster, &step).await.result.is_ok();
+        let lines = asked.lines();
+        let methods = lines.iter().filter_map(|line| line.split(' ').next());
+        let methods: Vec<&str> = methods.collect();
+        assert_eq!(methods.join(" "), expected, "{action:?} {group}");
+        let waits = expected.ends_with("GET PATCH");
+        assert_eq!((is_applied, told.try_recv().is_ok()), (waits, waits));
+    }
 }
 
 /// Semantics 12: what would stay beside the manifest is claimed first, in one write that changes no value.

@@ -96,7 +96,7 @@ impl Operation<'_> {
         let now = self.cluster.home().now();
         lock.note(self.cluster, |status| {
             let operation = status.operation.take();
-            let mut begun = status::begun(Some(status), &way.plan, now);
+            let mut begun = status::begun(Some(status), &way.plan, &self.options.choices, now);
             begun.operation = operation.map(|operation| Recorded {
                 verb: way.plan.verb.as_recorded().to_owned(),
                 target: way.plan.to.clone(),

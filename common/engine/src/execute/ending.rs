@@ -53,6 +53,7 @@ mod tests {
     use std::time::Duration;
 
     use common::api::conditions::LONGEST_MESSAGE;
+    use common::plan::choices::Choices;
 
     use super::*;
 
@@ -65,6 +66,7 @@ mod tests {
             wait_for_lock: true,
             steal_lock: false,
             leave_namespaces: Default::default(),
+            choices: Choices::default(),
         };
         let recorded = "\n    data.ä: kubectl-edit".repeat(5_000);
         let report = Report {

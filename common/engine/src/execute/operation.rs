@@ -17,6 +17,7 @@ use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
+use super::super::journal::OperationStage;
 use super::super::lock::Lock;
 use super::super::namespace;
 use super::super::report::{Failure, Report};
@@ -85,6 +86,9 @@ impl Operation<'_> {
         let mask = &self.task.plan.mask;
         let outcome = self.locked(applied, back).await;
         let outcome = outcome.map_err(|error| error.masked(mask));
+        if outcome.as_ref().is_ok_and(Report::is_done) {
+            self.task.journal.reach(OperationStage::Done);
+        }
         // Has no effect where its objects have ended; the others cannot end any more.
         let why = outcome.as_ref().err();
         self.send(News::GiveUp {
@@ -214,6 +218,7 @@ impl Operation<'_> {
         applied: oneshot::Receiver<Applied>,
         back: Option<PlanBack<'_>>,
     ) -> Result<Report, EngineError> {
+        self.task.journal.reach(OperationStage::Begun);
         let worked = self.work_under(&mut lock, applied).await?;
         if let Some(plan_back) = back.filter(|_| worked.may_go_back()) {
             return self.go_back(plan_back, lock, worked).await;

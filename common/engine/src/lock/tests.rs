@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use super::super::fake::{self, Reply};
 use super::*;
 use common::api::installation::Phase;
+use common::plan::choices::Choices;
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -89,6 +90,7 @@ fn options(wait_for_lock: bool) -> ExecuteOptions {
         wait_for_lock,
         steal_lock: false,
         leave_namespaces: Default::default(),
+        choices: Choices::default(),
     }
 }
 

@@ -6,6 +6,8 @@ use common::plan::inventory::Item;
 use common::plan::{Target, Verb};
 
 use super::super::fake::{self, Asked, Reply};
+use serde_json::json;
+
 use super::*;
 
 const DEFINITION: &str =

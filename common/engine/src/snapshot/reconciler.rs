@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::plan::gitops::{Kind, Reconciler};
+use common::plan::gitops::{Kind, LiveReconciler, Reconciler};
 
 use super::super::address::Collection;
 use super::super::addressed;
@@ -14,9 +14,10 @@ use super::super::error::EngineError;
 use super::read_one;
 
 /// What is known of one.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 enum Existence {
-    Live,
+    /// In this namespace.
+    Live(Option<String>),
     Gone,
     /// It cannot be read: whoever asks has to be told, and nothing is taken from it.
     Unknown,
@@ -39,29 +40,29 @@ async fn existence(
     let found = match &by.namespace {
         Some(_) => {
             let read = read_one(cluster, &collection, &by.name).await;
-            read.map(|found| found.is_some())
+            read.map(|found| found.map(|_| by.namespace.clone()))
         }
         None => {
             let selector = format!("metadata.name={}", by.name);
             let selectors = [("fieldSelector", selector.as_str())];
             let listed = addressed::metadata(cluster, &collection, &selectors).await;
-            listed.map(|listed| !listed.is_empty())
+            listed.map(|listed| Some(listed.first()?.namespace.clone()))
         }
     };
     match found {
         Err(EngineError::Forbidden { .. } | EngineError::Unserved { .. }) => Ok(Existence::Unknown),
-        Ok(true) => Ok(Existence::Live),
-        Ok(false) => Ok(Existence::Gone),
+        Ok(Some(namespace)) => Ok(Existence::Live(namespace)),
+        Ok(None) => Ok(Existence::Gone),
         Err(error) => Err(error),
     }
 }
 
-/// The objects that a live one applies, and its name: one request for each that is named. One that may not be read counts as live.
+/// The objects that a live one applies, and that one: one request for each that is named. One that may not be read counts as live.
 pub(super) async fn live(
     cluster: &Cluster,
     kinds: &KindTable,
     named: Vec<(ObjectKey, Reconciler)>,
-) -> Result<BTreeMap<ObjectKey, String>, EngineError> {
+) -> Result<BTreeMap<ObjectKey, LiveReconciler>, EngineError> {
     let is_served = |by: &Reconciler| kinds.preferred(by.kind.group, by.kind.kind).is_some();
     // A tool that was installed after the kinds were read is not missing.
     let now = match named.iter().all(|(_, by)| is_served(by)) {
@@ -73,19 +74,23 @@ pub(super) async fn live(
     let mut found = BTreeMap::new();
     for (key, by) in named {
         let existence = match known.get(&by) {
-            Some(existence) => *existence,
+            Some(existence) => existence.clone(),
             None => {
                 let existence = existence(&by, cluster, kinds).await?;
-                known.insert(by.clone(), existence);
+                known.insert(by.clone(), existence.clone());
                 existence
             }
         };
-        let words = match existence {
+        let (namespace, is_seen) = match existence {
             Existence::Gone => continue,
-            Existence::Live => by.to_string(),
-            Existence::Unknown => format!("{by} (if it exists: it cannot be read)"),
+            Existence::Live(namespace) => (namespace, true),
+            Existence::Unknown => (by.namespace.clone(), false),
         };
-        found.entry(key).or_insert(words);
+        found.entry(key).or_insert(LiveReconciler {
+            reconciler: by,
+            namespace,
+            is_seen,
+        });
     }
     Ok(found)
 }

@@ -92,9 +92,16 @@ fn recorded(pruned: bool) -> Inventory {
     recorded
 }
 
+fn decided() -> Choices {
+    Choices {
+        allow_breakage: true,
+        ..Choices::default()
+    }
+}
+
 fn ended(recorded: &Inventory, ending: &Ending) -> AddonInstallationStatus {
     let now = Timestamp::UNIX_EPOCH;
-    let mut status = begun(None, &plan(), now);
+    let mut status = begun(None, &plan(), &decided(), now);
     status.operation = Some(lock::operation("upgrade", "me", None, now));
     end(&mut status, &plan(), recorded, ending, Some(3), "me", now);
     status
@@ -124,7 +131,8 @@ fn condition_of(status: &AddonInstallationStatus, r#type: &str) -> String {
 
 #[test]
 fn an_operation_begins_with_everything_that_was_or_will_be_ours() {
-    let status = begun(None, &plan(), Timestamp::UNIX_EPOCH);
+    let status = begun(None, &plan(), &decided(), Timestamp::UNIX_EPOCH);
+    assert_eq!(status.choices, Some(decided()));
     assert_eq!(
         lines(&status),
         [
@@ -182,7 +190,9 @@ fn a_release_waits_until_an_operation_removes_the_installation() {
             conditions: vec![asked],
             ..AddonInstallationStatus::default()
         };
-        let status = begun(Some(&stored), &InstallationPlan { verb, ..plan() }, now);
+        let plan = InstallationPlan { verb, ..plan() };
+        let status = begun(Some(&stored), &plan, &Choices::default(), now);
+        assert_eq!(status.choices, None);
         let still = conditions::raised(&status.conditions, conditions::NEEDS_CONFIRMATION);
         assert_eq!(still.is_some(), is_asked, "{verb:?} {reason}");
     }
@@ -209,6 +219,7 @@ fn a_done_operation_leaves_the_exact_inventory() {
     );
     assert_eq!(status.observed_generation, Some(3));
     assert_eq!(status.history.len(), 1);
+    assert_eq!(status.choices, None, "it need not be continued");
 }
 
 #[test]
@@ -235,6 +246,7 @@ fn a_failed_operation_forgets_nothing() {
     assert_eq!(condition_of(&status, "Stalled"), "True Failed");
     assert_eq!((status.installed, status.observed_generation), (None, None));
     assert_eq!(status.history[0].outcome, "web/ConfigMap kept: no");
+    assert_eq!(status.choices, Some(decided()));
 }
 
 #[test]

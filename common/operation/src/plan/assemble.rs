@@ -22,6 +22,7 @@ use super::moves::{Moves, keep_untaken};
 use super::numbers::Numbers;
 use super::one::one;
 use super::{Plan, Planned};
+use crate::adopt;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
@@ -80,7 +81,12 @@ pub async fn plan(
     let order = match requirements::order(ctx, &candidates, records, &available) {
         Ok(order) => order,
         // What could not be read is missed by those that require it: the cause is the error, not its consequence.
-        Err(refusal) => return Err(failed.into_iter().next().map_or(refusal, |one| one.error)),
+        Err(refusal) => {
+            return Err(match failed.into_iter().next() {
+                Some(one) => one.error,
+                None => adopt::named_elsewhere(ctx, refusal).await.into(),
+            });
+        }
     };
     let manifests = due.iter().flat_map(|(_, rendered)| &rendered.manifests);
     let mut neighbours = Neighbours::of(ctx.cluster().await?, manifests).await?;
@@ -121,18 +127,29 @@ pub async fn plan(
     keep_untaken(&mut installations);
     numbers.check(ctx, &mut installations);
     let mut installations = accepted(installations, choices)?;
+    let mut in_place = BTreeSet::new();
     if !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         let mut plans: Vec<&mut InstallationPlan> = plans.collect();
-        recreations::find(ctx.cluster().await?, &mut plans).await?;
+        in_place = recreations::find(ctx.cluster().await?, &mut plans).await?;
     }
-    Plan::new(
+    let plans = installations.iter();
+    let plans: Vec<_> = plans
+        .map(|planned| (&planned.plan, planned.continues()))
+        .collect();
+    // It may be part of what cannot be planned.
+    let needless = match failed.is_empty() {
+        true => recreate::check(&plans, &choices.recreate, &in_place).err(),
+        false => None,
+    };
+    let plan = Plan::new(
         choices.clone(),
         installations,
         up_to_date,
         failed,
         records.uninitialised,
-    )
+    )?;
+    Ok(Plan { needless, ..plan })
 }
 
 /// The plans with what the caller has accepted.

@@ -109,6 +109,7 @@ pub async fn plan_removal(
     let installations = all(resolver, records, removal, &leave, &[]).await?;
     let choices = Choices {
         delete: removal.delete.clone(),
+        keep: removal.keep,
         force: removal.force,
         ..Choices::default()
     };

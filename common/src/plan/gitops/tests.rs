@@ -208,3 +208,33 @@ fn edits_are_named_by_their_paths() {
     );
     assert!(found(spec(before.clone(), true), spec(before, true)).is_empty());
 }
+
+/// Deleted as they are, they delete the objects.
+#[test]
+fn what_applies_an_object_is_suspended_by_its_own_field() {
+    let flux = map(&[
+        ("kustomize.toolkit.fluxcd.io/name", "apps"),
+        ("kustomize.toolkit.fluxcd.io/namespace", "flux"),
+    ]);
+    let argo = map(&[(INSTANCE, "shop")]);
+    for (labels, namespace, command) in [
+        (
+            flux,
+            Some("flux"),
+            r#"kubectl patch kustomization.kustomize.toolkit.fluxcd.io apps -n flux --type=merge -p '{"spec":{"suspend":true}}'"#,
+        ),
+        (
+            argo,
+            None,
+            r#"kubectl patch application.argoproj.io shop -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null},"spec":{"syncPolicy":{"automated":null}}}'"#,
+        ),
+    ] {
+        let named = Reconciler::named_by(&labels, &BTreeMap::new(), []);
+        let live = LiveReconciler {
+            reconciler: named.into_iter().next().unwrap(),
+            namespace: namespace.map(str::to_owned),
+            is_seen: true,
+        };
+        assert_eq!(live.suspension(), command);
+    }
+}

@@ -26,6 +26,8 @@ pub(super) struct Item<'a> {
     pub place: &'a Place,
     /// Its rank.
     pub rank: Rank,
+    /// Whether it is a definition from `crds/` of a chart.
+    pub is_of_crds: bool,
 }
 
 /// Nodes and edges; gates follow the objects.
@@ -54,6 +56,7 @@ impl<'a> Draft<'a> {
                 object: &desired.object,
                 place: &desired.place,
                 rank: Rank::of(key, Some(&desired.object)),
+                is_of_crds: desired.is_shared,
             })
         };
         let mut items: Vec<Item<'a>> = parts.iter().enumerate().flat_map(of).collect();

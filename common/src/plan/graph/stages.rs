@@ -1,4 +1,4 @@
-//! Waves and hooks of an add-on: stage after stage, each begun when the one before is ready.
+//! Waves and hooks of an add-on: stage after stage, each begun when the one before is ready. The definitions of `crds/` come first.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,8 @@ type Place = (Phase, i64);
 
 /// Without an annotation, in an add-on where others have one (Argo CD: wave 0 of phase Sync).
 const DEFAULT: Place = (Phase::With, 0);
+/// The definitions of `crds/`.
+const DEFINITIONS: Place = (Phase::Definitions, 0);
 
 /// Stage → gate → next stage, add-on by add-on; an add-on without any annotation has no stages.
 pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
@@ -53,9 +55,12 @@ pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
             Tool::Helm => Reason::HookWeight,
         };
         for ((place, from), (_, to)) in stages.iter().zip(stages.iter().skip(1)) {
-            draft.connect(from, to, Until::Ready, reason, || {
-                title(*place, *tool, name)
-            });
+            let (until, reason) = match *place {
+                // A hook may need them also where readiness is not waited for.
+                DEFINITIONS => (Until::Served, Reason::Definition),
+                _ => (Until::Ready, reason),
+            };
+            draft.connect(from, to, until, reason, || title(*place, *tool, name));
         }
     }
 }
@@ -68,7 +73,10 @@ fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<P
     let mut places: Vec<Option<Place>> = (0..count)
         .map(|id| match said.get(&id) {
             Some(stage) => Some((stage.phase, stage.wave)),
-            None => draft.items.get(id).map(|_| DEFAULT),
+            None => draft.items.get(id).map(|item| match item.is_of_crds {
+                true => DEFINITIONS,
+                false => DEFAULT,
+            }),
         })
         .collect();
     let edges = draft.edges();
@@ -99,6 +107,7 @@ fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<P
 
 fn title((phase, wave): Place, tool: Tool, part: &str) -> String {
     match (tool, phase) {
+        (_, Phase::Definitions) => format!("definitions of {part} are served"),
         (Tool::Argo, Phase::Before) => format!("PreSync wave {wave} of {part} is ready"),
         (Tool::Argo, Phase::With) => format!("wave {wave} of {part} is ready"),
         (Tool::Argo, Phase::After) => format!("PostSync wave {wave} of {part} is ready"),

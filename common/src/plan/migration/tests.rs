@@ -33,6 +33,29 @@ fn only_a_dropped_stored_version_is_migrated() {
     }
 }
 
+#[test]
+fn a_version_that_no_definition_has_is_lost_and_not_migrated() {
+    let live = definition(
+        json!([version("v1", true, true)]),
+        json!(["v1alpha1", "v1"]),
+    );
+    assert_eq!(Migration::of(&live, &wanted(), Some(2)), None);
+    let lost = lost(&live, &wanted());
+    assert_eq!(lost, ["v1alpha1"]);
+    assert_eq!(left(&live, &lost), ["v1"]);
+    let mut bridged = with_lost(&wanted(), &lost);
+    let names: Vec<_> = versions(&bridged).filter_map(name).collect();
+    assert_eq!(names, ["v1", "v1alpha1"]);
+    without_lost(&mut bridged, &lost);
+    assert_eq!(bridged, *wanted());
+    // A version that is in the wanted definition again blocks nothing.
+    let again = definition(
+        json!([version("v1alpha1", true, false), version("v1", true, true)]),
+        Value::Null,
+    );
+    assert_eq!(super::lost(&live, &again), [""; 0]);
+}
+
 /// Every step follows from the live definition.
 #[test]
 fn each_step_follows_from_the_live_definition() {

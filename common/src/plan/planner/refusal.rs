@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::Verb;
+use super::super::gitops::LiveReconciler;
 use super::super::inventory::TooLarge;
 use super::super::one_a_line;
 use super::super::prune::Pruning;
@@ -80,7 +81,7 @@ pub enum RefusalReason {
     /// Argo CD or Flux applies it again and again, and would take it back: exit 4.
     Reconciled {
         /// The object of Argo CD or Flux.
-        by: String,
+        by: LiveReconciler,
     },
     /// It is being deleted: what is applied to it would vanish.
     Terminating,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Candidate, written};
 use crate::api::catalogue::Requirement;
+use crate::plan::found::Install;
 use crate::plan::one_a_line;
 
 /// Every reason, sorted.
@@ -38,6 +39,8 @@ pub enum Problem {
         there: Vec<String>,
         /// The newest version of the catalogues that matches.
         fitting: Option<String>,
+        /// What another tool has installed of the missing add-on: a second one beside it would be wrong.
+        elsewhere: Option<Box<Install>>,
     },
     /// Add-ons that require each other.
     Cycle {
@@ -71,6 +74,18 @@ impl Problem {
             constraint: written(requirement).map(str::to_owned),
             there: there.iter().map(|version| (*version).to_owned()).collect(),
             fitting: fitting.map(str::to_owned),
+            elsewhere: None,
+        }
+    }
+
+    /// The add-on that is missing altogether.
+    #[must_use]
+    pub fn missing(&self) -> Option<&str> {
+        match self {
+            Self::Unmet {
+                requires, there, ..
+            } if there.is_empty() => Some(requires),
+            _ => None,
         }
     }
 }
@@ -95,13 +110,16 @@ impl fmt::Display for Problem {
                 requires,
                 constraint,
                 there,
+                elsewhere,
                 ..
             } => {
                 write!(f, "{addon} requires {requires}")?;
                 if let Some(constraint) = constraint {
                     write!(f, " {constraint}")?;
                 }
-                if there.is_empty() {
+                if let Some(install) = elsewhere {
+                    write!(f, ", which no installation has: {install} has it")?;
+                } else if there.is_empty() {
                     f.write_str(", which is not installed")?;
                 } else {
                     let there = there.iter().map(|version| match version.as_str() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use addons_operation::Offer;
 use addons_operation::adopt::{found, offered_as};
 use anyhow::Result;
-use common::plan::found::{FoundBy, Install};
+use common::plan::found::Install;
 use serde::Serialize;
 
 use crate::choices;
@@ -14,6 +14,7 @@ use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
+use crate::words::adoption as words;
 
 /// One install, and what takes it over.
 #[derive(Debug, Serialize)]
@@ -110,23 +111,17 @@ fn command(
         }
         (None, _) => return None,
     };
-    if *addon != install.name {
-        flags.push_str(&format!(" --name {}", install.name));
-    }
-    if let (FoundBy::Helm | FoundBy::Kops, Some(namespace)) = (install.found_by, &install.namespace)
-    {
-        flags.push_str(&format!(" --target-namespace {namespace}"));
-    }
     let offered = offered.get(addon).map_or(&[][..], Vec::as_slice);
     let version = install.version.as_deref();
     let version = version.and_then(|version| offered_as(offered, version));
-    let version = version.map_or_else(String::new, |version| format!("@{version}"));
-    Some(format!("kubectl addons adopt {addon}{version}{flags}"))
+    Some(words::command(install, addon, version, &flags))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use common::plan::found::FoundBy;
 
     use super::*;
 

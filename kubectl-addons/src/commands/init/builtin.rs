@@ -15,6 +15,7 @@ use crate::cli::reading::Init;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::usage::Usage;
+use crate::words::typed;
 use crate::{again, output};
 
 /// The end of the way.
@@ -100,7 +101,7 @@ async fn serve(
         }
         return Ok(exit);
     }
-    let command = "kubectl addons init --webhook --yes";
+    let command = typed::again("kubectl addons init --webhook --yes");
     if !args.run.wait {
         output::note(&format!(
             "the webhook judges, and what it does not answer passes (failurePolicy Ignore)\nfix:    {command}"

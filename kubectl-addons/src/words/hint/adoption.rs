@@ -3,9 +3,10 @@
 use addons_operation::adopt::AdoptError;
 use addons_operation::continued;
 use addons_operation::unfinished::Unfinished;
-use common::plan::continuation::Continuation;
+use common::plan::continuation::Next;
 
 use super::{command, fix, look, typed};
+use crate::words::adoption;
 
 /// For what is not taken over.
 pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
@@ -20,10 +21,21 @@ pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
         AdoptError::Nothing {
             release: Some(release),
             ..
-        } => look(&format!(
-            "helm get values {} --namespace {} --output yaml",
-            release.name, release.namespace
-        )),
+        } => {
+            let mut lines = look(&format!(
+                "helm get values {} --namespace {} --output yaml",
+                release.name, release.namespace
+            ));
+            let values = ["--values".to_owned(), "FILE".to_owned()];
+            let again = typed::with(&values).filter(|_| typed::is_verb("adopt"));
+            lines.extend(again.iter().flat_map(|again| fix(again)));
+            lines
+        }
+        AdoptError::Nothing {
+            addon,
+            elsewhere: Some(install),
+            ..
+        } => fix(&adoption::command(install, addon, None, &typed::source())),
         AdoptError::Nothing { addon, .. } => vec![
             format!("look:   kubectl addons show {addon}{}", typed::source()),
             format!("fix:    kubectl addons install {addon}{}", typed::source()),
@@ -37,7 +49,7 @@ pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
 pub(super) fn of_unfinished(begun: &Unfinished) -> Vec<String> {
     let name = &begun.installation;
     let mut lines = fix(&continued::command(&begun.next, name));
-    if begun.next != Continuation::Upgrade {
+    if !matches!(begun.next.command, Next::Upgrade(_)) {
         // It stays installed after all.
         lines.push(format!("accept: {}", command("upgrade", name)));
     }

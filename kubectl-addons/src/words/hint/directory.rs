@@ -5,7 +5,7 @@ use addons_operation::directory::NotSynced;
 use addons_operation::shell::word;
 use common::api::names::InstallationName;
 
-use super::{command, fix, of_operation};
+use super::{command, fix, of_operation, typed};
 
 /// For errors about directories; `None` for all others.
 pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
@@ -26,14 +26,14 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
             let directory = word(directory);
             vec![
                 format!("look:   ls -la {directory}"),
-                format!("accept: kubectl addons sync {directory} --allow-empty"),
+                format!("accept: {}", sync(&directory, "--allow-empty")),
             ]
         }
         OperationError::NotSynced(NotSynced::MostlyGone { directory, .. }) => {
             let directory = word(directory);
             vec![
                 format!("look:   kubectl addons sync {directory} --dry-run --allow-removals"),
-                format!("accept: kubectl addons sync {directory} --allow-removals"),
+                format!("accept: {}", sync(&directory, "--allow-removals")),
             ]
         }
         OperationError::NotSynced(NotSynced::NameTaken { installation, .. }) => vec![
@@ -43,6 +43,12 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
         _ => return None,
     };
     Some(lines)
+}
+
+/// The command that was typed with a flag, or else that for the directory.
+fn sync(directory: &str, flag: &str) -> String {
+    let typed = typed::with(&[flag.to_owned()]);
+    typed.unwrap_or_else(|| format!("kubectl addons sync {directory} {flag}"))
 }
 
 /// Of an installation that only `sync` changes: what other commands would do, it does.

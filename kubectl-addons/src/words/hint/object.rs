@@ -3,7 +3,10 @@
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::Remedy;
+use common::plan::immutable::Obstacle;
+use common::plan::prune::KeptKind;
 
+use super::plan::without_recreation;
 use super::{command, typed};
 
 /// The lines for an object of an installation.
@@ -23,8 +26,8 @@ pub fn of_object(remedy: &Remedy, key: &ObjectKey, installation: &InstallationNa
             format!("accept: {}", with(&["--recreate", &object], &upgrade))
         }
         Remedy::ByHand => {
-            "fix:    take the change out of the manifest, or delete and create the object by hand"
-                .to_owned()
+            let obstacle = KeptKind::of(key).map_or(Obstacle::Preexisting, Obstacle::Kept);
+            format!("fix:    {}", without_recreation(key, obstacle))
         }
         Remedy::DeleteWebhooks(configuration) => {
             let ObjectKey { kind, name, .. } = &**configuration;
@@ -77,7 +80,7 @@ mod tests {
             ),
             (
                 Remedy::ByHand,
-                "fix:    take the change out of the manifest, or delete and create the object by hand".to_owned(),
+                "fix:    take the change out of the manifest".to_owned(),
             ),
         ] {
             let look = "look:   kubectl addons diff till -n shop".to_owned();

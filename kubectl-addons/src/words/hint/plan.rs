@@ -1,17 +1,21 @@
 //! The way out where a plan is refused as a whole.
 
+use std::collections::BTreeSet;
+
 use addons_operation::gitops::InGit;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
-use common::plan::immutable::{RecreationError, Refused};
+use common::plan::immutable::{Obstacle, RecreationError, Refused};
 use common::plan::migration::MigrationError;
 use common::plan::pin::OtherCluster;
 use common::plan::planner::{PlanError, Refusal, RefusalReason};
+use common::plan::prune::KeptKind;
 use common::plan::requires::{Problem, RequiresError};
 
 use super::{command, fix, look, typed};
+use crate::words::adoption;
 
 /// For a plan that could not be made.
 pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
@@ -73,12 +77,7 @@ fn of_refused(objects: &[Refusal]) -> Vec<String> {
     let first = |is: fn(&RefusalReason) -> bool| objects.iter().find(|object| is(&object.reason));
     let reconciled = first(|reason| matches!(reason, RefusalReason::Reconciled { .. }));
     let free = first(|reason| matches!(reason, RefusalReason::Foreign { .. }));
-    let accept = if reconciled.is_some() {
-        "accept: --adopt --force-adopt; delete the Argo CD or Flux object, or it takes them back"
-    } else {
-        "accept: --adopt, which takes over what exists and deletes nothing; --adopt --dry-run shows it"
-    };
-    let Some(Refusal { key, .. }) = reconciled.or(free) else {
+    let Some(Refusal { key, reason }) = reconciled.or(free) else {
         return Vec::new();
     };
     let mut kind = key.kind.to_lowercase();
@@ -87,13 +86,28 @@ fn of_refused(objects: &[Refusal]) -> Vec<String> {
     }
     let namespace = key.namespace.as_ref();
     let namespace = namespace.map_or_else(String::new, |name| format!(" -n {name}"));
-    vec![
-        format!(
-            "look:   kubectl get {kind} {}{namespace} --show-managed-fields -o yaml",
-            key.name
-        ),
-        accept.to_owned(),
-    ]
+    let mut lines = look(&format!(
+        "kubectl get {kind} {}{namespace} --show-managed-fields -o yaml",
+        key.name
+    ));
+    if let RefusalReason::Reconciled { by } = reason {
+        // `adopt` has a flag of its own.
+        let flags = match typed::is_verb("adopt") {
+            true => "--force",
+            false => "--adopt --force-adopt",
+        };
+        lines.extend(fix(&by.suspension()));
+        lines.push(format!(
+            "accept: {flags}, once {} is suspended: deleted before that, it deletes its objects",
+            by.reconciler
+        ));
+    } else {
+        lines.push(
+            "accept: --adopt, which takes over what exists and deletes nothing; --adopt --dry-run shows it"
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 /// For definitions that break live objects.
@@ -177,14 +191,31 @@ pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
             }
             lines.extend(accepted);
         }
-        if refused.objects.iter().any(|it| it.obstacle.is_some()) {
-            lines.push(
-                "fix:    take the change out of the manifest, or delete and create the object by hand"
-                    .to_owned(),
-            );
-        }
+        let kept = refused.objects.iter();
+        let kept = kept.filter_map(|it| Some(without_recreation(&it.key, it.obstacle?)));
+        let kept: BTreeSet<String> = kept.collect();
+        lines.extend(kept.iter().flat_map(|way_out| fix(way_out)));
     }
     lines
+}
+
+/// The way out for an object that is never recreated.
+pub(super) fn without_recreation(key: &ObjectKey, obstacle: Obstacle) -> String {
+    match obstacle {
+        Obstacle::Kept(KeptKind::PersistentVolumeClaim | KeptKind::PersistentVolume) => {
+            "take the change out of the manifest, or give the object another name there, and copy the data".to_owned()
+        }
+        Obstacle::Kept(KeptKind::Namespace | KeptKind::CustomResourceDefinition)
+        | Obstacle::Preexisting => "take the change out of the manifest".to_owned(),
+        Obstacle::Claims => {
+            let namespace = key.namespace.as_deref().unwrap_or_default();
+            let name = &key.name;
+            format!(
+                "kubectl patch statefulset {name} -n {namespace} --type=merge \
+                 -p '{{\"spec\":{{\"persistentVolumeClaimRetentionPolicy\":{{\"whenDeleted\":\"Retain\"}}}}}}', then add --recreate StatefulSet/{name}"
+            )
+        }
+    }
 }
 
 /// What accepts that the objects are recreated which hold no data.
@@ -217,12 +248,22 @@ pub(super) fn of_requires(error: &RequiresError) -> Vec<String> {
             requires,
             there,
             fitting,
+            elsewhere,
             ..
         } = problem
         else {
             continue;
         };
         lines.push(format!("look:   kubectl addons show {requires}"));
+        if let Some(install) = elsewhere {
+            lines.extend(fix(&adoption::command(
+                install,
+                requires,
+                None,
+                &typed::source(),
+            )));
+            continue;
+        }
         let verb = if there.is_empty() {
             "install"
         } else {
@@ -328,6 +369,7 @@ mod tests {
                 constraint: None,
                 there: there.iter().map(|version| (*version).to_owned()).collect(),
                 fitting: fitting.map(str::to_owned),
+                elsewhere: None,
             };
             let error = RequiresError {
                 problems: vec![unmet],

@@ -34,9 +34,13 @@ pub(super) fn of_set(error: &InSet) -> Vec<String> {
         _ => String::new(),
     };
     let words = flags(&error.set, &place);
+    let accept = typed::with(&["--allow-downgrade".to_owned()]);
+    let accept = accept.filter(|_| typed::is_verb("apply"));
+    let accept =
+        accept.unwrap_or_else(|| format!("kubectl addons apply -f {words} --allow-downgrade"));
     vec![
         format!("look:   kubectl addons diff -f {words} --allow-downgrade"),
-        format!("accept: kubectl addons apply -f {words} --allow-downgrade"),
+        format!("accept: {accept}"),
     ]
 }
 

@@ -1,49 +1,33 @@
-//! The command that continues an operation.
+//! The commands that continue an operation, and that go back from it.
 
-use addons_operation::Planned;
+use addons_operation::{Choices, Planned, continued};
+use common::plan::continuation::{Continuation, Next};
 use common::plan::{InstallationPlan, Verb};
 
-use addons_operation::shell::word;
+use crate::words::typed;
 
-/// The verb, name and namespace that continue an operation.
-pub fn again(plan: &InstallationPlan) -> String {
-    let directory = plan.wanted.spec.addon_ref.directory.as_ref();
-    if let Some(directory) = directory.filter(|_| !plan.verb.ends()) {
-        return format!("sync {}", word(directory));
-    }
-    if let Some(revision) = plan.revision {
-        let installation = &plan.installation;
-        let (name, namespace) = (&installation.name, &installation.namespace);
-        return format!("rollback {name} {revision} -n {namespace}");
-    }
-    let verb = match plan.verb {
-        Verb::Install | Verb::Upgrade | Verb::Rollback => "upgrade",
-        Verb::Adopt => "adopt",
-        Verb::Uninstall if keeps_objects(plan) => "uninstall --keep",
-        Verb::Uninstall => "uninstall",
-        Verb::Release => "adopt --release",
+/// The command that continues an operation, as the user said that it is to be done. `choices`: what the plan was made with.
+pub fn again(plan: &InstallationPlan, choices: &Choices) -> String {
+    let next = Continuation::of_plan(plan, choices);
+    typed::again(&continued::command(&next, &plan.installation))
+}
+
+/// The command that goes back to a revision; without one, to the former.
+pub(super) fn rollback(
+    plan: &InstallationPlan,
+    revision: Option<i64>,
+    choices: &Choices,
+) -> String {
+    let back = Continuation {
+        command: Next::Rollback(revision),
+        choices: choices.clone(),
     };
-    let to = plan.to.as_ref().map(|to| to.version.as_str());
-    let version = to.filter(|version| !version.is_empty() && plan.rebuilt.is_none());
-    let at = version.map_or_else(String::new, |version| format!("@{version}"));
-    format!(
-        "{verb} {}{at} -n {}",
-        plan.installation.name, plan.installation.namespace
-    )
+    typed::again(&continued::command(&back, &plan.installation))
 }
 
-/// Whether an uninstallation deletes and releases nothing, as with `--keep`: without it, the command would delete what was to stay.
-fn keeps_objects(plan: &InstallationPlan) -> bool {
-    let leaves_objects = plan.prune.is_empty()
-        && plan.release.is_empty()
-        && plan.moving.is_empty()
-        && plan.unreachable.is_empty();
-    leaves_objects && plan.helm_release.is_none() && plan.former.is_empty()
-}
-
-/// The verb, name and namespace that go back to what was installed before a failed upgrade; `None` where no revision of it is known, or
-/// where the upgrade was to leave it as it was.
-pub(super) fn back(item: &Planned) -> Option<String> {
+/// The command that goes back to what was installed before a failed upgrade; `None` where no revision of it is known, or where the
+/// upgrade was to leave it as it was.
+pub(super) fn back(item: &Planned, choices: &Choices) -> Option<String> {
     let plan = &item.plan;
     let (from, to) = (plan.from.as_ref()?, plan.to.as_ref()?);
     let status = item.record.status.as_ref()?;
@@ -52,30 +36,21 @@ pub(super) fn back(item: &Planned) -> Option<String> {
     let is_changed = plan.verb == Verb::Upgrade && !to.is_same_target(from);
     // A folder is the truth of what is installed from it.
     let is_of_directory = plan.wanted.spec.addon_ref.directory.is_some();
-    let (name, namespace) = (&plan.installation.name, &plan.installation.namespace);
     let can = is_known && is_changed && !is_of_directory;
-    can.then(|| format!("rollback {name} -n {namespace}"))
+    can.then(|| rollback(plan, None, choices))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::ffi::OsString;
 
-    use common::api::installation::HelmRelease;
+    use common::api::installation::Installed;
     use common::api::names::InstallationName;
-    use common::manifest::key::ObjectKey;
-    use common::plan::{Deletion, Target};
+    use common::plan::prune::KeptKind;
+    use common::plan::prune::limit::PruneLimit;
 
     use super::*;
-
-    fn key() -> ObjectKey {
-        ObjectKey {
-            group: String::new(),
-            kind: "ConfigMap".to_owned(),
-            namespace: Some("shop".to_owned()),
-            name: "web".to_owned(),
-        }
-    }
+    use crate::cli;
 
     fn plan(verb: Verb) -> InstallationPlan {
         let installation = InstallationName {
@@ -90,60 +65,90 @@ mod tests {
 
     #[test]
     fn what_was_to_stay_stays_when_it_is_continued() {
-        let kept = InstallationPlan {
-            retained: vec![key()],
-            ..plan(Verb::Uninstall)
-        };
-        assert_eq!(again(&kept), "uninstall --keep web -n shop");
-
-        let target = Target {
-            key: key(),
-            version: "v1".to_owned(),
-            plural: "configmaps".to_owned(),
-        };
-        let deletion = Deletion {
-            target: target.clone(),
-            uid: "1".to_owned(),
-            resource_version: String::new(),
-            labels: BTreeMap::new(),
-        };
-        let all = [
-            InstallationPlan {
-                prune: vec![vec![deletion]],
-                ..kept.clone()
-            },
-            InstallationPlan {
-                release: vec![target],
-                ..kept.clone()
-            },
-            InstallationPlan {
-                unreachable: vec![key()],
-                ..kept.clone()
-            },
-            InstallationPlan {
-                helm_release: Some(HelmRelease::default()),
-                ..kept
-            },
-        ];
-        for plan in all {
-            assert_eq!(again(&plan), "uninstall web -n shop");
+        for (keep, expected) in [
+            (true, "uninstall web -n shop --keep"),
+            (false, "uninstall web -n shop"),
+        ] {
+            let choices = Choices {
+                keep,
+                ..Choices::default()
+            };
+            let line = again(&plan(Verb::Uninstall), &choices);
+            assert_eq!(line, format!("kubectl addons {expected}"));
         }
     }
 
     #[test]
     fn each_verb_is_continued_by_its_own_command() {
+        let again = |plan: &InstallationPlan| again(plan, &Choices::default());
         for (verb, expected) in [
             (Verb::Install, "upgrade web -n shop"),
             (Verb::Upgrade, "upgrade web -n shop"),
             (Verb::Adopt, "adopt web -n shop"),
             (Verb::Release, "adopt --release web -n shop"),
         ] {
-            assert_eq!(again(&plan(verb)), expected);
+            assert_eq!(again(&plan(verb)), format!("kubectl addons {expected}"));
         }
         let back = InstallationPlan {
             revision: Some(2),
             ..plan(Verb::Rollback)
         };
-        assert_eq!(again(&back), "rollback web 2 -n shop");
+        assert_eq!(again(&back), "kubectl addons rollback web 2 -n shop");
+        let mut pinned = plan(Verb::Upgrade);
+        pinned.wanted.spec.addon_ref.version = Some("2.0.0".to_owned());
+        pinned.to = Some(Installed {
+            version: "2.0.0".to_owned(),
+            ..Installed::default()
+        });
+        assert_eq!(again(&pinned), "kubectl addons upgrade web@2.0.0 -n shop");
+    }
+
+    #[test]
+    fn every_command_is_one_that_the_plugin_takes() {
+        let all = Choices {
+            repair: true,
+            allow_downgrade: true,
+            allow_prune: PruneLimit::ALL,
+            delete: [
+                KeptKind::Namespace,
+                KeptKind::CustomResourceDefinition,
+                KeptKind::PersistentVolumeClaim,
+                KeptKind::PersistentVolume,
+            ]
+            .into(),
+            recreate: vec!["Service/web".to_owned(), "Job/web".to_owned()],
+            allow_breakage: true,
+            migrate_stored_versions: true,
+            adopt: true,
+            force_adopt: true,
+            force: true,
+            ..Choices::default()
+        };
+        let keep = Choices {
+            keep: true,
+            ..all.clone()
+        };
+        let version = || Some("1.0.0".to_owned());
+        for next in [
+            Next::Sync("/srv/web".to_owned()),
+            Next::Upgrade(None),
+            Next::Upgrade(version()),
+            Next::Rollback(None),
+            Next::Rollback(Some(2)),
+            Next::Adopt(version()),
+            Next::Uninstall,
+            Next::Release,
+        ] {
+            for choices in [&all, &keep, &Choices::default()] {
+                let continuation = Continuation {
+                    command: next.clone(),
+                    choices: choices.clone(),
+                };
+                let line = continued::command(&continuation, &plan(Verb::Upgrade).installation);
+                let words: Vec<OsString> = line.split(' ').skip(1).map(Into::into).collect();
+                let read = cli::parse(&words);
+                assert!(read.is_ok(), "{line}: {:?}", read.err());
+            }
+        }
     }
 }

@@ -3,10 +3,10 @@
 use addons_engine::Back;
 use addons_operation::atomic::{Before, OnFailure};
 use addons_operation::elapsed::seconds;
-use addons_operation::{Plan, Planned};
+use addons_operation::{Choices, Plan, Planned};
 use common::plan::lasting::{Lasting, lasting};
 
-use super::{counts, label, line, objects_of, plans};
+use super::{again, counts, label, line, objects_of, plans};
 use crate::words::hint;
 
 /// Where it goes back to, and what that does not undo.
@@ -52,24 +52,22 @@ pub fn going_back(plan: &Plan) -> String {
     format!("going back:\n{text}")
 }
 
-/// The verb, name, revision and namespace that go back; `None` where the plan has no way back.
-pub fn rollback(item: &Planned) -> Option<String> {
+/// The command that goes back; `None` where the plan has no way back.
+pub fn rollback(item: &Planned, choices: &Choices) -> Option<String> {
     let OnFailure::GoesBack(before) = &item.on_failure else {
         return None;
     };
-    let installation = &item.plan.installation;
-    let (name, namespace) = (&installation.name, &installation.namespace);
     let revision = before.revision.number;
-    Some(format!("rollback {name} {revision} -n {namespace}"))
+    Some(again::rollback(&item.plan, Some(revision), choices))
 }
 
 /// What became of the way back.
-pub(super) fn back(item: &Planned, back: &Back, waited: bool) -> String {
+pub(super) fn back(item: &Planned, choices: &Choices, back: &Back, waited: bool) -> String {
     let OnFailure::GoesBack(before) = &item.on_failure else {
         return String::new();
     };
     let (name, to) = (&item.plan.installation.name, named(before));
-    let rollback = rollback(item).unwrap_or_default();
+    let rollback = rollback(item, choices).unwrap_or_default();
     match back {
         Back::Executed(report) => {
             let counts = counts(report, "pruned");
@@ -86,12 +84,12 @@ pub(super) fn back(item: &Planned, back: &Back, waited: bool) -> String {
             line(
                 &mut text,
                 "again",
-                &format!("kubectl addons {rollback} continues where this ended"),
+                &format!("{rollback} continues where this ended"),
             );
             text
         }
         Back::Impossible(why) => {
-            let fix = hint::below(&[format!("fix:    kubectl addons {rollback}")]);
+            let fix = hint::below(&[format!("fix:    {rollback}")]);
             format!("{name} did not go back to {to}: {why}{fix}\n")
         }
     }

@@ -14,6 +14,7 @@ use common::api::installation::{
     AddonInstallationStatus, FormerObject, FormerRecord, FormerTool, Operation as Recorded,
 };
 use common::api::names::InstallationName;
+use common::plan::choices::Choices;
 use common::plan::graph::Graph;
 use common::plan::kops::KopsRecord;
 use common::plan::{Deletion, InstallationPlan};
@@ -102,6 +103,7 @@ fn options() -> ExecuteOptions {
         wait_for_lock: false,
         steal_lock: false,
         leave_namespaces: Default::default(),
+        choices: Choices::default(),
     }
 }
 

@@ -24,6 +24,8 @@ pub(in crate::plan::graph) struct Stage {
 /// Before, with, or after all that is not a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::plan::graph) enum Phase {
+    /// `crds/` of a chart, which helm applies before any hook: no annotation says it.
+    Definitions,
     /// `PreSync`, `pre-install`, `pre-upgrade`.
     Before,
     /// No hook.

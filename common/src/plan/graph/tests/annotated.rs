@@ -78,6 +78,36 @@ fn helm_hooks_stand_around_the_rest_by_weight() {
     );
 }
 
+/// Helm applies `crds/` before any hook, and the definitions of templates with the rest.
+#[test]
+fn the_definitions_of_crds_come_before_hooks() {
+    let definition = |name: &str| {
+        format!(
+            "---\n{{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: {name}.shop.example}}, \
+             spec: {{group: shop.example, names: {{kind: {name}, plural: {name}}}, versions: [{{name: v1, served: true}}]}}}}\n"
+        )
+    };
+    let yaml = [
+        annotated("Job", "before", &[("helm.sh/hook", "pre-install")]),
+        definition("of-crds"),
+        definition("of-templates"),
+    ];
+    let mut desired = desired(&yaml.concat());
+    desired.share(&["of-crds.shop.example".to_owned()].into());
+    let part = Part {
+        name: "web",
+        desired: &desired,
+        requires: &[],
+    };
+    assert_eq!(
+        lines(&Graph::new(&[part]).unwrap()),
+        [
+            "CustomResourceDefinition of-crds.shop.example -> ns/Job before: definition Served",
+            "ns/Job before -> CustomResourceDefinition of-templates.shop.example: hook-weight Ready",
+        ]
+    );
+}
+
 #[test]
 fn objects_and_groups_are_waited_for_by_name() {
     let yaml = [

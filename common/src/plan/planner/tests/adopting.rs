@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::Action::{Adopt, Create, Update};
+use crate::plan::gitops::{LiveReconciler, Reconciler};
 use crate::plan::snapshot::Controller;
 
 fn map() -> ObjectKey {
@@ -54,6 +55,17 @@ fn what_no_installation_owns_becomes_ours() {
     );
 }
 
+/// `Argo CD application shop`.
+fn application() -> LiveReconciler {
+    let labels = [("argocd.argoproj.io/instance".to_owned(), "shop".to_owned())].into();
+    let named = Reconciler::named_by(&labels, &BTreeMap::new(), []);
+    LiveReconciler {
+        reconciler: named.into_iter().next().unwrap(),
+        namespace: Some("argocd".to_owned()),
+        is_seen: true,
+    }
+}
+
 #[test]
 fn what_others_own_is_never_adopted() {
     let controller = Controller {
@@ -69,7 +81,7 @@ fn what_others_own_is_never_adopted() {
         "shop/ConfigMap x is made by its controller, Till front; take it out of the manifest"
     );
     assert_eq!(
-        with(|live, _| live.reconciled_by = Some("Argo CD application shop".to_owned())),
+        with(|live, _| live.reconciled_by = Some(application())),
         "shop/ConfigMap x is applied by Argo CD application shop, which would take it back"
     );
     let label = with(|live, _| live.owner = Some("5d41402abc4b2a76".to_owned()));
@@ -177,6 +189,6 @@ fn only_owners_change() {
     assert_eq!(plan.union.objects[&map()].object.uid, "u7");
     // What others own is refused here, too.
     let live = world.snapshot.live.get_mut(&map()).unwrap();
-    live.reconciled_by = Some("Argo CD application shop".to_owned());
+    live.reconciled_by = Some(application());
     assert!(world.error().contains("is applied by Argo CD"));
 }

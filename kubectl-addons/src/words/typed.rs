@@ -1,0 +1,888 @@
+//! The command that the user typed, and what of it belongs into the commands that are printed: what the user said is not said again.
+//!
+//! - [`with`]: the same command with a flag more, which accepts a protection.
+//! - [`again`]: the command that continues an operation, with the flags of the one that began it.
+//! - [`whole`]: the flags that say which cluster is meant, in every command of a text. All that is printed goes through it.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use addons_operation::shell::word;
+use clap::{Arg, ArgAction, Command};
+use common::api::names::LABEL_NAMESPACE_NAME;
+use common::plan::file::Place;
+
+use crate::cli;
+
+/// Flags whose value may be a secret. It is not repeated: what is printed may be kept.
+const PRIVATE: [&str; 4] = ["--set", "--set-string", "--set-json", "--token"];
+/// How the commands of this plugin begin.
+const PLUGIN: &str = "kubectl addons ";
+/// Flags that say which cluster is meant, as whom and where its installations are; whether kubectl takes them as well.
+const CONNECTION: [(&str, bool); 18] = [
+    ("kubeconfig", true),
+    ("context", true),
+    ("cluster", true),
+    ("user", true),
+    ("namespace", false),
+    ("as", true),
+    ("as-group", true),
+    ("as-uid", true),
+    ("server", true),
+    ("certificate-authority", true),
+    ("client-certificate", true),
+    ("client-key", true),
+    ("insecure-skip-tls-verify", true),
+    ("tls-server-name", true),
+    ("system-namespace", false),
+    ("cache-dir", false),
+    ("helm-bin", false),
+    ("rules", false),
+];
+/// Flags that say where else to look than in the namespace of `-n`.
+const ELSEWHERE: [&str; 4] = ["-A", "--all-namespaces", "--for-cluster", "--clusters"];
+/// Flags that are not those of a command that continues another one: what they say is recorded, or it is about other installations.
+const NOT_CONTINUED: [&str; 21] = [
+    "all",
+    "canary",
+    "clusters",
+    "conflicts",
+    "core",
+    "dry-run",
+    "max-unavailable",
+    "name",
+    "output",
+    "registry",
+    "reset-values",
+    "set",
+    "set-file",
+    "set-json",
+    "set-string",
+    "soak",
+    "target-namespace",
+    "unpin",
+    "unset",
+    "values",
+    "values-from",
+];
+/// Flags of a command on several clusters that a command on one of them does not take.
+const OF_SEVERAL: [&str; 4] = ["clusters", "canary", "max-unavailable", "soak"];
+
+/// A word of a command line, or a flag with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    /// The long name of the flag.
+    flag: Option<String>,
+    /// As it was typed.
+    words: Vec<String>,
+}
+
+impl Piece {
+    fn is(&self, flag: &str) -> bool {
+        self.flag.as_deref() == Some(flag)
+    }
+
+    fn is_one_of(&self, flags: &[&str]) -> bool {
+        flags.iter().any(|flag| self.is(flag))
+    }
+}
+
+/// The command line with all its parts.
+fn command_line() -> &'static Command {
+    static KNOWN: OnceLock<Command> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let mut all = cli::command();
+        all.build();
+        all
+    })
+}
+
+fn args() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
+/// The command of this process with these flags, or `the same command with FLAGS`; `None` where it does not take them.
+pub fn with(flags: &[String]) -> Option<String> {
+    extended(&args(), flags)
+}
+
+/// The command that continues an operation which this process began: `own`, with how it was to run. A command about a file, a
+/// directory or an index is typed again.
+pub fn again(own: &str) -> String {
+    continued(&args(), own)
+}
+
+/// The command of this process as it was typed; words for it where it cannot be printed.
+pub fn same() -> String {
+    repeatable(&args()).unwrap_or_else(|| "the same command".to_owned())
+}
+
+/// The command of this process as it was typed, for one cluster of several.
+pub fn for_place(place: &Place) -> String {
+    let pieces = pieces(&typed(&args()).unwrap_or_default());
+    let place = match place {
+        Place::Context(name) => ("context", vec!["--context".to_owned(), name.clone()]),
+        Place::Namespace(name) => ("namespace", vec!["-n".to_owned(), name.clone()]),
+    };
+    let stays = |piece: &&Piece| !piece.is_one_of(&OF_SEVERAL) && !piece.is(place.0);
+    let kept: Vec<Piece> = pieces.iter().filter(stays).cloned().collect();
+    let mut line = command(&repeated(&kept));
+    line.push_str(&format!(" {}", joined(&place.1)));
+    line
+}
+
+/// The command of this process for these clusters alone; where none are named, as it was typed.
+pub fn for_clusters(rest: &[&Place]) -> String {
+    of_clusters(&args(), rest)
+}
+
+/// A text whose commands name the cluster that this process works on. `place`: one of several.
+pub fn whole(text: &str, place: Option<&Place>) -> String {
+    static GIVEN: OnceLock<Vec<Piece>> = OnceLock::new();
+    let given = GIVEN.get_or_init(|| connection(&typed(&args()).unwrap_or_default()));
+    named(text, &of_place(given, place))
+}
+
+/// `diff` of what the command of this process would install; `None` where that is more than `diff` can be told.
+pub fn diff() -> Option<String> {
+    compared(&args())
+}
+
+/// The flags of the command of this process that say where add-ons come from and what they fit, behind a blank.
+pub fn source() -> String {
+    flags(&args(), &["channel", "catalogue", "k8s", "kkp"])
+}
+
+/// The same for the flags that choose clusters.
+pub fn clusters() -> String {
+    flags(&args(), &["clusters", "context"])
+}
+
+/// These flags with their values, as they were typed.
+fn flags(args: &[OsString], names: &[&str]) -> String {
+    let pieces = pieces(&typed(args).unwrap_or_default());
+    let found = pieces.iter().filter(|piece| piece.is_one_of(names));
+    found
+        .map(|piece| format!(" {}", joined(&piece.words)))
+        .collect()
+}
+
+/// Whether the command of this process has a flag.
+pub fn takes(flag: &str) -> bool {
+    has(&args(), flag)
+}
+
+/// Whether the command of this process is this one.
+pub fn is_verb(name: &str) -> bool {
+    verb(&args()).is_some_and(|verb| verb.get_name() == name)
+}
+
+fn has(args: &[OsString], flag: &str) -> bool {
+    verb(args).is_some_and(|verb| verb.get_arguments().any(|known| is(known, flag)))
+}
+
+/// The command that was typed; `None` where the words are not a command line.
+fn verb(args: &[OsString]) -> Option<Command> {
+    let all = command_line();
+    let matches = all.clone().try_get_matches_from(args).ok()?;
+    all.find_subcommand(matches.subcommand_name()?).cloned()
+}
+
+fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
+    let mut words = typed(args)?;
+    // What was typed with another value is replaced; a flag that may be repeated is not.
+    for flag in flags
+        .iter()
+        .filter(|flag| flag.starts_with("--") && *flag != "--recreate")
+    {
+        remove(&mut words, flag);
+    }
+    let end = words.iter().position(|word| word == "--");
+    let at = end.unwrap_or(words.len());
+    words.splice(at..at, flags.iter().cloned());
+    if accepted(&words).is_none() {
+        // What is installed already is upgraded.
+        let verb = words.iter_mut().find(|word| *word == "install")?;
+        *verb = "upgrade".to_owned();
+        accepted(&words)?;
+    }
+    Some(if is_private(&words) {
+        format!("the same command with {}", joined(flags))
+    } else {
+        command(&words)
+    })
+}
+
+/// The words and flags of a command line.
+fn pieces(words: &[String]) -> Vec<Piece> {
+    let all = command_line();
+    let mut command = all;
+    let mut pieces = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let known = command.get_arguments().chain(all.get_arguments());
+        let flag = known.into_iter().find(|flag| is(flag, word));
+        let mut piece = Piece {
+            flag: flag.and_then(Arg::get_long).map(str::to_owned),
+            words: vec![word.clone()],
+        };
+        if let Some(flag) = flag
+            && takes_next(flag, word)
+        {
+            piece.words.extend(words.next().cloned());
+        }
+        if flag.is_none()
+            && let Some(next) = command.find_subcommand(word)
+        {
+            command = next;
+        }
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// The names of the command and of its part: `channel apply`.
+fn path(pieces: &[Piece]) -> String {
+    let all = command_line();
+    let mut command = all;
+    let mut path = Vec::new();
+    for piece in pieces.iter().filter(|piece| piece.flag.is_none()) {
+        let next = piece.words.first();
+        let Some(next) = next.and_then(|word| command.find_subcommand(word)) else {
+            break;
+        };
+        path.push(next.get_name().to_owned());
+        command = next;
+    }
+    path.join(" ")
+}
+
+/// The words of a command that is typed again: to do it, and without what is private.
+fn repeated(pieces: &[Piece]) -> Vec<String> {
+    let kept = pieces
+        .iter()
+        .filter(|piece| !piece.is_one_of(&["token", "dry-run"]));
+    kept.flat_map(|piece| piece.words.clone()).collect()
+}
+
+fn repeatable(args: &[OsString]) -> Option<String> {
+    let words = repeated(&pieces(&typed(args)?));
+    let is_input = |word: &String| word == "-";
+    (!is_private(&words) && !words.iter().any(is_input)).then(|| command(&words))
+}
+
+fn continued(args: &[OsString], own: &str) -> String {
+    let pieces = pieces(&typed(args).unwrap_or_default());
+    let reads_input = |piece: &Piece| piece.words.iter().any(|word| word == "-");
+    let is_set = pieces.iter().any(|piece| piece.is("filename"));
+    match path(&pieces).as_str() {
+        // What was read from stdin is not there any more.
+        "apply" | "channel apply" if pieces.iter().any(reads_input) => carrying(&pieces, own),
+        "apply" if is_set => command(&repeated(&pieces)),
+        "channel apply" | "sync" | "init" | "core restore" => command(&repeated(&pieces)),
+        "install" | "upgrade" | "rollback" | "adopt" | "uninstall" | "apply" => {
+            carrying(&pieces, own)
+        }
+        // A loop: whoever reads what it says types another command.
+        _ => own.to_owned(),
+    }
+}
+
+/// A command with those of the typed flags that it takes, and that it does not have.
+fn carrying(typed: &[Piece], own: &str) -> String {
+    let known = pieces(&split(own.strip_prefix(PLUGIN).unwrap_or(own)));
+    let all = command_line();
+    let verb = path(&known);
+    let Some(verb) = all.find_subcommand(verb) else {
+        return own.to_owned();
+    };
+    let is_global = |name: &str| all.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let takes = |name: &str| verb.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let has = |name: &str| known.iter().any(|piece| piece.is(name));
+    let mut words: Vec<String> = known.iter().flat_map(|it| it.words.clone()).collect();
+    for piece in typed {
+        let Some(name) = piece.flag.as_deref() else {
+            continue;
+        };
+        let is_carried = takes(name) && !is_global(name) && !has(name);
+        if is_carried && !NOT_CONTINUED.contains(&name) {
+            words.extend(piece.words.iter().cloned());
+        }
+    }
+    match accepted(&words) {
+        Some(()) => command(&words),
+        None => own.to_owned(),
+    }
+}
+
+fn of_clusters(args: &[OsString], rest: &[&Place]) -> String {
+    let all = pieces(&typed(args).unwrap_or_default());
+    let mut words = Vec::new();
+    for piece in all.iter().filter(|piece| !piece.is("token")) {
+        let is_chosen = match rest {
+            [] => false,
+            [Place::Namespace(_), ..] => piece.is("clusters"),
+            [Place::Context(_), ..] => piece.is("context"),
+        };
+        if is_chosen {
+            words.extend(selection(rest));
+        } else {
+            words.extend(piece.words.iter().cloned());
+        }
+    }
+    command(&words)
+}
+
+/// The flag that selects these clusters.
+fn selection(members: &[&Place]) -> [String; 2] {
+    let names: Vec<&str> = members.iter().map(|member| member.name()).collect();
+    let names = names.join(",");
+    match members {
+        [Place::Namespace(_)] => {
+            let selector = format!("{LABEL_NAMESPACE_NAME}={names}");
+            ["--clusters".to_owned(), selector]
+        }
+        [Place::Namespace(_), ..] => {
+            let selector = format!("{LABEL_NAMESPACE_NAME} in ({names})");
+            ["--clusters".to_owned(), selector]
+        }
+        _ => ["--context".to_owned(), names],
+    }
+}
+
+/// The flags of a command line that say which cluster is meant.
+fn connection(words: &[String]) -> Vec<Piece> {
+    let is_connection = |piece: &Piece| CONNECTION.iter().any(|(flag, _)| piece.is(flag));
+    let mut pieces = pieces(words);
+    pieces.retain(is_connection);
+    pieces
+}
+
+/// These flags for one cluster of several.
+fn of_place(given: &[Piece], place: Option<&Place>) -> Vec<Piece> {
+    let mut given = given.to_vec();
+    let (flag, words) = match place {
+        None => return given,
+        Some(Place::Context(name)) => ("context", vec!["--context".to_owned(), name.clone()]),
+        Some(Place::Namespace(name)) => ("namespace", vec!["-n".to_owned(), name.clone()]),
+    };
+    given.retain(|piece| !piece.is(flag));
+    given.push(Piece {
+        flag: Some(flag.to_owned()),
+        words,
+    });
+    given
+}
+
+/// A text whose commands have these flags: those of this plugin, and those of kubectl that stand behind a label, as in `look:`.
+fn named(text: &str, flags: &[Piece]) -> String {
+    if flags.is_empty() {
+        return text.to_owned();
+    }
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("kubectl ") {
+        let (before, from) = rest.split_at(at);
+        whole.push_str(before);
+        let line = from.lines().next().unwrap_or_default();
+        let missing = |is_known: fn(&Piece) -> bool| -> String {
+            let missing = flags
+                .iter()
+                .filter(|flag| is_known(flag) && !has_flag(line, flag));
+            missing
+                .map(|flag| format!(" {}", joined(&flag.words)))
+                .collect()
+        };
+        let end = match from.strip_prefix(PLUGIN) {
+            Some(arguments) => {
+                let end = PLUGIN.len() + end_of(arguments);
+                let (own, _) = from.split_at(end);
+                whole.push_str(own);
+                whole.push_str(&missing(|_| true));
+                end
+            }
+            None => {
+                whole.push_str("kubectl");
+                if before.trim_end().ends_with([':', '&']) {
+                    whole.push_str(&missing(is_of_kubectl));
+                }
+                "kubectl".len()
+            }
+        };
+        rest = from.get(end..).unwrap_or_default();
+    }
+    whole.push_str(rest);
+    whole
+}
+
+fn is_of_kubectl(piece: &Piece) -> bool {
+    let mut known = CONNECTION.iter();
+    known.any(|(flag, is_of_kubectl)| *is_of_kubectl && piece.is(flag))
+}
+
+/// Whether a line has a flag already, or another one in its place.
+fn has_flag(line: &str, flag: &Piece) -> bool {
+    let long = format!("--{}", flag.flag.as_deref().unwrap_or_default());
+    line.split_whitespace().any(|word| {
+        let name = word.split(['=', ',', ';', ')']).next().unwrap_or_default();
+        let is_short = flag.words.first().is_some_and(|typed| {
+            let letters = typed.get(..2).filter(|letters| !letters.starts_with("--"));
+            letters.is_some_and(|letters| name.starts_with(letters) && !name.starts_with("--"))
+        });
+        name == long
+            || is_short
+            || flag.is("namespace") && (name.starts_with("-n") || ELSEWHERE.contains(&name))
+    })
+}
+
+/// How long the command is that a text begins with: it ends with its line, at punctuation, or at a word behind its flags.
+fn end_of(text: &str) -> usize {
+    let (mut end, mut at) = (0, 0);
+    let (mut has_flags, mut is_value) = (false, false);
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        let word = first_word(rest);
+        let bare = word.trim_end_matches([',', ';', ')', ':', '`', '"', '.']);
+        let is_flag = bare.starts_with('-');
+        let is_prose = bare.is_empty() || bare.starts_with(['(', '&', '|']);
+        if is_prose || has_flags && !is_flag && !is_value {
+            return end;
+        }
+        end = at + bare.len();
+        is_value = is_flag && has_value(bare);
+        has_flags |= is_flag;
+        at += word.len();
+        let next = text.get(at..).unwrap_or_default();
+        let mut next = next.chars();
+        let is_single = next.next() == Some(' ') && next.next().is_some_and(|it| it != ' ');
+        if bare.len() < word.len() || !is_single {
+            return end;
+        }
+        at += 1;
+    }
+}
+
+/// A word of a command as a shell splits it.
+fn first_word(text: &str) -> &str {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let end = text.find(|letter: char| {
+        is_quoted ^= letter == '\'' && !is_escaped;
+        is_escaped = letter == '\\' && !is_quoted;
+        letter.is_whitespace() && !is_quoted
+    });
+    text.get(..end.unwrap_or(text.len())).unwrap_or_default()
+}
+
+/// The words of a printed command.
+fn split(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while !rest.is_empty() {
+        let word = first_word(rest);
+        words.push(
+            word.replace(r"'\''", "\0")
+                .replace('\'', "")
+                .replace('\0', "'"),
+        );
+        rest = rest.get(word.len()..).unwrap_or_default().trim_start();
+    }
+    words
+}
+
+/// Whether the value of a flag is the next word, in any command.
+fn has_value(word: &str) -> bool {
+    fn is_in(command: &Command, word: &str) -> bool {
+        let mut known = command.get_arguments();
+        let mut parts = command.get_subcommands();
+        known.any(|flag| is(flag, word) && takes_next(flag, word))
+            || parts.any(|part| is_in(part, word))
+    }
+    is_in(command_line(), word)
+}
+
+fn compared(args: &[OsString]) -> Option<String> {
+    let pieces = pieces(&typed(args)?);
+    let is_renamed = |piece: &Piece| piece.is("name") || piece.words.iter().any(|word| word == "-");
+    if !["install", "upgrade"].contains(&path(&pieces).as_str()) || pieces.iter().any(is_renamed) {
+        return None;
+    }
+    let all = command_line();
+    let diff = all.find_subcommand("diff")?;
+    let takes = |flag: &str| {
+        let mut known = diff.get_arguments().chain(all.get_arguments());
+        known.any(|one| one.get_long() == Some(flag))
+    };
+    let mut words = Vec::new();
+    let mut is_verb = true;
+    for piece in &pieces {
+        match &piece.flag {
+            None if is_verb => {
+                words.push("diff".to_owned());
+                is_verb = false;
+            }
+            Some(flag) if !takes(flag) => {}
+            _ => words.extend(piece.words.iter().cloned()),
+        }
+    }
+    accepted(&words)?;
+    (!is_private(&words)).then(|| command(&words))
+}
+
+/// The words behind the program's name; `None` where they are not those of a command that was read.
+fn typed(args: &[OsString]) -> Option<Vec<String>> {
+    let words = args.iter().skip(1);
+    words
+        .map(|word| word.to_str().map(str::to_owned))
+        .collect::<Option<Vec<_>>>()
+}
+
+/// Whether the command line takes the words.
+fn accepted(words: &[String]) -> Option<()> {
+    let args = std::iter::once("kubectl-addons").chain(words.iter().map(String::as_str));
+    let args: Vec<OsString> = args.map(Into::into).collect();
+    cli::parse(&args).is_ok().then_some(())
+}
+
+fn is(flag: &Arg, word: &str) -> bool {
+    if let Some(name) = word.strip_prefix("--") {
+        let name = name.split('=').next();
+        return name.is_some() && name == flag.get_long();
+    }
+    let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
+    letters
+        .next()
+        .is_some_and(|letter| flag.get_short() == Some(letter))
+}
+
+/// Whether the value of a flag is the next word.
+fn takes_next(flag: &Arg, word: &str) -> bool {
+    let has_value = if word.starts_with("--") {
+        word.contains('=')
+    } else {
+        word.len() > 2
+    };
+    let takes = matches!(flag.get_action(), ArgAction::Set | ArgAction::Append);
+    takes && !has_value && !flag.is_require_equals_set()
+}
+
+fn remove(words: &mut Vec<String>, flag: &str) {
+    if let Some(at) = words.iter().position(|word| word == flag) {
+        let has_value = matches!(flag, "--allow-prune" | "--conflicts");
+        let end = at + 1 + usize::from(has_value);
+        words.drain(at..words.len().min(end));
+    }
+    words.retain(|word| word.split_once('=').is_none_or(|(name, _)| name != flag));
+}
+
+fn is_private(words: &[String]) -> bool {
+    let names = words.iter().map(|word| word.split('=').next());
+    names.flatten().any(|name| PRIVATE.contains(&name))
+}
+
+fn joined(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|text| word(text)).collect();
+    words.join(" ")
+}
+
+fn command(words: &[String]) -> String {
+    format!("kubectl addons {}", joined(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(line: &str) -> Vec<OsString> {
+        let words = std::iter::once("kubectl-addons").chain(line.split(' '));
+        words.map(Into::into).collect()
+    }
+
+    #[test]
+    fn a_protection_is_accepted_by_the_command_that_was_typed() {
+        for (line, flags, expected) in [
+            (
+                "upgrade many@1.1.0 -n shop",
+                "--allow-prune 75%",
+                Some("kubectl addons upgrade many@1.1.0 -n shop --allow-prune 75%"),
+            ),
+            (
+                "upgrade web --allow-prune 60%",
+                "--allow-prune 75%",
+                Some("kubectl addons upgrade web --allow-prune 75%"),
+            ),
+            (
+                "upgrade web --conflicts=fail -y",
+                "--conflicts take",
+                Some("kubectl addons upgrade web -y --conflicts take"),
+            ),
+            (
+                "upgrade web --recreate Job/a",
+                "--recreate Job/b",
+                Some("kubectl addons upgrade web --recreate Job/a --recreate Job/b"),
+            ),
+            (
+                "upgrade web --set password=x",
+                "--allow-crd-breakage",
+                Some("the same command with --allow-crd-breakage"),
+            ),
+            (
+                "apply -f set.yaml",
+                "--allow-prune 75%",
+                Some("kubectl addons apply -f set.yaml --allow-prune 75%"),
+            ),
+            (
+                "upgrade web --dry-run=server",
+                "--recreate Job/b --dry-run",
+                Some("kubectl addons upgrade web --recreate Job/b --dry-run"),
+            ),
+            (
+                "install web@1.0.0 --channel i.yaml",
+                "--allow-downgrade",
+                Some("kubectl addons upgrade web@1.0.0 --channel i.yaml --allow-downgrade"),
+            ),
+            ("reconcile web", "--allow-prune 75%", None),
+        ] {
+            let flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
+            assert_eq!(extended(&args(line), &flags).as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_flag_is_offered_to_commands_that_have_it() {
+        let flag = "--target-namespace";
+        assert!(has(&args("-n shop install web"), flag));
+        for line in [
+            "upgrade web -n shop",
+            "-n install upgrade web",
+            "delete web",
+            "diff web",
+        ] {
+            assert!(!has(&args(line), flag), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_source_is_repeated() {
+        for (line, expected) in [
+            (
+                "adopt api --channel=my.yaml --dry-run",
+                " --channel=my.yaml",
+            ),
+            ("show api --catalogue base", " --catalogue base"),
+            ("show api", ""),
+        ] {
+            assert_eq!(flags(&args(line), &["channel", "catalogue"]), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_compared_is_what_was_asked_for() {
+        for (line, expected) in [
+            (
+                "upgrade many@1.1.0 -n shop --allow-downgrade --timeout 5m -y",
+                Some("kubectl addons diff many@1.1.0 -n shop --allow-downgrade"),
+            ),
+            (
+                "install web --channel index.yaml --core --values a.yaml",
+                Some("kubectl addons diff web --channel index.yaml --values a.yaml"),
+            ),
+            (
+                "upgrade web --conflicts=take --dry-run -fa.yaml",
+                Some("kubectl addons diff web -fa.yaml"),
+            ),
+            ("upgrade web --set password=x", None),
+            ("install web --name shop", None),
+            ("reconcile web", None),
+            ("apply plan.json", None),
+        ] {
+            assert_eq!(compared(&args(line)).as_deref(), expected, "{line}");
+        }
+    }
+
+    /// (typed, the command of the installation, what is printed)
+    #[test]
+    fn an_operation_is_continued_as_it_was_begun() {
+        let uninstall = "kubectl addons uninstall web -n shop --delete-crds";
+        let upgrade = "kubectl addons upgrade web@2.0.0 -n shop";
+        for (line, own, expected) in [
+            (
+                "uninstall web db --delete-crds --timeout 9m -y",
+                uninstall,
+                "uninstall web -n shop --delete-crds --timeout 9m -y",
+            ),
+            (
+                "install web@2.0.0 --channel=i.yaml --name web --target-namespace x --set a=b -f v.yaml --wait=false --core --dry-run=none",
+                upgrade,
+                "upgrade web@2.0.0 -n shop --channel=i.yaml --wait=false",
+            ),
+            (
+                "upgrade --all --clusters tier=prod --canary 1 --soak 1m --atomic --kubeconfig k --token t",
+                upgrade,
+                "upgrade web@2.0.0 -n shop --atomic",
+            ),
+            (
+                "upgrade web -n x --recreate Service/a --conflicts take",
+                "kubectl addons upgrade web -n shop --recreate Service/a",
+                "upgrade web -n shop --recreate Service/a",
+            ),
+            (
+                "adopt web --force --channel i.yaml",
+                "kubectl addons adopt --release web -n shop --force",
+                "adopt --release web -n shop --force",
+            ),
+            (
+                "apply plan.json -y",
+                upgrade,
+                "upgrade web@2.0.0 -n shop -y",
+            ),
+            (
+                "apply -f set.yaml --set-name base --prune --token t --context b",
+                upgrade,
+                "apply -f set.yaml --set-name base --prune --context b",
+            ),
+            (
+                "apply -f - --timeout 1m",
+                upgrade,
+                "upgrade web@2.0.0 -n shop --timeout 1m",
+            ),
+            (
+                "channel apply i.yaml --yes --recreate Job/a",
+                upgrade,
+                "channel apply i.yaml --yes --recreate Job/a",
+            ),
+            (
+                "sync . --all -y",
+                "kubectl addons sync /srv",
+                "sync . --all -y",
+            ),
+            ("init --webhook --yes", upgrade, "init --webhook --yes"),
+            (
+                "reconcile --timeout 1m",
+                upgrade,
+                "upgrade web@2.0.0 -n shop",
+            ),
+        ] {
+            let expected = format!("kubectl addons {expected}");
+            assert_eq!(continued(&args(line), own), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_printed_command_are_those_of_a_shell() {
+        for words in [
+            &["sync", "/my add-ons"][..],
+            &["a", "it's b", ""],
+            &["x", "-y"],
+        ] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(split(&joined(&words)), words);
+        }
+    }
+
+    /// (typed, one of several clusters, text, the text as it is printed)
+    #[test]
+    fn every_command_says_which_cluster_is_meant() {
+        let context = Place::Context("b".to_owned());
+        let namespace = Place::Namespace("shop-1".to_owned());
+        let one = "upgrade web --kubeconfig k.yaml --context=lab -n shop --as-group a --as-group b --token t -v 6";
+        let rows = [
+            (
+                "upgrade web",
+                None,
+                "fix:    kubectl addons init",
+                "fix:    kubectl addons init",
+            ),
+            (
+                one,
+                None,
+                "look:   kubectl addons show base\nfix:    kubectl addons install base@1.2.0, or name it in the same command",
+                "look:   kubectl addons show base --kubeconfig k.yaml --context=lab -n shop --as-group a --as-group b\n\
+                 fix:    kubectl addons install base@1.2.0 --kubeconfig k.yaml --context=lab -n shop --as-group a --as-group b, or name it in the same command",
+            ),
+            (
+                "--context lab status web",
+                None,
+                "  again     kubectl addons upgrade web@2 -n shop --timeout 5m continues where this ended\n  x",
+                "  again     kubectl addons upgrade web@2 -n shop --timeout 5m --context lab continues where this ended\n  x",
+            ),
+            (
+                "upgrade web --context lab",
+                None,
+                "accept: kubectl addons upgrade web --context lab --conflicts take    (or yield, which leaves them)",
+                "accept: kubectl addons upgrade web --context lab --conflicts take    (or yield, which leaves them)",
+            ),
+            (
+                "list -n shop",
+                None,
+                "look:   kubectl addons list -A; kubectl addons status web -nx; (kubectl addons list)",
+                "look:   kubectl addons list -A; kubectl addons status web -nx; (kubectl addons list -n shop)",
+            ),
+            (
+                "upgrade web -s https://a",
+                None,
+                "once that is resolved, kubectl addons upgrade web -n shop --adopt sets them aside",
+                "once that is resolved, kubectl addons upgrade web -n shop --adopt -s https://a sets them aside",
+            ),
+            (
+                "upgrade web --context lab --system-namespace s",
+                None,
+                "look:   kubectl get configmap a -n shop\nhelm and kubectl apply",
+                "look:   kubectl --context lab get configmap a -n shop\nhelm and kubectl apply",
+            ),
+            (
+                "upgrade web --context a,b --kubeconfig k",
+                Some(&context),
+                "fix:    kubectl addons upgrade web -n shop",
+                "fix:    kubectl addons upgrade web -n shop --kubeconfig k --context b",
+            ),
+            (
+                "upgrade web --clusters tier=prod --context home",
+                Some(&namespace),
+                "look:   kubectl addons list",
+                "look:   kubectl addons list --context home -n shop-1",
+            ),
+        ];
+        for (line, place, text, expected) in rows {
+            let given = connection(&typed(&args(line)).unwrap());
+            assert_eq!(named(text, &of_place(&given, place)), expected, "{line}");
+        }
+    }
+
+    /// (typed, what is left, the command).
+    #[test]
+    fn it_is_the_same_command_for_fewer_clusters() {
+        let context = |name: &str| Place::Context(name.to_owned());
+        let namespace = |name: &str| Place::Namespace(name.to_owned());
+        for (line, rest, expected) in [
+            (
+                "upgrade web --context a,b,c -y --set a=b",
+                vec![context("b"), context("c")],
+                "upgrade web --context b,c -y --set a=b",
+            ),
+            (
+                "--context=a,b uninstall web --canary 1",
+                vec![context("b")],
+                "--context b uninstall web --canary 1",
+            ),
+            (
+                "install web --clusters tier=prod --context home --token=t",
+                vec![namespace("b"), namespace("c")],
+                "install web --clusters 'kubernetes.io/metadata.name in (b,c)' --context home",
+            ),
+            (
+                "upgrade --clusters=tier=prod --token t --max-unavailable 10%",
+                vec![namespace("b")],
+                "upgrade --clusters kubernetes.io/metadata.name=b --max-unavailable 10%",
+            ),
+            (
+                "apply plan.json --context home --token t -y",
+                vec![],
+                "apply plan.json --context home -y",
+            ),
+        ] {
+            let rest: Vec<&Place> = rest.iter().collect();
+            let expected = format!("kubectl addons {expected}");
+            assert_eq!(of_clusters(&args(line), &rest), expected);
+        }
+    }
+}
