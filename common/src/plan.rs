@@ -16,7 +16,8 @@
 //! | [`restored`], [`pin`] | whether the record is older than the cluster, or of another one |
 //! | [`adoption`], [`found`] | which objects of other tools may become ours, and what these tools installed |
 //! | [`gitops`] | what Argo CD and Flux apply again and again, and which fields of an installation are theirs |
-//! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
+//! | [`conflicts`], [`recreate`], [`immutable`], [`holder`] | what happens to fields that others hold, that never change, or that ask for what only one object can have |
+//! | [`refusal`] | what the API server refuses of a plan in a dry run |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
 //! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
@@ -39,6 +40,7 @@ pub mod fit;
 pub mod found;
 pub mod gitops;
 pub mod graph;
+pub mod holder;
 pub mod immutable;
 pub mod inventory;
 pub mod kops;
@@ -49,6 +51,7 @@ pub mod pin;
 pub mod planner;
 pub mod prune;
 pub mod recreate;
+pub mod refusal;
 mod relocate;
 pub mod requires;
 pub mod restored;
@@ -124,7 +127,7 @@ pub struct InstallationPlan {
     pub delete_namespace: Option<String>,
     /// What is applied, sorted by key; the [`graph::Graph`] of the command says in which order.
     pub steps: Vec<Step>,
-    /// What is deleted after all steps succeeded, group after group.
+    /// What is deleted after all steps succeeded, group after group, but for what has to go before a step ([`holder`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prune: Vec<Vec<Deletion>>,
     /// Objects that were there before us: our fields are released, the object stays.
@@ -180,10 +183,16 @@ pub struct InstallationPlan {
     /// Definitions that drop a version in which objects may be stored: see [`InstallationPlan::check_migrations`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<migration::Migration>,
-    /// Objects that cannot be changed in place: see [`immutable::check`].
+    /// Objects that cannot be changed in place, or that need what a pruned object holds: see [`immutable::check`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recreations: Vec<immutable::Recreation>,
-    /// Changes that the server could not judge beforehand; they decide nothing.
+    /// Pruned objects that may be deleted before the rest, as the user named them.
+    #[serde(skip)]
+    pub may_go_first: BTreeSet<ObjectKey>,
+    /// Writes that the server refuses: see [`refusal::check`].
+    #[serde(skip)]
+    pub refused: Vec<refusal::Refusal>,
+    /// Writes that the server could not judge beforehand; they decide nothing.
     #[serde(skip)]
     pub unjudged: Vec<immutable::Unjudged>,
     /// What was there.
@@ -251,6 +260,8 @@ impl InstallationPlan {
             breakages: Vec::new(),
             migrations: Vec::new(),
             recreations: Vec::new(),
+            may_go_first: BTreeSet::new(),
+            refused: Vec::new(),
             unjudged: Vec::new(),
             facts: Facts::default(),
             union: Inventory::default(),

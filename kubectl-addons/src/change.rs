@@ -3,15 +3,15 @@
 use std::io::BufRead as _;
 use std::sync::Arc;
 
-use addons_engine::{Cause, Failure, OperationStage, Report};
+use addons_engine::{Failure, OperationStage, Report};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::health;
-use addons_operation::plan::{compare, refused_deletions};
+use addons_operation::plan::ask_about_removals;
 use addons_operation::{Interruption, OperationError, Outcome, Plan, Planned};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::plan::Verb;
+use common::plan::{InstallationPlan, Verb};
 use common::standing::object::ObjectHealth;
 
 use crate::cli::operation::{Change, DryRun, Run};
@@ -68,9 +68,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
         return Ok(Exit::Done);
     }
     if change.dry_run != DryRun::None {
-        let exit = show(session, &plan, change.dry_run).await?;
-        check(&plan)?;
-        return Ok(exit);
+        return show(session, plan, change.dry_run).await;
     }
     if let Err(refusal) = plan.check_breakages() {
         announce(session, &plan);
@@ -100,6 +98,7 @@ pub async fn execute_announced(
     run: &Run,
     define: bool,
 ) -> Result<Exit> {
+    plan.check_refusals().map_err(OperationError::from)?;
     let plan = accept_migrations(plan, run.yes)?;
     let plan = accept_recreations(plan, run.yes)?;
     match session.turn() {
@@ -275,17 +274,11 @@ pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
 /// Shows what is due, and asks nothing: the caller says why.
 ///
 /// # Errors
-/// What the plan needs was not accepted.
+/// The server refuses something, or what the plan needs was not accepted.
 pub async fn propose(session: &Session, plan: &Plan) -> Result<()> {
     up_to_date(session, plan).await?;
     announce(session, plan);
-    check(plan)
-}
-
-fn check(plan: &Plan) -> Result<()> {
-    plan.check_breakages()?;
-    plan.check_migrations()?;
-    Ok(plan.check_recreations().map_err(OperationError::from)?)
+    Ok(plan.check()?)
 }
 
 /// Many installations on a terminal have a line each, unless `-v` asks for all of it.
@@ -295,33 +288,39 @@ fn is_brief(session: &Session, plan: &Plan) -> bool {
 
 /// Shows what a plan will do.
 pub fn announce(session: &Session, plan: &Plan) {
-    announce_first(plan);
-    if is_brief(session, plan) {
-        return output::note(words::brief::plans(plan).trim_end());
-    }
-    for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
-        let unjudged = told::unjudged(&planned.plan);
-        output::note(format!("{text}{unjudged}").trim_end());
-    }
+    announce_with(session, plan, told::unjudged);
 }
 
-fn announce_first(plan: &Plan) {
+/// The same; `unjudged`: what is said of the writes that the server could not judge.
+fn announce_with(session: &Session, plan: &Plan, unjudged: fn(&InstallationPlan) -> String) {
     events::planned(plan);
     let text = words::first(plan);
     if !text.is_empty() {
         output::note(text.trim_end());
+    }
+    if is_brief(session, plan) {
+        return output::note(words::brief::plans(plan, unjudged).trim_end());
+    }
+    for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
+        let unjudged = unjudged(&planned.plan);
+        output::note(format!("{text}{unjudged}").trim_end());
     }
 }
 
 /// Announces a plan that is not executed, as the mode of `--dry-run` says.
 ///
 /// # Errors
-/// The server cannot be reached.
-pub async fn show(session: &Session, plan: &Plan, mode: DryRun) -> Result<Exit> {
-    match mode {
-        DryRun::Server => ask_server(session, plan).await,
-        DryRun::None | DryRun::Client => Ok(preview(session, plan)),
+/// The server cannot be reached; what it refuses; what the plan needs was not accepted.
+pub async fn show(session: &Session, mut plan: Plan, mode: DryRun) -> Result<Exit> {
+    if mode == DryRun::Server {
+        ask_about_removals(session.ctx(), &mut plan).await?;
+        announce_with(session, &plan, told::unchecked);
+        output::note(UNCHANGED);
+    } else {
+        preview(session, &plan);
     }
+    plan.check()?;
+    Ok(Exit::Done)
 }
 
 /// Announces a plan that is not executed.
@@ -329,36 +328,6 @@ pub fn preview(session: &Session, plan: &Plan) -> Exit {
     announce(session, plan);
     output::note(UNCHANGED);
     Exit::Done
-}
-
-/// The same, with the server's answer about every object.
-async fn ask_server(session: &Session, plan: &Plan) -> Result<Exit> {
-    let mut worst = Exit::Done;
-    announce_first(plan);
-    for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
-        output::note(text.trim_end());
-        let changes = compare(session.ctx(), planned).await?;
-        for change in &changes {
-            let is_told = planned.plan.recreation(&change.key).is_some();
-            if let Some(error) = change.error.as_ref().filter(|_| !is_told) {
-                output::note(&format!("  refused  {}: {error}", change.key));
-                events::refused(&planned.plan, &change.key, error);
-                worst = worst.max(Exit::Failed);
-            }
-        }
-        let refused = refused_deletions(session.ctx(), planned).await?;
-        for Failure { key, message, .. } in &refused {
-            output::note(&format!("  refused  {key}: {message}"));
-            events::refused(&planned.plan, key, message);
-        }
-        worst = worst.max(of_failures(&refused));
-        let unchecked = told::unchecked(&changes);
-        if !unchecked.is_empty() {
-            output::note(unchecked.trim_end());
-        }
-    }
-    output::note(UNCHANGED);
-    Ok(worst)
 }
 
 /// The highest code of what happened to the objects of one installation (semantics 17).
@@ -376,12 +345,8 @@ fn of_report(report: &Report) -> Exit {
 }
 
 /// The highest code of objects that failed.
-pub fn of_failures(failed: &[Failure]) -> Exit {
-    let codes = failed.iter().map(|failure| match failure.cause {
-        Cause::Denied => Exit::Denied,
-        Cause::Conflict => Exit::Conflict,
-        Cause::Other => Exit::Failed,
-    });
+fn of_failures(failed: &[Failure]) -> Exit {
+    let codes = failed.iter().map(|failure| Exit::of_cause(failure.cause));
     codes.max().unwrap_or(Exit::Done)
 }
 
@@ -408,8 +373,8 @@ fn accept_migrations(plan: Plan, yes: bool) -> Result<Plan> {
     Ok(plan.accepting_migrations())
 }
 
-/// The plan, and whether objects may be recreated that cannot be changed in place. Without a terminal, and where they hold data, that
-/// is refused.
+/// The plan, and whether objects may be recreated that cannot be changed in place, and pruned ones deleted before the rest. Without a
+/// terminal, and where they hold data, that is refused.
 fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
     let Err(refusal) = plan.check_recreations() else {
         return Ok(plan);
@@ -417,7 +382,11 @@ fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
     if yes || !refusal.is_acceptable() || !output::can_ask() {
         return Err(OperationError::from(refusal).into());
     }
-    confirm("Delete these objects and create them again? [y/N] ")?;
+    confirm(if refusal.frees() {
+        "Delete these objects? [y/N] "
+    } else {
+        "Delete these objects and create them again? [y/N] "
+    })?;
     Ok(plan.accepting_recreations())
 }
 

@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::usage::Usage;
 
-pub use operation::{executing, planned, refused, reported, started, up_to_date};
+pub use operation::{executing, planned, reported, started, up_to_date};
 
 /// Whether events are printed.
 static ON: AtomicBool = AtomicBool::new(false);

@@ -9,6 +9,7 @@ use addons_operation::choose::ChooseError;
 use addons_operation::verdict::Refused;
 use common::plan::immutable::RecreationError;
 use common::plan::planner::{PlanError, RefusalReason};
+use common::plan::refusal::Cause;
 use common::values::ValuesError;
 use serde::Serialize;
 
@@ -75,6 +76,7 @@ impl Exit {
             | OperationError::NotSynced(_)
             | OperationError::OtherCluster(_) => Some(Self::Conflict),
             OperationError::Recreation(error) => Some(Self::of_recreation(error)),
+            OperationError::Refusal(error) => Some(Self::of_cause(error.cause())),
             OperationError::Refused(_) => Some(Self::Denied),
             OperationError::NotServed(_) => Some(Self::TimedOut),
             OperationError::Interrupted(_) => Some(Self::Interrupted),
@@ -114,9 +116,19 @@ impl Exit {
             | EngineError::Immutable { .. }
             | EngineError::Unchangeable { .. }
             | EngineError::OwnWebhook { .. }
+            | EngineError::Invalid { .. }
             | EngineError::Unserved { .. }
             | EngineError::Api { .. }
             | EngineError::TooLarge { .. } => Self::Failed,
+        }
+    }
+
+    /// That of a refusal, or of an object that failed.
+    pub fn of_cause(cause: Cause) -> Self {
+        match cause {
+            Cause::Denied => Self::Denied,
+            Cause::Conflict => Self::Conflict,
+            Cause::Other => Self::Failed,
         }
     }
 

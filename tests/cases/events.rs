@@ -4,6 +4,7 @@ mod elsewhere;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_tests::denial::{When, deny};
 use addons_tests::plugin::Output;
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::tally::Tally;
@@ -148,10 +149,10 @@ fn secret() -> String {
     )
 }
 
-/// A ConfigMap that the API server refuses, and another that waits for it.
+/// A ConfigMap that a policy denies where it is no dry run, and another that waits for it.
 fn broken(namespace: &str) -> String {
     format!(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: broken}}\ndata: {{a key: '1'}}\n---\napiVersion: v1\nkind: ConfigMap\n\
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: broken}}\ndata: {{key: '1'}}\n---\napiVersion: v1\nkind: ConfigMap\n\
          metadata: {{name: behind, annotations: {{config.kubernetes.io/depends-on: /namespaces/{namespace}/ConfigMap/broken}}}}\n---\n"
     )
 }
@@ -233,9 +234,17 @@ async fn upgraded(watched: &mut Watched, versions: &Versions) -> Result<()> {
     ensure!(manager == "kubectl-patch", "{}", said.stdout);
     let holder = &events.of("waitingForLock")[0]["holder"];
     ensure!(holder == "jane@laptop (test)", "{}", said.stdout);
+    deny(
+        &watched.stage,
+        When::Executed,
+        &["CREATE"],
+        "broken",
+        "it is broken",
+    )
+    .await?;
     for (index, code, kind, name, outcome) in [
         (late, 3, "notReady", "web", "timedOut"),
-        (failing, 1, "failed", "broken", "failed"),
+        (failing, 6, "failed", "broken", "denied"),
     ] {
         let upgrade = format!("upgrade web --channel {index} --timeout 3s");
         let (events, said) = watched.run(&upgrade, code).await?;

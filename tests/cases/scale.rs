@@ -111,7 +111,8 @@ impl Set {
         let index = self.write("1.0.0", *count, "before")?;
         let install = format!("install scale --channel {index} --yes");
         let installed = self.run(&install).await?;
-        installed.asked(*count, 0, lists)?;
+        // For each object one dry run, and the apply.
+        installed.asked(2 * count, 0, lists)?;
         ensure!(self.there().await? == *count);
         let record: Value = stage.record("scale").await?;
         let bytes = record.to_string().len();
@@ -123,13 +124,12 @@ impl Set {
         self.write("2.0.0", *count, "after")?;
         let upgrade = format!("upgrade scale -n {namespace} --channel {index} --yes");
         let changed = self.run(&upgrade).await?;
-        // One dry run, and the apply.
         changed.asked(2, 0, lists)?;
 
         let left = count * 3 / 5;
         self.write("3.0.0", left, "after")?;
         let pruned = self.run(&upgrade).await?;
-        pruned.asked(0, count - left, lists)?;
+        pruned.asked(0, 2 * (count - left), lists)?;
         ensure!(self.there().await? == left);
         let again = self.run(&upgrade).await?;
         again.asked(0, 0, lists)?;

@@ -6,6 +6,7 @@ mod charts;
 mod in_force;
 mod late;
 mod named;
+mod refused;
 mod sent;
 mod shared;
 mod standing;

@@ -9,6 +9,7 @@ pub mod chaos;
 pub mod control_plane;
 pub mod crds;
 pub mod debian;
+pub mod denial;
 pub mod egress;
 pub mod generated;
 pub mod guard;

@@ -2,19 +2,21 @@
 //!
 //! The first PATCH never forces: the server's refusal names the fields of ours that others hold, and only then the object is
 //! read and it is decided whether they are taken (`settle`). What cannot change in place is recreated where that is allowed
-//! (`recreate`); managedFields entries of client-side managers and of versions that are gone are corrected (`managed`). Nothing is taken
-//! from an object that another client created in the place of the one that the plan was made for.
+//! (`recreate`); what holds what an object needs is deleted before it (`held`); managedFields entries of client-side managers and of
+//! versions that are gone are corrected (`managed`). Nothing is taken from an object that another client created in the place of the one
+//! that the plan was made for.
 
 mod adopt;
 mod explain;
 pub(super) mod fitting;
 pub(super) mod giving;
+mod held;
 mod holder;
 mod in_force;
 pub(super) mod managed;
 pub(super) mod precise;
 mod recreate;
-mod settle;
+pub(super) mod settle;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -26,8 +28,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
 use common::api::names;
-use common::manifest::key::ObjectKey;
-use common::plan::inventory::Answer;
+use common::plan::inventory::{Answer, Inventory};
 use common::plan::{Action, Step, Target};
 use common::readiness::{Readiness, Status};
 use common::values::mask::Mask;
@@ -42,7 +43,7 @@ use super::request::{self, APPLY_PATCH, Call, METADATA};
 use super::served;
 use super::silent;
 use super::snapshot::read_one;
-pub(super) use explain::explain;
+pub(super) use explain::{explain, plain};
 use settle::Attempt;
 
 /// How often a creation is tried whose outcome is not known.
@@ -52,6 +53,8 @@ const ROUNDS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// How long an admission webhook that does not answer (yet) is waited for: it was just installed, perhaps by us.
 const PATIENCE_WITH_WEBHOOKS: Duration = Duration::from_secs(20);
+/// How long the server may take to notice that something is free again: admission looks at copies of objects.
+const PATIENCE_WITH_HOLDERS: Duration = Duration::from_secs(20);
 const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
 
 type Applied = request::Answer<Written>;
@@ -71,8 +74,8 @@ pub(super) struct Applier {
     pub(super) mask: Arc<Mask>,
     /// When the first Job of this operation was created, by the API server's clock.
     pub(super) first_job: Arc<OnceLock<Timestamp>>,
-    /// The webhook configurations that the installation has recorded.
-    pub(super) webhooks: Arc<Vec<ObjectKey>>,
+    /// What the installation has recorded before the first write.
+    pub(super) recorded: Arc<Inventory>,
     /// For what is to be known while an apply is still tried.
     pub(super) told: UnboundedSender<Told>,
 }
@@ -170,8 +173,30 @@ impl Applier {
         }
     }
 
-    /// Applies until it succeeds, or until only the user can resolve what prevents it.
+    /// Applies once what holds what it needs has given that up, until it succeeds, or until only the user can resolve what prevents it.
     async fn apply(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        notes: &mut Notes,
+    ) -> Result<Applied, EngineError> {
+        if step.policy.holders.is_empty() {
+            return self.apply_free(cluster, step, notes).await;
+        }
+        held::delete_holders(self, cluster, step).await?;
+        let patience = (Instant::now() + PATIENCE_WITH_HOLDERS).min(self.deadline);
+        loop {
+            match self.apply_free(cluster, step, notes).await {
+                Err(error) if held::may_pass(&error) && Instant::now() < patience => {
+                    sleep(WEBHOOK_PAUSE).await;
+                }
+                applied => return applied.map_err(|error| held::lost(step, error)),
+            }
+        }
+    }
+
+    /// The same where nothing else holds what it needs.
+    async fn apply_free(
         &self,
         cluster: &Cluster,
         step: &Step,
@@ -359,7 +384,7 @@ impl Applier {
             if is_silent_webhook(&error) {
                 let is_over = Instant::now() >= patience;
                 if is_over || !is_told {
-                    let explained = silent::explain(cluster, &self.webhooks, error).await;
+                    let explained = silent::explain(cluster, &self.recorded, error).await;
                     if is_over {
                         return Err(explained);
                     }

@@ -148,7 +148,11 @@ pub(super) async fn dry_run(
     // In the body: the API server ignores the query of a DELETE that has one, and would delete.
     options["dryRun"] = json!(["All"]);
     let options = options.to_string();
-    let call = |at: &Collection| Call::delete(at, name).body(options.clone().into_bytes());
+    // In the query for whoever reads the audit log.
+    let call = |at: &Collection| {
+        let call = Call::delete(at, name).query("dryRun", "All");
+        call.body(options.clone().into_bytes())
+    };
     match addressed::send::<IgnoredAny>(cluster, &mut collection.clone(), name, call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),

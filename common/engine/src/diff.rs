@@ -6,20 +6,20 @@ pub(super) mod former;
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use common::api::names;
-use common::plan::changes::{ObjectDiff, hide};
+use common::plan::changes::{ObjectDiff, Remedy, hide};
+use common::plan::immutable::Recreation;
 use common::plan::migration::Migration;
 use common::plan::{Action, InstallationPlan, Step};
 
 use super::apply::explain;
 use super::cluster::Cluster;
-use super::dry_run::{Planned, dry_run};
+use super::dry_run::DryRun;
 use super::error::EngineError;
 use super::live;
+use super::refusals::Planned;
 
-/// Dry-runs every step of a plan.
-///
-/// An object that cannot be dry-run because its namespace or definition is only planned counts as new.
+/// Compares every step of a plan with its live object. What the plan says already of a step (that it is refused, that it cannot be
+/// changed in place or not be judged) is not asked again, nor is a creation.
 ///
 /// # Errors
 /// The server cannot be reached. Refusals of single objects are in [`ObjectDiff::error`].
@@ -27,15 +27,17 @@ pub async fn diff(
     cluster: &Cluster,
     plan: &InstallationPlan,
 ) -> Result<Vec<ObjectDiff>, EngineError> {
-    let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
-    let steps: Vec<&Step> = plan.steps.iter().collect();
-    let planned = Planned::of([plan]);
-    let (planned, manager) = (&planned, manager.as_str());
-    let mut changes: Vec<ObjectDiff> = stream::iter(steps)
-        .map(async |step| {
-            let mut migrations = plan.migrations.iter();
-            let migration = migrations.find(|one| one.definition == step.target.key);
-            diff_step(cluster, step, migration, manager, planned).await
+    let run = DryRun::of(cluster, plan);
+    let planned = Planned::of(&[plan]);
+    let (run, planned) = (&run, &planned);
+    let mut changes: Vec<ObjectDiff> = stream::iter(&plan.steps)
+        .map(async |step| match known(plan, step) {
+            Some(change) => Ok(change),
+            None => {
+                let mut migrations = plan.migrations.iter();
+                let migration = migrations.find(|one| one.definition == step.target.key);
+                diff_step(run, step, migration, planned).await
+            }
         })
         .buffered(cluster.concurrency())
         .try_collect()
@@ -44,36 +46,99 @@ pub async fn diff(
     Ok(changes)
 }
 
-/// `migration`: of a step that applies the transitional definition; what is wanted is the one after it.
-async fn diff_step(
-    cluster: &Cluster,
-    step: &Step,
-    migration: Option<&Migration>,
-    manager: &str,
-    planned: &Planned<'_>,
-) -> Result<ObjectDiff, EngineError> {
-    let key = &step.target.key;
-    // A creation has none; the response shows whether another client made one meanwhile.
-    let known = if step.action == Action::Create {
-        None
-    } else {
-        live::object(cluster, step).await?
-    };
-    let answer = dry_run(cluster, step, known.as_ref(), manager).await;
-    let is_there = answer.as_ref().is_ok_and(|answer| !answer.created);
-    let live = match known {
-        None if step.action == Action::Create && is_there => live::object(cluster, step).await?,
-        known => known,
-    };
-    let mut change = ObjectDiff {
-        key: key.clone(),
+/// The change of one object, without fields.
+fn change(step: &Step) -> ObjectDiff {
+    ObjectDiff {
+        key: step.target.key.clone(),
         action: step.action,
-        created: live.is_none(),
+        created: step.action == Action::Create,
         fields: Vec::new(),
         recreated: None,
         error: None,
         remedy: None,
         unjudged: None,
+    }
+}
+
+/// What the plan says of a step; `None` where its fields are to be compared.
+fn known(plan: &InstallationPlan, step: &Step) -> Option<ObjectDiff> {
+    let key = &step.target.key;
+    let change = change(step);
+    if let Some(refusal) = plan.refusal(key) {
+        return Some(ObjectDiff {
+            error: Some(refusal.message.clone()),
+            remedy: refusal.remedy.clone(),
+            ..change
+        });
+    }
+    if let Some(recreation) = plan.recreation(key) {
+        return Some(deleted(recreation, step, change));
+    }
+    let mut unjudged = plan.unjudged.iter();
+    if let Some(unjudged) = unjudged.find(|unjudged| unjudged.key == *key) {
+        return Some(ObjectDiff {
+            unjudged: Some(unjudged.why.clone()),
+            ..change
+        });
+    }
+    change.created.then_some(change)
+}
+
+/// A step that needs a deletion.
+fn deleted(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDiff {
+    let reasons = recreation.reasons();
+    let is_accepted = recreation.obstacle.is_none();
+    match recreation.holders.as_slice() {
+        [] if step.policy.recreate && is_accepted => ObjectDiff {
+            recreated: Some(reasons),
+            ..change
+        },
+        [] => ObjectDiff {
+            error: Some(match recreation.never() {
+                Some(why) => format!("cannot be changed: {reasons}; {why}"),
+                None => format!("cannot be changed: {reasons}"),
+            }),
+            remedy: Some(if is_accepted {
+                Remedy::Recreate
+            } else {
+                Remedy::ByHand
+            }),
+            ..change
+        },
+        holders
+            if holders
+                .iter()
+                .all(|holder| step.policy.deletes_first(holder)) =>
+        {
+            change
+        }
+        holders => {
+            let keys: Vec<String> = holders.iter().map(|it| it.target.key.to_string()).collect();
+            ObjectDiff {
+                error: Some(format!(
+                    "{reasons}; {}, which is pruned, has to be deleted first",
+                    keys.join(", ")
+                )),
+                ..change
+            }
+        }
+    }
+}
+
+/// `migration`: of a step that applies the transitional definition; what is wanted is the one after it.
+async fn diff_step(
+    run: &DryRun<'_>,
+    step: &Step,
+    migration: Option<&Migration>,
+    planned: &Planned<'_>,
+) -> Result<ObjectDiff, EngineError> {
+    let (cluster, manager) = (run.cluster, run.manager.as_str());
+    let key = &step.target.key;
+    let live = live::object(cluster, step).await?;
+    let answer = run.apply(step, live.as_ref()).await;
+    let mut change = ObjectDiff {
+        created: live.is_none(),
+        ..change(step)
     };
     match (live, answer) {
         (Some(mut live), Ok(wanted)) => {

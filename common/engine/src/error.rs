@@ -6,6 +6,7 @@ use common::api::installation::format::NewerFormat;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::Remedy;
+use common::plan::refusal::Cause;
 use common::values::mask::Mask;
 
 /// An error of the engine. Display names the object or request; the source stays in the chain.
@@ -105,6 +106,14 @@ pub enum EngineError {
         /// Every field; the message is the rule, without values.
         causes: Vec<FieldCause>,
     },
+    /// The server refuses fields of an object, among them at least one that could be changed: exit 1.
+    #[error("{object}: {}", fields(.causes))]
+    Invalid {
+        /// The object.
+        object: String,
+        /// Every field; the message is the server's.
+        causes: Vec<FieldCause>,
+    },
     /// The record changed between the plan and the first write: exit 4.
     #[error("{installation} was changed after the plan was made ({what}); run the command again")]
     Stale {
@@ -182,7 +191,7 @@ pub enum StaleReason {
 /// Why the server refuses one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldCause {
-    /// `spec.selector`.
+    /// `spec.selector`; empty where the server names none.
     pub field: String,
     /// The server's message.
     pub message: String,
@@ -191,7 +200,10 @@ pub struct FieldCause {
 fn fields(causes: &[FieldCause]) -> String {
     let lines: Vec<String> = causes
         .iter()
-        .map(|cause| format!("{}: {}", cause.field, cause.message))
+        .map(|cause| match cause.field.as_str() {
+            "" => cause.message.clone(),
+            field => format!("{field}: {}", cause.message),
+        })
         .collect();
     lines.join("; ")
 }
@@ -212,7 +224,9 @@ impl EngineError {
                 *message = mask.text(message);
                 *recorded = recorded.take().map(|text| mask.text(&text));
             }
-            Self::FieldConflict { causes, .. } | Self::Immutable { causes, .. } => {
+            Self::FieldConflict { causes, .. }
+            | Self::Immutable { causes, .. }
+            | Self::Invalid { causes, .. } => {
                 for cause in causes {
                     cause.message = mask.text(&cause.message);
                 }
@@ -238,7 +252,7 @@ impl EngineError {
             Self::Forbidden { .. } | Self::Denied { .. } => Some(403),
             Self::NotInitialised | Self::Unserved { .. } => Some(404),
             Self::Conflict { .. } | Self::FieldConflict { .. } => Some(409),
-            Self::Immutable { .. } | Self::Unchangeable { .. } => Some(422),
+            Self::Immutable { .. } | Self::Unchangeable { .. } | Self::Invalid { .. } => Some(422),
             Self::OwnWebhook { .. } => Some(500),
             _ => None,
         }
@@ -254,6 +268,15 @@ impl EngineError {
                 Some(Remedy::DeleteWebhooks(configuration.clone()))
             }
             _ => None,
+        }
+    }
+
+    /// The category of a refusal.
+    pub(super) fn cause(&self) -> Cause {
+        match self {
+            Self::Denied { .. } => Cause::Denied,
+            Self::Conflict { .. } => Cause::Conflict,
+            _ => Cause::Other,
         }
     }
 
@@ -309,7 +332,9 @@ impl EngineError {
             | Self::Unchangeable { message, .. }
             | Self::OwnWebhook { message, .. }
             | Self::Denied { message, .. } => message.clone(),
-            Self::FieldConflict { causes, .. } | Self::Immutable { causes, .. } => fields(causes),
+            Self::FieldConflict { causes, .. }
+            | Self::Immutable { causes, .. }
+            | Self::Invalid { causes, .. } => fields(causes),
             Self::Unreachable { source, .. } => format!("{self}: {source}"),
             other => other.to_string(),
         }

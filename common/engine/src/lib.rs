@@ -15,7 +15,7 @@
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
-//! | [`mod@diff`], `dry_run`, [`recreations`], [`refusals`] | what a plan would change, field by field; what cannot be changed in place, or not be deleted |
+//! | [`mod@diff`], `dry_run`, [`refusals`] | what a plan would change, field by field; what the server would refuse of it, or not change in place |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
 //! | [`mod@kops`], [`former`] | kops' records of installed add-ons; those of Helm and kapp, which are set aside |
@@ -71,14 +71,12 @@ pub mod preflight;
 mod prune;
 mod random;
 pub mod record;
-pub mod recreations;
 pub mod refusals;
 pub mod release;
 pub mod remote;
 mod report;
 mod request;
 pub mod required;
-pub mod restores;
 pub mod revisions;
 pub mod secret;
 mod served;

@@ -32,7 +32,6 @@ use super::listing::Page;
 use super::meta::Partial;
 use super::report::{Failure, Report};
 use super::request::{Call, JSON, METADATA};
-use super::silent;
 
 const PAGE: &str = "100";
 /// How often a status is written that others write as well.
@@ -301,7 +300,7 @@ impl<'a> Migrator<'a> {
             deadline: self.deadline,
             mask: Arc::clone(&self.plan.mask),
             first_job: Arc::default(),
-            webhooks: Arc::new(silent::configurations(&self.plan.union)),
+            recorded: Arc::new(self.plan.union.clone()),
             // Its error says the same.
             told: unbounded_channel().0,
         };

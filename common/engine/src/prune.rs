@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use common::api::names;
 use common::manifest::key::ObjectKey;
+use common::plan::inventory::Inventory;
 use common::plan::prune::{KeptKind, Obstacle};
 use common::plan::{Deletion, InstallationPlan, Target};
 use common::readiness::{Readiness, Status};
@@ -96,7 +97,7 @@ async fn delete_group<'a>(
         }
     }
     let mut deletions = stream::iter(doomed)
-        .map(async |deletion| (deletion, delete_one(cluster, deletion, plan).await))
+        .map(async |deletion| (deletion, delete_one(cluster, deletion, &plan.union).await))
         .buffer_unordered(cluster.concurrency());
     let mut held = Vec::new();
     while let Some((deletion, result)) = deletions.next().await {
@@ -120,10 +121,11 @@ async fn delete_group<'a>(
     held
 }
 
-async fn delete_one(
+/// Deletes one object if it is still what the plan deletes. `recorded`: the inventory of the installation.
+pub(super) async fn delete_one(
     cluster: &Cluster,
     deletion: &Deletion,
-    plan: &InstallationPlan,
+    recorded: &Inventory,
 ) -> Result<Deleted, EngineError> {
     let doomed = Doomed {
         collection: &Collection::of(&deletion.target),
@@ -134,14 +136,11 @@ async fn delete_one(
     };
     let judge = |found: &Metadata| {
         let labels = found.labels.clone();
-        deletion.obstacle(&labels, &live(found.clone()), &plan.union)
+        deletion.obstacle(&labels, &live(found.clone()), recorded)
     };
     match delete(cluster, doomed, judge).await {
         Ok(deleted) => Ok(deleted),
-        Err(error) => {
-            let webhooks = silent::configurations(&plan.union);
-            Err(silent::explain(cluster, &webhooks, error).await)
-        }
+        Err(error) => Err(silent::explain(cluster, recorded, error).await),
     }
 }
 
@@ -217,8 +216,7 @@ pub(super) async fn release(cluster: &Cluster, plan: &InstallationPlan) -> Vec<F
     let released: Vec<_> = stream::iter(releases)
         .map(async |(target, uid)| {
             let error = release_one(cluster, target, uid, &manager).await.err()?;
-            let webhooks = silent::configurations(&plan.union);
-            let error = silent::explain(cluster, &webhooks, error).await;
+            let error = silent::explain(cluster, &plan.union, error).await;
             Some(Failure::of(target.key.clone(), &error))
         })
         .buffer_unordered(cluster.concurrency())

@@ -1,50 +1,591 @@
-//! Deletions of a plan that the server would refuse: one dry run for each object, and one for the record.
+//! What the API server would refuse of a plan: while the plan is made, every write of it is sent as a dry run, before the first one that
+//! changes anything. What is known not to be changeable in place becomes a recreation; what cannot be judged is counted and stops
+//! nothing; everything else that is refused ends the command.
+//!
+//! Not asked is what stands in a namespace that the command creates, or is of a kind that it defines: the server cannot answer. Where an
+//! admission webhook keeps the server from judging, the live object is compared by the table of built-in kinds.
+
+mod held;
+mod planned;
+
+use std::collections::BTreeSet;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
 
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationPlan;
+use common::manifest::kinds::traits::KeptKind;
+use common::plan::conflicts::{Conflict, Policy};
+use common::plan::holder::Holder;
+use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
+use common::plan::refusal::{Cause, Refusal};
+use common::plan::{Action, Deletion, InstallationPlan, Step, Verb, fit};
 
 use super::address::Collection;
+use super::apply::{explain, fitting, is_silent_webhook, plain, precise};
 use super::cluster::Cluster;
-use super::error::EngineError;
-use super::report::Failure;
-use super::{delete, record};
+use super::diff::fields;
+use super::dry_run::DryRun;
+use super::error::{EngineError, FieldCause};
+use super::{delete, live, record};
+use held::Held;
+pub(super) use planned::Planned;
+
+/// How many fields of one object that stay are named.
+const MOST: usize = 5;
+
+/// What the server says of one write; nothing where it accepts it as it is.
+enum Verdict {
+    Recreate(Recreation),
+    Unjudged(Unjudged),
+    Refused(Refusal),
+    /// It needs what these objects give up with the same command.
+    Waits(Vec<ObjectKey>),
+    /// It is changed in place, but for these fields.
+    InPlace(Vec<String>),
+    /// Nothing of ours differs: an object that is restored is only recorded as it is now.
+    Unchanged,
+}
+
+/// A write of a plan.
+#[derive(Clone, Copy)]
+enum Write<'a> {
+    Apply(&'a Step),
+    Delete(&'a Deletion),
+}
+
+/// Asks about the writes of one plan of a command.
+struct Judge<'a> {
+    plan: &'a InstallationPlan,
+    run: DryRun<'a>,
+    planned: &'a Planned<'a>,
+}
+
+/// Adds to the plans of a command what the server refuses of them, what cannot be changed in place, and what cannot be judged.
+/// Uninstallations are asked about on demand: [`of_removal`]. Returns the objects that are changed in place, each with the place of its
+/// plan.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn find(
+    cluster: &Cluster,
+    plans: &mut [&mut InstallationPlan],
+) -> Result<BTreeSet<(usize, ObjectKey)>, EngineError> {
+    let verdicts = {
+        let all: Vec<&InstallationPlan> = plans.iter().map(|plan| &**plan).collect();
+        let planned = Planned::of(&all);
+        let judges = all.iter().map(|plan| Judge {
+            plan,
+            run: DryRun::of(cluster, plan),
+            planned: &planned,
+        });
+        let judges: Vec<Judge<'_>> = judges.collect();
+        let writes = judges.iter().enumerate().flat_map(|(part, judge)| {
+            let writes = writes(judge.plan).into_iter();
+            writes.map(move |write| (part, judge, write))
+        });
+        let writes: Vec<(usize, &Judge<'_>, Write<'_>)> = writes.collect();
+        let verdicts: Vec<(usize, ObjectKey, Vec<Verdict>)> = stream::iter(writes)
+            .map(async |(part, judge, write)| {
+                let verdicts = judge.write(write).await?;
+                Ok::<_, EngineError>((part, write.key().clone(), verdicts))
+            })
+            .buffered(cluster.concurrency())
+            .try_collect()
+            .await?;
+        verdicts
+    };
+    let mut in_place = BTreeSet::new();
+    for (part, key, verdicts) in verdicts {
+        if let Some(plan) = plans.get_mut(part) {
+            for verdict in verdicts {
+                if matches!(verdict, Verdict::InPlace(_)) {
+                    in_place.insert((part, key.clone()));
+                }
+                note(plan, &key, verdict);
+            }
+        }
+    }
+    for plan in plans {
+        refuse_swaps(plan);
+    }
+    Ok(in_place)
+}
 
 /// What an uninstallation would not be allowed to delete; nothing is deleted.
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn deletions(
+pub async fn of_removal(
     cluster: &Cluster,
     plan: &InstallationPlan,
     record: &AddonInstallation,
-) -> Result<Vec<Failure>, EngineError> {
+) -> Result<Vec<Refusal>, EngineError> {
+    let planned = Planned::of(&[plan]);
+    let judge = Judge {
+        plan,
+        run: DryRun::of(cluster, plan),
+        planned: &planned,
+    };
     let deletions = plan.prune.iter().flatten();
-    let mut refused: Vec<Failure> = stream::iter(deletions)
-        .map(async |deletion| {
-            let (target, uid) = (&deletion.target, &deletion.uid);
-            let collection = Collection::of(target);
-            let asked = delete::dry_run(cluster, &collection, &target.key.name, uid).await;
-            refusal(target.key.clone(), asked)
-        })
+    let verdicts: Vec<Option<Verdict>> = stream::iter(deletions)
+        .map(async |deletion| judge.deletion(deletion).await)
         .buffered(cluster.concurrency())
-        .try_filter_map(async |refused| Ok(refused))
         .try_collect()
         .await?;
-    let key = record::key(&plan.installation);
-    refused.extend(refusal(key, record::delete(cluster, record, true).await)?);
-    Ok(refused)
+    let asked = record::delete(cluster, record, true).await;
+    let of_record = judge.deleted(&record::key(&plan.installation), asked)?;
+    let verdicts = verdicts.into_iter().chain([of_record]).flatten();
+    let refused = verdicts.filter_map(|verdict| match verdict {
+        Verdict::Refused(refusal) => Some(refusal),
+        _ => None,
+    });
+    Ok(refused.collect())
 }
 
-fn refusal(key: ObjectKey, asked: Result<(), EngineError>) -> Result<Option<Failure>, EngineError> {
-    match asked {
-        Ok(()) => Ok(None),
-        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
-            Err(error)
+/// The writes that the server is asked about. Where only owners change, no field of an object does.
+fn writes(plan: &InstallationPlan) -> Vec<Write<'_>> {
+    if plan.verb == Verb::Adopt || plan.verb.ends() {
+        return Vec::new();
+    }
+    let steps = plan.steps.iter().map(Write::Apply);
+    let deletions = plan.prune.iter().flatten().map(Write::Delete);
+    steps.chain(deletions).collect()
+}
+
+/// Takes a verdict into the plan.
+fn note(plan: &mut InstallationPlan, key: &ObjectKey, verdict: Verdict) {
+    let mask = plan.mask.clone();
+    let found = plan.steps.binary_search_by(|step| step.target.key.cmp(key));
+    let step = found.ok().and_then(|at| plan.steps.get_mut(at));
+    match verdict {
+        Verdict::Recreate(mut recreation) => {
+            for field in &mut recreation.fields {
+                field.rule = mask.text(&field.rule);
+            }
+            let mut deleted = recreation.deleted();
+            let is_named = deleted.all(|key| plan.may_go_first.contains(key));
+            drop(deleted);
+            if let Some(step) = step.filter(|_| is_named) {
+                step.policy.delete_first(&recreation.holders);
+            }
+            plan.recreations.push(recreation);
         }
-        Err(error) => Ok(Some(Failure::of(key, &error))),
+        Verdict::Unjudged(unjudged) => plan.unjudged.push(unjudged),
+        Verdict::Refused(mut refusal) => {
+            refusal.message = mask.text(&refusal.message);
+            plan.refused.push(refusal);
+        }
+        Verdict::Waits(holders) => {
+            let names: Vec<String> = holders.iter().map(ToString::to_string).collect();
+            if let Some(step) = step {
+                let holders = holders.into_iter().map(Holder::Applied);
+                step.policy.holders.extend(holders);
+            }
+            plan.unjudged.push(Unjudged {
+                key: key.clone(),
+                why: format!("{} gives up what it needs", names.join(", ")),
+                is_coming: true,
+            });
+        }
+        Verdict::InPlace(lines) => {
+            let lines = lines.iter().map(|line| mask.text(line));
+            plan.warnings.extend(lines);
+        }
+        Verdict::Unchanged => {
+            if let Some(step) = step {
+                step.action = Action::Refresh;
+            }
+        }
     }
 }
+
+/// Refuses objects of which each needs what the other one has: none of them can be first.
+fn refuse_swaps(plan: &mut InstallationPlan) {
+    let waits = |step: &Step, other: &ObjectKey| {
+        let mut holders = step.policy.holders.iter();
+        holders.any(|holder| matches!(holder, Holder::Applied(key) if key == other))
+    };
+    let mut swaps = Vec::new();
+    for step in &plan.steps {
+        let key = &step.target.key;
+        let others = step.policy.holders.iter().map(Holder::key);
+        let mut others = others.filter_map(|other| plan.step(other));
+        if let Some(other) = others.find(|other| waits(other, key)) {
+            swaps.push((key.clone(), other.target.key.clone()));
+        }
+    }
+    for (key, other) in swaps {
+        plan.refused.push(Refusal {
+            message: format!(
+                "it needs what {other} has, and the other way round: give one of them something else first"
+            ),
+            key,
+            cause: Cause::Other,
+            remedy: None,
+        });
+    }
+}
+
+impl<'a> Write<'a> {
+    fn key(&self) -> &'a ObjectKey {
+        match self {
+            Self::Apply(step) => &step.target.key,
+            Self::Delete(deletion) => &deletion.target.key,
+        }
+    }
+}
+
+impl Judge<'_> {
+    async fn write(&self, write: Write<'_>) -> Result<Vec<Verdict>, EngineError> {
+        match write {
+            Write::Apply(step) => self.step(step).await,
+            Write::Delete(deletion) => Ok(self.deletion(deletion).await?.into_iter().collect()),
+        }
+    }
+
+    async fn step(&self, step: &Step) -> Result<Vec<Verdict>, EngineError> {
+        let key = &step.target.key;
+        let mut verdicts = Vec::new();
+        if let Some(held) = held::address(self.run.cluster, step).await? {
+            verdicts.extend(self.held(step, vec![held]));
+        }
+        if let Some((other, single)) = self.planned.rival(step) {
+            verdicts.push(Verdict::Refused(Refusal {
+                key: key.clone(),
+                message: format!("{other} asks for {single} as well, which only one can have"),
+                cause: Cause::Other,
+                remedy: None,
+            }));
+        }
+        if let Some(why) = self.planned.comes_later(step) {
+            verdicts.push(unjudged(key, why, true));
+            return Ok(verdicts);
+        }
+        // What a definition may never be is refused as a breakage.
+        let mut breakages = self.plan.breakages.iter();
+        if breakages.any(|found| found.definition == *key && !found.impossible.is_empty()) {
+            return Ok(verdicts);
+        }
+        let of_step = match step.action {
+            Action::Create => match self.run.create(step).await {
+                Ok(()) => Vec::new(),
+                Err(error) => self.refused(step, None, error).await?,
+            },
+            _ => self.change(step).await?,
+        };
+        verdicts.extend(of_step);
+        Ok(verdicts)
+    }
+
+    /// An object that exists. A definition whose stored versions leave is asked about as it is in between, and as it is wanted.
+    async fn change(&self, step: &Step) -> Result<Vec<Verdict>, EngineError> {
+        let key = &step.target.key;
+        let live = readable(self.run.cluster, step).await?;
+        let live = live.as_ref();
+        let answer = match self.run.apply(&without_autoscaler(step), live).await {
+            Ok(answer) => answer.object,
+            Err(error) => return self.refused(step, live, error).await,
+        };
+        let mut migrations = self.plan.migrations.iter();
+        if let Some(migration) = migrations.find(|migration| migration.definition == *key) {
+            let last = Step {
+                object: migration.wanted.clone(),
+                ..step.clone()
+            };
+            return match self.run.apply(&last, live).await {
+                Ok(_) => Ok(Vec::new()),
+                Err(error) => match without_stored_versions(error) {
+                    Some(error) => self.refused(&last, live, error).await,
+                    None => Ok(Vec::new()),
+                },
+            };
+        }
+        let Some(live) = live else {
+            return Ok(Vec::new());
+        };
+        let manager = &self.run.manager;
+        let unchanged = may_be_unchanged(self.plan, step) && is_unchanged(live, &answer, manager);
+        let unchanged = unchanged.then_some(Verdict::Unchanged);
+        let stays = stays(step, live, &answer, manager);
+        Ok(unchanged
+            .into_iter()
+            .chain([Verdict::InPlace(stays)])
+            .collect())
+    }
+
+    /// What it means that the server refuses a step.
+    async fn refused(
+        &self,
+        step: &Step,
+        live: Option<&Value>,
+        error: EngineError,
+    ) -> Result<Vec<Verdict>, EngineError> {
+        let error = reachable(error)?;
+        let key = &step.target.key;
+        if let Some(why) = self.planned.unjudged(step, &error) {
+            return Ok(vec![unjudged(key, why, true)]);
+        }
+        let (plan, cluster) = (self.plan, self.run.cluster);
+        if let Some(held) = held::of_refusal(cluster, self.planned, plan, step, &error).await? {
+            return Ok(self.held(step, held));
+        }
+        if let Some(why) = self.planned.lifted(key, &error, false) {
+            return Ok(vec![unjudged(key, why, true)]);
+        }
+        if matches!(error, EngineError::Invalid { .. }) && has_former_owner(step) {
+            let why = "the fields of its former owner go first".to_owned();
+            return Ok(vec![unjudged(key, why, true)]);
+        }
+        let fields: Vec<FixedField> = match error {
+            EngineError::Immutable { object, causes } if step.action == Action::Create => {
+                return Ok(vec![
+                    self.refusal(step, EngineError::Invalid { object, causes }),
+                ]);
+            }
+            EngineError::Immutable { causes, .. } => precise::causes(cluster, step, causes)
+                .await
+                .into_iter()
+                .map(field)
+                .collect(),
+            error => match hidden_by(&error) {
+                Some(why) => match live.and_then(|live| table::changed(key, live, &step.object)) {
+                    Some(fields) => fields,
+                    None => return Ok(vec![unjudged(key, why.to_owned(), false)]),
+                },
+                None => return Ok(vec![self.refusal(step, error)]),
+            },
+        };
+        if fields.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut recreation = Recreation::new(plan, key, fields);
+        if recreation.obstacle.is_none() && is_stateful(key) {
+            let loses = live.is_some_and(|live| loses_claims(live, &step.object));
+            recreation.obstacle = loses.then_some(Obstacle::Claims);
+        }
+        Ok(vec![Verdict::Recreate(recreation)])
+    }
+
+    fn refusal(&self, step: &Step, error: EngineError) -> Verdict {
+        let error = explain(error, step);
+        Verdict::Refused(Refusal {
+            key: step.target.key.clone(),
+            message: error.words(),
+            cause: error.cause(),
+            remedy: error.remedy(),
+        })
+    }
+
+    /// A step that asks for what other objects have: what can make it free.
+    fn held(&self, step: &Step, held: Vec<Held>) -> Vec<Verdict> {
+        let key = &step.target.key;
+        let (mut deletions, mut applied) = (Vec::new(), Vec::new());
+        for one in &held {
+            let Some(holder) = &one.holder else {
+                return vec![Verdict::Refused(held::refusal(key, &held))];
+            };
+            let mut pruned = self.plan.prune.iter().flatten();
+            let pruned = pruned.find(|deletion| deletion.target.key == *holder);
+            match pruned.filter(|_| KeptKind::of(holder).is_none()) {
+                Some(deletion) if !deletions.contains(deletion) => deletions.push(deletion.clone()),
+                Some(_) => {}
+                None if self.planned.applies(holder) => applied.push(holder.clone()),
+                None => {
+                    let mut refusal = held::refusal(key, &held);
+                    if let Some(other) = self.planned.prunes(holder) {
+                        let hint = format!("; {} prunes {holder}: upgrade it first", other.name);
+                        refusal.message.push_str(&hint);
+                    }
+                    return vec![Verdict::Refused(refusal)];
+                }
+            }
+        }
+        let mut verdicts = Vec::new();
+        if !applied.is_empty() {
+            applied.dedup();
+            verdicts.push(Verdict::Waits(applied));
+        }
+        if !deletions.is_empty() {
+            let fields = held.into_iter().map(|one| one.field).collect();
+            verdicts.push(Verdict::Recreate(Recreation::held(key, fields, deletions)));
+        }
+        verdicts
+    }
+
+    async fn deletion(&self, deletion: &Deletion) -> Result<Option<Verdict>, EngineError> {
+        let (target, uid) = (&deletion.target, &deletion.uid);
+        let collection = Collection::of(target);
+        let name = &target.key.name;
+        let asked = delete::dry_run(self.run.cluster, &collection, name, uid).await;
+        self.deleted(&target.key, asked)
+    }
+
+    /// What an answer to the dry run of a deletion means.
+    fn deleted(
+        &self,
+        key: &ObjectKey,
+        asked: Result<(), EngineError>,
+    ) -> Result<Option<Verdict>, EngineError> {
+        let Err(error) = asked else {
+            return Ok(None);
+        };
+        let error = reachable(error)?;
+        if let Some(why) = self.planned.lifted(key, &error, true) {
+            return Ok(Some(unjudged(key, why, true)));
+        }
+        if let Some(why) = hidden_by(&error) {
+            return Ok(Some(unjudged(key, why.to_owned(), false)));
+        }
+        Ok(Some(Verdict::Refused(Refusal {
+            key: key.clone(),
+            message: format!("cannot be deleted: {}", plain(&error.words())),
+            cause: error.cause(),
+            remedy: None,
+        })))
+    }
+}
+
+fn unjudged(key: &ObjectKey, why: String, is_coming: bool) -> Verdict {
+    Verdict::Unjudged(Unjudged {
+        key: key.clone(),
+        why,
+        is_coming,
+    })
+}
+
+/// An answer of the server; otherwise there is none.
+fn reachable(error: EngineError) -> Result<EngineError, EngineError> {
+    match error {
+        EngineError::Unreachable { .. } | EngineError::Unauthorized { .. } => Err(error),
+        error => Ok(error),
+    }
+}
+
+fn field(cause: FieldCause) -> FixedField {
+    FixedField {
+        field: cause.field,
+        rule: cause.message,
+    }
+}
+
+/// Replicas that are left to an autoscaler can always change: to leave them out would be one more request where the rest is taken.
+fn without_autoscaler(step: &Step) -> Step {
+    let policy = Policy {
+        autoscaler: None,
+        ..step.policy.clone()
+    };
+    let policy = if policy.takes_all() {
+        policy
+    } else {
+        step.policy.clone()
+    };
+    Step {
+        policy,
+        ..step.clone()
+    }
+}
+
+/// The refusal of a definition without what a migration makes right: the stored versions that it lacks are no longer stored then.
+fn without_stored_versions(error: EngineError) -> Option<EngineError> {
+    match error {
+        EngineError::Invalid { object, mut causes } => {
+            causes.retain(|cause| !cause.field.starts_with("status.storedVersions"));
+            (!causes.is_empty()).then_some(EngineError::Invalid { object, causes })
+        }
+        error => Some(error),
+    }
+}
+
+/// Why the server could not judge a write that it may accept later.
+fn hidden_by(error: &EngineError) -> Option<&'static str> {
+    match error {
+        error if is_silent_webhook(error) => Some("an admission webhook does not answer"),
+        EngineError::Api { message, .. } if message.contains("does not support dry run") => {
+            Some("an admission webhook takes no dry runs")
+        }
+        error if error.is_of_schema() => None,
+        EngineError::Api {
+            code: 429 | 500..=599,
+            ..
+        } => Some("the server failed"),
+        EngineError::Api { code: 409, .. } => Some("another client is changing it"),
+        _ => None,
+    }
+}
+
+/// Whether the record and the manifest agree, and only an edit of another client led to the step. Fields that may be left to others are
+/// found by the apply, which remembers them.
+fn may_be_unchanged(plan: &InstallationPlan, step: &Step) -> bool {
+    let policy = &step.policy;
+    let recorded = plan.union.objects.get(&step.target.key);
+    step.action == Action::Restore
+        && policy.takes_all()
+        && policy.inherited.is_none()
+        && policy.adopted.is_none()
+        && recorded.is_some_and(|item| {
+            let object = &item.object;
+            !step.digest.is_empty() && object.digest == step.digest && object.yielded.is_empty()
+        })
+}
+
+/// Whether an apply changes nothing of ours: another client added a label or a field of its own, which stays.
+fn is_unchanged(live: &Value, wanted: &Value, manager: &str) -> bool {
+    // A comparison leaves out our own marks, which pruning needs.
+    let marks = ["/metadata/labels", "/metadata/annotations", "/metadata/uid"];
+    let is_marked = marks
+        .iter()
+        .all(|mark| live.pointer(mark) == wanted.pointer(mark));
+    is_marked && fields::compare(live, wanted, manager, false).is_empty()
+}
+
+/// What an accepted change does not change, although the manifest does.
+fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Vec<String> {
+    let key = &step.target.key;
+    let fitted = fit::fit(key, &step.object, &step.policy, live, manager);
+    let kept = fitted.kept.iter().map(|kept| fitting::words(step, kept));
+    let still = fit::still_there(key, live, answer, manager);
+    let more = still.len().saturating_sub(MOST);
+    let still = still.iter().take(MOST).map(|field| {
+        let value = if key.is_secret() {
+            String::new()
+        } else {
+            format!(" {}", Conflict::value(Some(&field.value)))
+        };
+        let verb = if field.owners.len() == 1 {
+            "sets"
+        } else {
+            "set"
+        };
+        let owners = field.owners.join(" and ");
+        format!(
+            "{key} {} stays{value}, although the manifest drops it: {owners} {verb} it, too",
+            field.path
+        )
+    });
+    let more = (more > 0)
+        .then(|| format!("{key}: {more} more fields stay, which other managers set, too"));
+    kept.chain(still).chain(more).collect()
+}
+
+/// The whole live object; `None` where it does not exist or may not be read.
+async fn readable(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+    match live::object(cluster, step).await {
+        Err(error) => reachable(error).map(|_| None),
+        found => found,
+    }
+}
+
+/// Whether fields of another owner become ours before the apply: a dry run has them beside ours.
+fn has_former_owner(step: &Step) -> bool {
+    step.policy.adopted.is_some() || step.policy.inherited.is_some()
+}
+
+fn is_stateful(key: &ObjectKey) -> bool {
+    (key.group.as_str(), key.kind.as_str()) == ("apps", "StatefulSet")
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
+pub use common::plan::refusal::Cause;
 use common::readiness::Readiness;
 use common::values::mask::Mask;
 
@@ -165,18 +166,6 @@ pub enum Fate {
     Applied,
 }
 
-/// Categories of failures, as far as the exit code distinguishes them (semantics 17).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Cause {
-    /// Denied at admission: exit 6.
-    Denied,
-    /// A field or the object belongs to another owner: exit 4.
-    Conflict,
-    /// Anything else: exit 1.
-    Other,
-}
-
 impl Failure {
     /// A refusal of the server.
     pub(super) fn of(key: ObjectKey, error: &EngineError) -> Self {
@@ -189,11 +178,7 @@ impl Failure {
             } else {
                 Fate::Refused
             },
-            cause: match error {
-                EngineError::Denied { .. } => Cause::Denied,
-                EngineError::Conflict { .. } => Cause::Conflict,
-                _ => Cause::Other,
-            },
+            cause: error.cause(),
         }
     }
 

@@ -27,18 +27,18 @@ const KINDS: [(&str, &str); 2] = [
 ];
 
 /// The webhook configurations that an installation has recorded.
-pub(super) fn configurations(inventory: &Inventory) -> Vec<ObjectKey> {
+fn configurations(inventory: &Inventory) -> Vec<ObjectKey> {
     let keys = inventory.objects.keys();
     let is_configuration =
         |key: &&ObjectKey| key.group == GROUP && KINDS.iter().any(|(kind, _)| *kind == key.kind);
     keys.filter(is_configuration).cloned().collect()
 }
 
-/// The error of a write that a webhook has refused by not answering, where it is in one of these configurations; any other error as it
-/// is.
+/// The error of a write that a webhook has refused by not answering, where the installation has recorded the configuration of the webhook;
+/// any other error as it is.
 pub(super) async fn explain(
     cluster: &Cluster,
-    configurations: &[ObjectKey],
+    recorded: &Inventory,
     error: EngineError,
 ) -> EngineError {
     let EngineError::Api {
@@ -52,15 +52,15 @@ pub(super) async fn explain(
     let Some(webhook) = called(message) else {
         return error;
     };
-    for key in configurations {
-        if has(cluster, key, webhook).await {
+    for key in configurations(recorded) {
+        if has(cluster, &key, webhook).await {
             return EngineError::OwnWebhook {
                 object: what.clone(),
                 message: format!(
                     "webhook {webhook} of {key}, which is part of this installation, does not answer, and refuses what would \
                      repair it: {message}"
                 ),
-                configuration: Box::new(key.clone()),
+                configuration: Box::new(key),
             };
         }
     }
@@ -134,8 +134,9 @@ mod tests {
             let live: Reply = Some((200, &[], json!({"webhooks": webhooks})));
             let (cluster, _) = fake::cluster(vec![live]);
             let ours = key("ValidatingWebhookConfiguration", "judges");
-            let configurations = [ours.clone()];
-            let error = explain(&cluster, &configurations, refused(code, message)).await;
+            let mut recorded = Inventory::default();
+            recorded.objects.insert(ours.clone(), Default::default());
+            let error = explain(&cluster, &recorded, refused(code, message)).await;
             let remedy = is_ours.then_some(Remedy::DeleteWebhooks(Box::new(ours)));
             assert_eq!(error.remedy(), remedy, "{message}");
             assert_eq!(

@@ -55,7 +55,7 @@ pub(super) fn begun(
         remember(&mut status.history, interrupted, true);
     }
     status.inventory = plan.union.to_groups();
-    status.choices = Some(choices.clone()).filter(|choices| choices.is_decided());
+    status.choices = choices.to_record();
     if !plan.verb.ends() {
         former(&mut status.former, &plan.former, false);
     }

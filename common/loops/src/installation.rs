@@ -263,9 +263,7 @@ async fn plan(
         }
     };
     if !plan.is_empty() {
-        plan.check_breakages()?;
-        plan.check_migrations()?;
-        plan.check_recreations()?;
+        plan.check()?;
         rollout::check(ctx, record, &plan).await?;
     }
     Ok(plan)

@@ -9,6 +9,7 @@ use addons_operation::choose::ChooseError;
 use common::api::conditions::{ROLLOUT_FAILED, bounded};
 use common::plan::crd_safety::BreakageError;
 use common::plan::planner::PlanError;
+use common::plan::refusal::Cause;
 
 /// What a condition says of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,11 @@ fn reason(error: &OperationError) -> Reason {
         OperationError::Plan(PlanError::TooLarge(_)) => Reason::Stalls("TooLarge"),
         OperationError::Breakage(_) => Reason::Stalls("Breakage"),
         OperationError::Recreation(_) => Reason::Stalls("Immutable"),
+        OperationError::Refusal(refused) => Reason::Stalls(match refused.cause() {
+            Cause::Denied => "Denied",
+            Cause::Conflict => "Conflict",
+            Cause::Other => "Refused",
+        }),
         OperationError::Orphaned { .. }
         | OperationError::UnknownCatalogue { .. }
         | OperationError::Choose(ChooseError::Unknown { .. } | ChooseError::NoSuchVersion { .. }) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use addons_engine::{PlanBack, WayBack};
 use common::catalogue::Entry;
 use common::history::{self, StoredRevision};
+use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::choices::Choices;
 use common::plan::gitops::edits;
@@ -158,16 +159,17 @@ async fn way_back(
     };
     let planned = resolver.plan(resolution, &choices(&plan.choices)).await?;
     let mut planned = planned.whole()?;
-    // What was recreated once, with consent, is so again.
-    let consented = |key| failed.plan.recreation(key).is_some();
+    // What was recreated once, with consent, is so again; and one that made room for another gets its place back.
+    let consented = |key: &ObjectKey| {
+        let mut all = failed.plan.recreations.iter();
+        all.any(|object| object.key == *key || object.deleted().any(|other| other == key))
+    };
     let recreations = planned.installations.iter();
     let mut recreations = recreations.flat_map(|one| &one.plan.recreations);
     if recreations.all(|object| consented(&object.key)) {
         planned = planned.accepting_recreations();
     }
-    planned.check_breakages()?;
-    planned.check_migrations()?;
-    planned.check_recreations()?;
+    planned.check()?;
     Ok(planned)
 }
 

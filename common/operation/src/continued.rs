@@ -20,18 +20,21 @@ pub fn command(continuation: &Continuation, installation: &InstallationName) -> 
         let version = version.as_ref();
         version.map_or_else(String::new, |version| format!("@{}", word(version)))
     };
-    let mut line = match next {
-        Next::Sync(directory) => format!("kubectl addons sync {}", word(directory)),
-        Next::Upgrade(version) => format!("kubectl addons upgrade {name}{}", at(version)),
-        Next::Rollback(None) => format!("kubectl addons rollback {name}"),
-        Next::Rollback(Some(revision)) => format!("kubectl addons rollback {name} {revision}"),
-        Next::Adopt(version) => format!("kubectl addons adopt {name}{}", at(version)),
-        Next::Uninstall => format!("kubectl addons uninstall {name}"),
-        Next::Release => format!("kubectl addons adopt --release {name}"),
+    let (verb, more) = match next {
+        Next::Sync(directory) => ("sync", word(directory)),
+        Next::Upgrade(version) => ("upgrade", at(version)),
+        Next::Rollback(revision) => (
+            "rollback",
+            revision.map_or_else(String::new, |revision| format!(" {revision}")),
+        ),
+        Next::Adopt(version) => ("adopt", at(version)),
+        Next::Uninstall => ("uninstall", String::new()),
+        Next::Release => ("adopt --release", String::new()),
     };
-    if !matches!(next, Next::Sync(_)) {
-        line.push_str(&format!(" -n {namespace}"));
-    }
+    let mut line = match next {
+        Next::Sync(_) => format!("kubectl addons {verb} {more}"),
+        _ => format!("kubectl addons {verb} {name}{more} -n {namespace}"),
+    };
     for flag in flags(next, choices) {
         line.push(' ');
         line.push_str(&flag);
@@ -84,6 +87,9 @@ fn flags(next: &Next, choices: &Choices) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use common::api::installation::{AddonInstallation, Installed};
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -165,14 +171,6 @@ mod tests {
             assert_eq!(command(&continuation, &installation), expected);
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use common::api::installation::{AddonInstallation, Installed};
-    use serde_json::json;
-
-    use super::*;
 
     fn record(directory: Option<&str>, installed: Option<bool>) -> AddonInstallation {
         let installed = installed.map(|adopted| json!({"version": "1.0.0", "adopted": adopted}));

@@ -15,7 +15,8 @@ use common::manifest::{digest::HashError, parse::ManifestError};
 use common::plan::schema::SchemaError;
 use common::plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
 use common::plan::{immutable::RecreationError, migration::MigrationError, pin::OtherCluster};
-use common::plan::{planner::PlanError, recreate::RecreateError, requires::RequiresError};
+use common::plan::{planner::PlanError, recreate::RecreateError};
+use common::plan::{refusal::RefusalError, requires::RequiresError};
 use common::render::chart::release_name::ReleaseNameError;
 use common::render::{image::ImageError, registry::RegistryError, text::TextError};
 use common::{api::names::InstallationName, directory::Problem};
@@ -280,6 +281,9 @@ pub enum OperationError {
     /// Objects would be deleted and created again.
     #[error(transparent)]
     Recreation(#[from] RecreationError),
+    /// The server refuses writes of the command.
+    #[error(transparent)]
+    Refusal(#[from] RefusalError),
     /// Objects would be written again.
     #[error(transparent)]
     Migration(#[from] MigrationError),

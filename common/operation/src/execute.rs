@@ -67,14 +67,15 @@ impl Default for Run {
 /// its order.
 ///
 /// # Errors
-/// Nothing was written except perhaps our definitions: they are missing and may not be installed, or the server refuses. Or it was
-/// interrupted: then its locks are free, and the next run continues.
+/// Nothing was written: the server refuses a write of the plan. Nothing was written except perhaps our definitions: they are missing and
+/// may not be installed, or the server refuses. Or it was interrupted: then its locks are free, and the next run continues.
 pub async fn execute(
     ctx: &Context,
     plan: &Plan,
     run: &Run,
     interruption: &Interruption,
 ) -> Result<Vec<Outcome>, OperationError> {
+    plan.check_refusals()?;
     let cluster = ctx.cluster().await?;
     prepare(ctx, plan, run).await?;
     let options = ExecuteOptions {

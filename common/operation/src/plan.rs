@@ -11,7 +11,7 @@ pub(crate) mod owners;
 mod rebuild;
 mod uninstall;
 
-use addons_engine::{Failure, diff, refusals};
+use addons_engine::{diff, refusals};
 use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::{CLIENT, InstallationName};
 use common::catalogue::Entry;
@@ -19,9 +19,11 @@ use common::plan::changes::ObjectDiff;
 use common::plan::choices::Choices;
 use common::plan::desired::Desired;
 use common::plan::file::{self, PlanFile};
-use common::plan::graph::{Graph, Part};
+use common::plan::graph::{Graph, Held, Part};
+use common::plan::holder::Holder;
 use common::plan::immutable::{self, RecreationError};
 use common::plan::recreate::RecreateError;
+use common::plan::refusal::{self, RefusalError};
 use common::plan::{InstallationPlan, RecordNamespace, Verb};
 
 use crate::atomic::OnFailure;
@@ -78,17 +80,11 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Refuses what has to be accepted and was not.
+    /// Refuses what has to be accepted and was not, and what the server refuses.
     fn check(&self, allow_breakage: bool) -> Result<(), OperationError> {
         let plan = &self.plan;
-        let checked = || -> Result<(), OperationError> {
-            plan.check_breakages(allow_breakage)?;
-            plan.check_migrations()?;
-            immutable::check(std::iter::once(plan))?;
-            Ok(())
-        };
         let directory = self.record.spec.addon_ref.directory.clone();
-        checked().map_err(|error| match directory {
+        check(&[plan], allow_breakage).map_err(|error| match directory {
             Some(directory) => OperationError::InDirectory {
                 path: format!("{directory}/{}", plan.addon),
                 installation: plan.installation.clone(),
@@ -165,7 +161,8 @@ impl Plan {
         Err(self.failed.remove(0).error)
     }
 
-    /// The plan without the installations that need an acceptance which was not given, and why each is left out.
+    /// The plan without the installations that need an acceptance which was not given, or of which the server refuses something, and
+    /// why each is left out.
     ///
     /// # Errors
     /// The objects of the command have no order.
@@ -202,6 +199,26 @@ impl Plan {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.installations.is_empty()
+    }
+
+    /// Refuses what the server refuses, and what has to be accepted and was not; nothing was written.
+    ///
+    /// # Errors
+    /// The first kind of problem, with everything of it.
+    pub fn check(&self) -> Result<(), OperationError> {
+        check(&self.plans(), self.choices.allow_breakage)
+    }
+
+    /// Refuses a command of which the server would refuse a write; nothing was written.
+    ///
+    /// # Errors
+    /// All of these writes.
+    pub fn check_refusals(&self) -> Result<(), RefusalError> {
+        refusal::check(self.plans())
+    }
+
+    fn plans(&self) -> Vec<&InstallationPlan> {
+        self.installations.iter().map(|one| &one.plan).collect()
     }
 
     /// Refuses definitions that break live objects, unless that was accepted; nothing was written.
@@ -246,7 +263,7 @@ impl Plan {
     /// # Errors
     /// The objects that cannot be changed in place.
     pub fn check_recreations(&self) -> Result<(), RecreationError> {
-        immutable::check(self.installations.iter().map(|planned| &planned.plan))
+        immutable::check(self.plans())
     }
 
     /// The same plan where objects may be deleted and created again, if they cannot be changed in place and hold no data.
@@ -300,19 +317,32 @@ pub async fn compare(ctx: &Context, planned: &Planned) -> Result<Vec<ObjectDiff>
     Ok(diff::diff(ctx.cluster().await?, &planned.plan).await?)
 }
 
-/// What the server would not let an uninstallation delete; of other plans nothing is asked.
+/// Adds to uninstallations what the server would not let them delete. Other plans were asked about when they were made.
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn refused_deletions(
-    ctx: &Context,
-    planned: &Planned,
-) -> Result<Vec<Failure>, OperationError> {
-    if planned.plan.verb != Verb::Uninstall {
-        return Ok(Vec::new());
-    }
+pub async fn ask_about_removals(ctx: &Context, plan: &mut Plan) -> Result<(), OperationError> {
     let cluster = ctx.cluster().await?;
-    Ok(refusals::deletions(cluster, &planned.plan, &planned.record).await?)
+    for planned in &mut plan.installations {
+        if planned.plan.verb == Verb::Uninstall {
+            let refused = refusals::of_removal(cluster, &planned.plan, &planned.record).await?;
+            planned.plan.refused = refused;
+        }
+    }
+    Ok(())
+}
+
+/// Whether nothing stands in the way of plans: live objects that would break, refusals of the server, and what was not accepted.
+fn check(plans: &[&InstallationPlan], allow_breakage: bool) -> Result<(), OperationError> {
+    for plan in plans {
+        plan.check_breakages(allow_breakage)?;
+    }
+    refusal::check(plans.iter().copied())?;
+    for plan in plans {
+        plan.check_migrations()?;
+    }
+    immutable::check(plans.iter().copied())?;
+    Ok(())
 }
 
 /// The order of all objects of a command.
@@ -334,7 +364,21 @@ fn graph(installations: &[Planned]) -> Result<Graph, OperationError> {
             requires,
         })
         .collect();
-    Ok(Graph::new(&parts)?)
+    Ok(Graph::with_holders(&parts, &held(installations))?)
+}
+
+/// Objects of a command that give up what others of it need.
+fn held(installations: &[Planned]) -> Vec<Held<'_>> {
+    let steps = installations.iter().flat_map(|planned| &planned.plan.steps);
+    let held = steps.flat_map(|step| {
+        let holders = step.policy.holders.iter();
+        let applied = holders.filter(|holder| matches!(holder, Holder::Applied(_)));
+        applied.map(|holder| Held {
+            holder: holder.key(),
+            heir: &step.target.key,
+        })
+    });
+    held.collect()
 }
 
 /// Namespaces of first records, and of records that become core.

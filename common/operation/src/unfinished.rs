@@ -20,7 +20,7 @@ pub struct Unfinished {
     /// What was begun.
     pub verb: Verb,
     /// How it is ended.
-    pub next: Continuation,
+    pub next: Box<Continuation>,
 }
 
 fn word(verb: Verb) -> &'static str {
@@ -58,7 +58,7 @@ pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), Operation
     Err(Unfinished {
         installation,
         verb,
-        next: Continuation::of(record, operation, target),
+        next: Box::new(Continuation::of(record, operation, target)),
     }
     .into())
 }

@@ -26,7 +26,6 @@ use serde_json::Value;
 use super::catalogue::{Requirement, free_form};
 use super::conditions::Condition;
 use super::rules::RuleSet;
-use crate::plan::choices::Choices;
 
 /// An installation of one add-on; its namespace says in which cluster (semantics 6).
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -208,13 +207,9 @@ pub struct AddonInstallationStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
     /// What was decided about an operation that has not ended as planned: whoever continues it decides the same (semantics 13).
-    #[serde(
-        default,
-        deserialize_with = "crate::plan::choices::lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
-    pub choices: Option<Choices>,
+    pub choices: Option<Value>,
     /// Which cluster the objects are in (semantics 6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterIdentity>,

@@ -52,6 +52,6 @@ pub(super) fn obstacle(
             by: format!("{} {}", controller.kind, controller.name),
         });
     }
-    let by = live.reconciled_by.clone()?;
+    let by = Box::new(live.reconciled_by.clone()?);
     Some(RefusalReason::Reconciled { by })
 }

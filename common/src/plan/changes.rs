@@ -106,10 +106,13 @@ impl ObjectDiff {
             Change::Recreated
         } else if self.created {
             Change::Added
-        } else if self.fields.is_empty() {
-            Change::Unchanged
-        } else {
+        } else if !self.fields.is_empty()
+            || self.unjudged.is_some() && self.action == Action::Update
+        {
+            // Its manifest changed, whatever the server would say.
             Change::Changed
+        } else {
+            Change::Unchanged
         }
     }
 }
@@ -167,15 +170,18 @@ impl Counts {
             let objects = objects.iter().filter(|object| object.change() == change);
             objects.count()
         };
+        let deletions = plan.prune.iter().flatten();
+        let (kept, pruned): (Vec<_>, Vec<_>) =
+            deletions.partition(|deletion| plan.refusal(&deletion.target.key).is_some());
         Self {
             changed: of(Change::Changed),
             added: of(Change::Added) + usize::from(plan.create_namespace.is_some()),
-            pruned: plan.prune.iter().flatten().count(),
+            pruned: pruned.len(),
             released: plan.release.len(),
             retained: plan.retained.len(),
             unchanged: of(Change::Unchanged) + plan.unchanged.len(),
             recreated: of(Change::Recreated),
-            refused: of(Change::Refused),
+            refused: of(Change::Refused) + kept.len(),
         }
     }
 

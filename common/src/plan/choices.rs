@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::prune::KeptKind;
 use super::prune::limit::PruneLimit;
-use crate::api::installation::Conflicts;
+use crate::api::installation::{AddonInstallation, Conflicts};
 
 /// What the caller decided about how plans are made. A plan file holds it: a plan is made again with the same choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,25 +53,25 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Whether they differ from what is decided where no one says anything, in what a record holds of them.
+    /// What a record holds of them; nothing where they are what is decided where no one says anything.
     #[must_use]
-    pub fn is_decided(&self) -> bool {
+    pub fn to_record(&self) -> Option<Value> {
         let recorded = Self {
             only_owners: false,
             only_due: false,
             wait_for_types: None,
             ..self.clone()
         };
-        recorded != Self::default()
+        let is_decided = recorded != Self::default();
+        is_decided.then(|| serde_json::to_value(recorded).ok())?
     }
-}
 
-/// What a record holds of them; `None` where another release wrote something that this one cannot read: what a record says is to be
-/// readable whatever a client decided.
-///
-/// # Errors
-/// Those of the format.
-pub(crate) fn lenient<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Choices>, D::Error> {
-    let value = Option::<serde_json::Value>::deserialize(input)?;
-    Ok(value.and_then(|value| serde_json::from_value(value).ok()))
+    /// Those that a record holds; the defaults where another release wrote something that this one cannot read.
+    #[must_use]
+    pub fn of_record(record: &AddonInstallation) -> Self {
+        let status = record.status.as_ref();
+        let recorded = status.and_then(|status| status.choices.clone());
+        let choices = recorded.map(serde_json::from_value);
+        choices.and_then(Result::ok).unwrap_or_default()
+    }
 }

@@ -9,7 +9,9 @@ pub mod path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Deletion;
 use super::adoption::Adoption;
+use super::holder::Holder;
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
 use crate::shorten::shortened;
@@ -50,6 +52,9 @@ pub struct Policy {
     /// Whether it may be deleted and created again where a field cannot change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
+    /// Objects that have what it needs, and that only one can have: they are deleted or applied before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
 }
 
 /// Which policy decides a conflict.
@@ -144,7 +149,24 @@ impl Policy {
             shared: false,
             only_recorded: false,
             recreate,
+            holders: Vec::new(),
         })
+    }
+
+    /// Has objects that the plan prunes deleted before this one is applied.
+    pub fn delete_first(&mut self, pruned: &[Deletion]) {
+        for deletion in pruned {
+            if !self.deletes_first(deletion) {
+                self.holders.push(Holder::Pruned(deletion.clone()));
+            }
+        }
+    }
+
+    /// Whether a pruned object is deleted before this one is applied.
+    #[must_use]
+    pub fn deletes_first(&self, pruned: &Deletion) -> bool {
+        let mut holders = self.holders.iter();
+        holders.any(|holder| matches!(holder, Holder::Pruned(deletion) if deletion == pruned))
     }
 
     /// The policy for a conflict at `field`, and which rule it comes from.

@@ -35,8 +35,6 @@ impl Continuation {
     /// That of an operation of a record. `verb`: as the record spells it. `target`: what it was to install.
     #[must_use]
     pub fn of(record: &AddonInstallation, verb: &str, target: Option<&Installed>) -> Self {
-        let status = record.status.as_ref();
-        let choices = status.and_then(|status| status.choices.clone());
         let verb = match Verb::of_record(verb) {
             Some(Verb::Adopt) if is_installed(record) => Verb::Upgrade,
             Some(verb) => verb,
@@ -44,7 +42,7 @@ impl Continuation {
         };
         Self {
             command: Next::of(verb, &record.spec, target, None),
-            choices: choices.unwrap_or_default(),
+            choices: Choices::of_record(record),
         }
     }
 

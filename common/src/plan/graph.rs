@@ -9,6 +9,7 @@ pub mod cycle;
 mod draft;
 pub mod draw;
 mod explicit;
+mod holders;
 mod judges;
 mod members;
 mod policies;
@@ -52,6 +53,15 @@ pub struct Part<'a> {
     pub requires: &'a [usize],
 }
 
+/// An object that holds what another one needs, and is applied without it.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// Who has it.
+    pub holder: &'a ObjectKey,
+    /// Who gets it.
+    pub heir: &'a ObjectKey,
+}
+
 /// Index into [`Graph::nodes`].
 pub type NodeId = usize;
 
@@ -61,6 +71,14 @@ impl Graph {
     /// # Errors
     /// [`Cycle`].
     pub fn new(parts: &[Part<'_>]) -> Result<Self, Cycle> {
+        Self::with_holders(parts, &[])
+    }
+
+    /// The same, where objects give up with their apply what others need ([`super::holder`]).
+    ///
+    /// # Errors
+    /// [`Cycle`].
+    pub fn with_holders(parts: &[Part<'_>], held: &[Held<'_>]) -> Result<Self, Cycle> {
         let mut draft = Draft::new(parts);
         members::definitions(&mut draft);
         members::namespaces(&mut draft);
@@ -79,6 +97,7 @@ impl Graph {
         policies::policies(&mut weak);
         judges::api_services(&mut weak);
         judges::judges(&mut weak);
+        holders::holders(&mut weak, held);
         draft.finish()
     }
 
@@ -222,6 +241,8 @@ pub enum Reason {
     Judge,
     /// An APIService, and the objects of its group.
     ApiService,
+    /// A Service or PriorityClass that gives up a node port or the default, and the one that gets it.
+    Holder,
     /// `argocd.argoproj.io/sync-wave`.
     SyncWave,
     /// `config.kubernetes.io/depends-on`.
@@ -256,6 +277,7 @@ impl Reason {
             Self::Backend => "backend",
             Self::Judge => "judge",
             Self::ApiService => "api-service",
+            Self::Holder => "holder",
             Self::SyncWave => "sync-wave",
             Self::DependsOn => "depends-on",
             Self::ChangeRule => "change-rule",

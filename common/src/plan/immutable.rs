@@ -1,5 +1,6 @@
 //! Objects that the API server does not change in place, known before anything is written: they are deleted and created
-//! again where that is accepted, and otherwise the whole plan is refused.
+//! again where that is accepted, and otherwise the whole plan is refused. So is an object that asks for what a pruned one holds
+//! ([`super::holder`]): that one goes first where it is accepted.
 //!
 //! The server says so itself in a dry run; where a webhook keeps it from judging, the [`table`] of built-in kinds does.
 
@@ -10,13 +11,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{InstallationPlan, Verb};
+use super::{Deletion, InstallationPlan, Step, Verb};
 use crate::api::installation::ObjectState;
 use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::traits::KeptKind;
 
-/// An object of a plan that can only be changed by deleting it and creating it again.
+/// An object of a plan that can only be applied after a deletion: of itself, or of the objects that hold what it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Recreation {
@@ -27,13 +28,17 @@ pub struct Recreation {
     /// Why it is not recreated, whatever the user accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
+    /// Objects that the plan prunes, and that hold what these fields ask for. Where there are some, they are deleted before the object
+    /// is applied, and the object itself is not recreated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Deletion>,
 }
 
-/// A field that never changes.
+/// A field that never changes, or that asks for what another object has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FixedField {
-    /// `spec.selector`.
+    /// `spec.selector`; empty where the server names none.
     pub field: String,
     /// The server's rule: `field is immutable`.
     pub rule: String,
@@ -58,6 +63,8 @@ pub struct Unjudged {
     pub key: ObjectKey,
     /// Why: `an admission webhook does not answer`.
     pub why: String,
+    /// Whether it needs what the command itself brings: a namespace, a kind.
+    pub is_coming: bool,
 }
 
 /// Objects that would be deleted and created again, which the user did not accept. Nothing was written.
@@ -92,6 +99,12 @@ impl RecreationError {
         self.objects().all(|object| object.obstacle.is_some())
     }
 
+    /// Whether pruned objects would be deleted before the rest.
+    #[must_use]
+    pub fn frees(&self) -> bool {
+        self.objects().any(|object| !object.holders.is_empty())
+    }
+
     fn objects(&self) -> impl Iterator<Item = &Recreation> {
         self.refused.iter().flat_map(|one| &one.objects)
     }
@@ -108,7 +121,26 @@ impl Recreation {
             key: key.clone(),
             fields,
             obstacle: kept.or(before_us),
+            holders: Vec::new(),
         }
+    }
+
+    /// An object that gets these fields once the holders are deleted.
+    #[must_use]
+    pub fn held(key: &ObjectKey, fields: Vec<FixedField>, holders: Vec<Deletion>) -> Self {
+        Self {
+            key: key.clone(),
+            fields,
+            obstacle: None,
+            holders,
+        }
+    }
+
+    /// The objects that are deleted: those that have to be named to accept it.
+    pub fn deleted(&self) -> impl Iterator<Item = &ObjectKey> {
+        let itself = self.holders.is_empty().then_some(&self.key);
+        let holders = self.holders.iter().map(|holder| &holder.target.key);
+        itself.into_iter().chain(holders)
     }
 
     /// `spec.selector: field is immutable; spec.serviceName: …`
@@ -137,6 +169,9 @@ impl Recreation {
 
 impl fmt::Display for FixedField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.field.is_empty() {
+            return f.write_str(&self.rule);
+        }
         write!(f, "{}: {}", self.field, self.rule)
     }
 }
@@ -144,6 +179,10 @@ impl fmt::Display for FixedField {
 impl fmt::Display for Recreation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.key, self.reasons())?;
+        for holder in &self.holders {
+            let key = &holder.target.key;
+            write!(f, "; {key}, which is pruned, has to be deleted first")?;
+        }
         match self.never() {
             Some(why) => write!(f, "; {why}"),
             None => Ok(()),
@@ -162,7 +201,13 @@ impl InstallationPlan {
     fn refused_recreations(&self) -> Vec<Recreation> {
         let is_allowed = |object: &&Recreation| {
             let step = self.step(&object.key);
-            object.obstacle.is_none() && step.is_some_and(|step| step.policy.recreate)
+            let is_named = |step: &Step| match object.holders.as_slice() {
+                [] => step.policy.recreate,
+                holders => holders
+                    .iter()
+                    .all(|holder| step.policy.deletes_first(holder)),
+            };
+            object.obstacle.is_none() && step.is_some_and(is_named)
         };
         let refused = self.recreations.iter();
         refused
@@ -181,7 +226,8 @@ impl InstallationPlan {
             if object.obstacle.is_none()
                 && let Some(step) = found.ok().and_then(|at| self.steps.get_mut(at))
             {
-                step.policy.recreate = true;
+                step.policy.recreate |= object.holders.is_empty();
+                step.policy.delete_first(&object.holders);
             }
         }
         self
@@ -235,10 +281,13 @@ fn headline(refused: &[Refused]) -> String {
     } else {
         format!("{count} ")
     };
-    format!(
-        "{count}{objects} {} cannot be changed in place",
-        names.join(", ")
-    )
+    let mut all = refused.iter().flat_map(|one| &one.objects);
+    let why = if all.any(|object| !object.holders.is_empty()) {
+        "cannot be applied before other objects are deleted"
+    } else {
+        "cannot be changed in place"
+    };
+    format!("{count}{objects} {} {why}", names.join(", "))
 }
 
 fn lines(refused: &[Refused]) -> String {

@@ -31,7 +31,8 @@ pub fn lasting(plan: &InstallationPlan, back: &AddonInstallationSpec) -> Vec<Las
         versions: migration.versions.clone(),
     });
     let recreated = plan.recreations.iter();
-    let recreated = recreated.filter(|object| object.obstacle.is_none());
+    let recreated =
+        recreated.filter(|object| object.obstacle.is_none() && object.holders.is_empty());
     let recreated = recreated.map(|object| Lasting::Recreated(object.key.clone()));
     let keys = plan.steps.iter().map(|step| &step.target.key);
     let jobs = keys.filter(|key| key.group == "batch" && key.kind == "Job");

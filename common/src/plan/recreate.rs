@@ -74,6 +74,9 @@ pub enum Needless {
     /// All its fields can change.
     #[error("it is changed in place")]
     InPlace,
+    /// Nothing needs what it holds.
+    #[error("it is deleted anyway, and nothing waits for that")]
+    Pruned,
 }
 
 fn hint(near: &[String]) -> String {
@@ -113,7 +116,8 @@ impl NamedObject {
     }
 }
 
-/// Allows the objects that the user named to be recreated, in the plans of one command.
+/// Allows the objects that the user named to be recreated, in the plans of one command. A pruned one may be deleted before what needs
+/// something that it holds.
 ///
 /// # Errors
 /// The first name that is not a wanted object, or one that is never recreated.
@@ -130,7 +134,9 @@ pub fn allow<'a>(
     for plan in plans {
         let mut allowed = BTreeSet::new();
         let wanted = plan.steps.iter().map(|step| &step.target.key);
-        for key in wanted.chain(&plan.unchanged) {
+        let pruned = plan.prune.iter().flatten();
+        let pruned = pruned.map(|deletion| &deletion.target.key);
+        for key in wanted.chain(&plan.unchanged).chain(pruned) {
             known.insert(format!("{}/{}", key.kind, key.name));
             for (wish, found) in wishes.iter().zip(&mut found) {
                 if wish.is(key) {
@@ -145,6 +151,10 @@ pub fn allow<'a>(
             step.policy.recreate |=
                 step.action != Action::Create && allowed.contains(&step.target.key);
         }
+        let pruned = plan.prune.iter().flatten();
+        let pruned = pruned.map(|deletion| &deletion.target.key);
+        let named = pruned.filter(|key| allowed.contains(*key));
+        plan.may_go_first = named.cloned().collect();
     }
     match typed.iter().zip(found).find(|(_, found)| !found) {
         Some((typed, _)) => Err(RecreateError::Unknown {
@@ -179,9 +189,17 @@ pub fn check(
                 match step.action {
                     Action::Create => why = Needless::Missing,
                     _ if in_place.contains(&(part, key.clone())) => why = Needless::InPlace,
-                    // The server was not asked about the manifest of the last apply.
-                    Action::Restore if plan.recreation(key).is_none() => why = Needless::InPlace,
                     _ => is_needed = true,
+                }
+            }
+            let pruned = plan.may_go_first.iter();
+            for key in pruned.filter(|key| wish.is(key)) {
+                let mut recreations = plan.recreations.iter();
+                if recreations.any(|recreation| recreation.deleted().any(|deleted| deleted == key))
+                {
+                    is_needed = true;
+                } else {
+                    why = Needless::Pruned;
                 }
             }
         }
@@ -250,13 +268,14 @@ fn near(typed: &str, known: &BTreeSet<String>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use serde_json::json;
 
     use super::*;
     use crate::api::names::InstallationName;
-    use crate::plan::{Target, Verb};
+    use crate::plan::{Deletion, Target, Verb};
 
     fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
         ObjectKey {
@@ -268,7 +287,7 @@ mod tests {
     }
 
     /// A plan that updates `Deployment web` and `PersistentVolumeClaim data`, creates `Job once`, reconciles `Service web`,
-    /// which existed before, and leaves `ConfigMap same`.
+    /// which existed before, leaves `ConfigMap same`, and prunes `Service former`.
     fn plan() -> InstallationPlan {
         let step = |key: ObjectKey, action| Step {
             target: Target {
@@ -298,6 +317,16 @@ mod tests {
             verb: Verb::Upgrade,
             steps,
             unchanged: vec![key("", "ConfigMap", "same")],
+            prune: vec![vec![Deletion {
+                target: Target {
+                    key: key("", "Service", "former"),
+                    version: "v1".to_owned(),
+                    plural: "services".to_owned(),
+                },
+                uid: "1".to_owned(),
+                resource_version: String::new(),
+                labels: BTreeMap::new(),
+            }]],
             exact,
             ..InstallationPlan::nothing(
                 InstallationName {
@@ -314,7 +343,9 @@ mod tests {
         let typed: Vec<String> = typed.iter().map(|typed| (*typed).to_owned()).collect();
         allow([&mut plan], &typed).map_err(|error| error.to_string())?;
         let steps = plan.steps.iter().filter(|step| step.policy.recreate);
-        Ok(steps.map(|step| step.target.key.name.clone()).collect())
+        let keys = steps.map(|step| &step.target.key);
+        let keys = keys.chain(&plan.may_go_first);
+        Ok(keys.map(|key| key.name.clone()).collect())
     }
 
     #[test]
@@ -324,6 +355,7 @@ mod tests {
             (&["Deployment/web"], &["web"]),
             (&["deployment.apps/web"], &["web"]),
             (&["Job/once", "ConfigMap/same"], &[]),
+            (&["Service/former"], &["former"]),
         ] {
             let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
             assert_eq!(allowed(typed), Ok(wanted), "{typed:?}");
@@ -332,9 +364,10 @@ mod tests {
 
     #[test]
     fn what_nothing_recreates_is_refused() {
-        let plan = plan();
+        let mut plan = plan();
+        plan.may_go_first = BTreeSet::from([key("", "Service", "former")]);
         let web = key("apps", "Deployment", "web");
-        let in_place = BTreeSet::from([(0, web)]);
+        let in_place = BTreeSet::from([(0, web), (0, key("", "Service", "web"))]);
         let none = BTreeSet::new();
         for (typed, continues, in_place, refused) in [
             ("Deployment/web", false, &none, None),
@@ -344,7 +377,18 @@ mod tests {
                 &in_place,
                 Some("it is changed in place"),
             ),
-            ("Service/web", false, &none, Some("it is changed in place")),
+            (
+                "Service/web",
+                false,
+                &in_place,
+                Some("it is changed in place"),
+            ),
+            (
+                "Service/former",
+                false,
+                &none,
+                Some("it is deleted anyway, and nothing waits for that"),
+            ),
             (
                 "Job/once",
                 false,

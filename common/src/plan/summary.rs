@@ -21,11 +21,14 @@ pub struct Line {
 /// A line for each kind of action that the plan has.
 #[must_use]
 pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
-    let recreated = |key: &ObjectKey| plan.recreation(key).is_some();
+    let recreated = plan.recreations.iter();
+    // Where others are deleted before it, the object itself is not.
+    let recreated = recreated.filter(|object| object.holders.is_empty());
+    let recreated: Vec<&ObjectKey> = recreated.map(|object| &object.key).collect();
     let steps = |action: Action| -> Vec<&ObjectKey> {
         let steps = plan.steps.iter().filter(|step| step.action == action);
         let keys = steps.map(|step| &step.target.key);
-        keys.filter(|key| !recreated(key)).collect()
+        keys.filter(|key| !recreated.contains(key)).collect()
     };
     let deletions = plan.prune.iter().flatten();
     let all = [
@@ -34,10 +37,7 @@ pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
         ("update", steps(Action::Update)),
         ("restore", steps(Action::Restore)),
         ("refresh", steps(Action::Refresh)),
-        (
-            "recreate",
-            plan.recreations.iter().map(|object| &object.key).collect(),
-        ),
+        ("recreate", recreated.clone()),
         (
             "prune",
             deletions.map(|deletion| &deletion.target.key).collect(),

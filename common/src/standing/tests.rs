@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::plan::choices::Choices;
+use crate::plan::continuation::Next;
 use crate::readiness::{Readiness, Status};
 
 fn record(status: Value) -> AddonInstallation {
@@ -314,7 +316,11 @@ fn how_an_installation_stands() {
         assert_eq!(found.to_string(), expected, "{generation} {spec} {status}");
         // What waits for an upgrade says so.
         let waits = found.word == Word::Pending;
-        assert_eq!(found.next, waits.then_some(Continuation::Upgrade));
+        let upgrade = Continuation {
+            command: Next::Upgrade(None),
+            choices: Choices::default(),
+        };
+        assert_eq!(found.next, waits.then_some(upgrade));
     }
 }
 

@@ -1,4 +1,4 @@
-use addons_engine::Fate;
+use addons_engine::{Cause, Fate};
 use common::manifest::key::ObjectKey;
 use common::readiness::{Readiness, Status};
 

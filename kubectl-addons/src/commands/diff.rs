@@ -12,6 +12,7 @@ use common::plan::changes::{Change, Counts, ObjectDiff};
 use common::plan::crd_safety::Breakage;
 use common::plan::migration::Migration;
 use common::plan::prune::limit::PruneLimit;
+use common::plan::refusal::Refusal;
 use common::plan::{Deletion, InstallationPlan, Verb, Yielded};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -48,6 +49,9 @@ struct Compared<'a> {
     delete_namespace: Option<&'a str>,
     objects: Vec<Object<'a>>,
     pruned: Vec<&'a Deletion>,
+    /// Writes that the server refuses, among them deletions.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    refused: &'a [Refusal],
     released: Vec<&'a ObjectKey>,
     retained: &'a [ObjectKey],
     /// What changes in the record alone: names of values, the pinned version, the origin.
@@ -298,6 +302,7 @@ impl<'a> Compared<'a> {
             delete_namespace: plan.delete_namespace.as_deref(),
             objects: changes.iter().map(object).collect(),
             pruned: plan.prune.iter().flatten().collect(),
+            refused: &plan.refused,
             released: plan.release.iter().map(|target| &target.key).collect(),
             retained: &plan.retained,
             yielded: &plan.yielded,

@@ -29,7 +29,7 @@ struct Made {
     plan: addons_operation::Plan,
     text: String,
     file: PlanFile,
-    /// 1 where the server refuses an object; the code of what was left out.
+    /// The code of what the server refuses, and of what was left out.
     exit: Exit,
 }
 
@@ -40,7 +40,7 @@ struct Written {
     is_empty: bool,
 }
 
-/// Plans, announces, and writes the plan. Exit code 1 where the server refuses an object: then the plan would fail.
+/// Plans, announces, and writes the plan. The exit code is that of what the server refuses, if it does: then the plan would fail.
 ///
 /// # Errors
 /// There is no plan; or it cannot be written.
@@ -159,15 +159,17 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     plan.check_breakages()?;
     plan.check_migrations()?;
     let mut text = words::first(&plan);
-    let mut exit = Exit::Done;
-    let mut changes = Vec::new();
     let is_drawn = matches!(args.output, PlanOutput::Draw(_));
+    let mut exit = if is_drawn { Exit::Done } else { refused(&plan) };
+    let mut changes = Vec::new();
     let announced = plan.installations.iter().zip(words::plans(&plan));
     for (planned, announced) in announced.filter(|_| !is_drawn) {
         let mut found = compare(session.ctx(), planned).await?;
         text.push_str(&announced);
         for change in &found {
-            let is_told = planned.plan.recreation(&change.key).is_some();
+            let plan = &planned.plan;
+            let is_told =
+                plan.recreation(&change.key).is_some() || plan.refusal(&change.key).is_some();
             exit = exit.max(if change.error.is_some() {
                 Exit::Failed
             } else {
@@ -177,7 +179,7 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
                 text.push_str(&format!("  refused   {}: {error}\n", change.key));
             }
         }
-        text.push_str(&told::unchecked(&found));
+        text.push_str(&told::unchecked(&planned.plan));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         changes.extend(found);
     }
@@ -187,6 +189,14 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
         text,
         exit: exit.max(partial::report(failed)),
     })
+}
+
+/// The code of what the server refuses of a plan.
+fn refused(plan: &addons_operation::Plan) -> Exit {
+    match plan.check_refusals() {
+        Ok(()) => Exit::Done,
+        Err(refusal) => Exit::of_cause(refusal.cause()),
+    }
 }
 
 /// What is installed and upgraded, and what is gone from a set.

@@ -123,9 +123,10 @@ async fn carry_out(
 ) -> Result<(Exit, Reports)> {
     let change = &args.change;
     if change.dry_run != DryRun::None {
-        let exit = change::run(session, plan, change).await?;
-        let removed = removal.map(|removal| change::preview(session, &removal));
-        let exit = exit.max(removed.unwrap_or(Exit::Done));
+        let mut exit = change::run(session, plan, change).await?;
+        if let Some(removal) = removal {
+            exit = exit.max(change::show(session, removal, change.dry_run).await?);
+        }
         return Ok((exit, Reports::new()));
     }
     change::propose(session, &plan).await?;

@@ -28,7 +28,7 @@ pub async fn run(session: &Session, args: &Uninstall) -> Result<Exit> {
         output::note("nothing to uninstall");
     }
     if args.dry_run != DryRun::None {
-        return change::show(session, &plan, args.dry_run).await;
+        return change::show(session, plan, args.dry_run).await;
     }
     if plan.is_empty() {
         if let Some(turn) = session.turn() {

@@ -3,6 +3,7 @@
 use addons_engine::{Back, Report, Settled};
 use addons_operation::Plan;
 use common::manifest::key::ObjectKey;
+use common::plan::refusal::Refusal;
 use common::plan::{InstallationPlan, Verb, summary};
 use common::readiness::Status;
 
@@ -10,7 +11,7 @@ use super::{Done, Event, Planned, Version, emit, is_on};
 use crate::change::of_whole_report;
 use crate::exit::Exit;
 
-/// What will be done to each installation, and what its plan warns of.
+/// What will be done to each installation, what its plan warns of, and what the API server refuses of it.
 pub fn planned(plan: &Plan) {
     for planned in &plan.installations {
         let plan = &planned.plan;
@@ -28,6 +29,13 @@ pub fn planned(plan: &Plan) {
             emit(&Event::Warning {
                 installation,
                 object,
+                message,
+            });
+        }
+        for Refusal { key, message, .. } in &plan.refused {
+            emit(&Event::Failed {
+                installation,
+                object: key,
                 message,
             });
         }
@@ -115,15 +123,6 @@ fn settlement(event: &addons_engine::Event) -> &'static str {
         addons_engine::Event::Settled(settled) if settled.is_left() => "left",
         _ => "taken",
     }
-}
-
-/// An object that the API server refuses.
-pub fn refused(plan: &InstallationPlan, object: &ObjectKey, message: &str) {
-    emit(&Event::Failed {
-        installation: &plan.installation,
-        object,
-        message,
-    });
 }
 
 /// What became of one installation; without a report nothing was done, and the error was told.

@@ -1,46 +1,77 @@
-//! What the server said to a dry run: what cannot be changed in place, and what it could not check.
+//! What the server said to a dry run: what it refuses, what cannot be changed in place, and what it could not check.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationPlan;
 use common::plan::changes::ObjectDiff;
+use common::plan::immutable::{Recreation, Unjudged};
+use common::plan::{Action, InstallationPlan};
 
 use super::plan::objects;
 
-/// Objects that cannot be changed in place, with the flag that accepts it, and those that perhaps cannot.
-pub(super) fn recreations(plan: &InstallationPlan) -> Vec<(&'static str, String)> {
-    let may = |key: &ObjectKey| plan.step(key).is_some_and(|step| step.policy.recreate);
-    let known = plan.recreations.iter().map(|object| {
-        let key = &object.key;
-        if object.obstacle.is_some() {
-            ("refused", object.to_string())
-        } else if may(key) {
-            ("recreate", object.to_string())
-        } else {
-            let flag = format!("--recreate {}/{}", key.kind, key.name);
-            ("recreate", format!("{object} (to accept: {flag})"))
-        }
+/// What is refused; what needs a deletion, with the flag that accepts it; what perhaps needs one.
+pub(super) fn verdicts(plan: &InstallationPlan) -> Vec<(&'static str, String)> {
+    let refused = plan.refused.iter();
+    let refused = refused.map(|refusal| ("refused", refusal.to_string()));
+    let known = plan.recreations.iter();
+    let known = known.flat_map(|object| recreation(plan, object));
+    let unjudged = plan.unjudged.iter().filter(|object| {
+        let step = plan.step(&object.key);
+        step.is_some_and(|step| step.policy.recreate && step.action != Action::Create)
     });
-    let unjudged = plan.unjudged.iter().filter(|object| may(&object.key));
     let unjudged = unjudged.map(|object| {
         let what = format!("{} where a field of it cannot change", object.key);
         ("recreate", what)
     });
-    known.chain(unjudged).collect()
+    refused.chain(known).chain(unjudged).collect()
 }
 
-/// The changes of a plan that the server could not check.
+fn recreation(plan: &InstallationPlan, object: &Recreation) -> Vec<(&'static str, String)> {
+    let key = &object.key;
+    if object.obstacle.is_some() {
+        return vec![("refused", object.to_string())];
+    }
+    let policy = plan.step(key).map(|step| &step.policy);
+    let accept = |key: &ObjectKey, is_accepted: bool| match is_accepted {
+        true => String::new(),
+        false => format!(" (to accept: --recreate {}/{})", key.kind, key.name),
+    };
+    if object.holders.is_empty() {
+        let accept = accept(key, policy.is_some_and(|policy| policy.recreate));
+        return vec![("recreate", format!("{object}{accept}"))];
+    }
+    let reasons = object.reasons();
+    let holders = object.holders.iter().map(|holder| {
+        let is_accepted = policy.is_some_and(|policy| policy.deletes_first(holder));
+        let holder = &holder.target.key;
+        let accept = accept(holder, is_accepted);
+        let what = format!("{holder} is deleted before {key} is applied: {reasons}{accept}");
+        ("first", what)
+    });
+    holders.collect()
+}
+
+/// The writes of a plan that the server could not check, but for those that need what the command brings.
 pub fn unjudged(plan: &InstallationPlan) -> String {
     let reasons = plan.unjudged.iter();
-    not_checked(reasons.map(|object| object.why.as_str()))
+    let reasons = reasons.filter(|unjudged| !unjudged.is_coming);
+    not_checked(reasons.map(why))
 }
 
-/// What the server could not check in a dry run, and why: nothing where it checked everything.
-pub fn unchecked<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> String {
+/// All writes of a plan that the server could not check.
+pub fn unchecked(plan: &InstallationPlan) -> String {
+    not_checked(plan.unjudged.iter().map(why))
+}
+
+/// The changes that the server could not check, and why: nothing where it checked all of them.
+pub fn unchecked_changes<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> String {
     let changes = changes.into_iter();
     not_checked(changes.filter_map(|change| change.unjudged.as_deref()))
+}
+
+fn why(unjudged: &Unjudged) -> &str {
+    &unjudged.why
 }
 
 fn not_checked<'a>(reasons: impl Iterator<Item = &'a str>) -> String {

@@ -144,6 +144,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Breakage(error) => plan::of_breakage(error),
         OperationError::Migration(error) => plan::of_migration(error),
         OperationError::Recreation(error) => plan::of_recreation(error),
+        OperationError::Refusal(error) => plan::of_refusal(error),
         OperationError::Requires(error) => plan::of_requires(error),
         OperationError::Values(ValuesError::NoValue { path }) => fix(&set(path)),
         OperationError::Refused(refused) => refused::of(refused),

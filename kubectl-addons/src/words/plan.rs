@@ -18,7 +18,7 @@ use common::plan::{InstallationPlan, Verb, summary};
 
 use jiff::Timestamp;
 
-use super::dry_run::recreations;
+use super::dry_run::verdicts;
 use super::settled;
 use addons_operation::elapsed::seconds;
 
@@ -123,7 +123,7 @@ fn deletions(text: &mut String, plan: &InstallationPlan) {
     each(text, word, keys, ToString::to_string);
 }
 
-/// What has to be accepted: stored versions that go away, and objects that cannot be changed in place.
+/// What has to be accepted (stored versions that go away, and objects that cannot be changed in place), and what is refused.
 fn acceptable(text: &mut String, plan: &InstallationPlan) {
     for migration in &plan.migrations {
         let flag = if migration.is_accepted {
@@ -133,7 +133,7 @@ fn acceptable(text: &mut String, plan: &InstallationPlan) {
         };
         line(text, "migrate", &format!("{migration}{flag}"));
     }
-    for (word, rest) in recreations(plan) {
+    for (word, rest) in verdicts(plan) {
         line(text, word, &rest);
     }
 }

@@ -137,7 +137,7 @@ mod tests {
                 "; accept: kubectl addons upgrade till -n shop --adopt, which takes over",
             ),
             (
-                refused(RefusalReason::Reconciled { by }).into(),
+                refused(RefusalReason::Reconciled { by: Box::new(by) }).into(),
                 "; accept: kubectl addons upgrade till -n shop --adopt --force-adopt, once",
             ),
             (

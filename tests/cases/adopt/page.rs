@@ -9,9 +9,10 @@ use super::{TOOLS, installed, is_ours, manifest, pods};
 const RELEASE: &str = "adopt web --release";
 const PAGE: &str = include_str!("../../../kubectl-addons/docs/adopt.md");
 
-/// The lines of its blocks that run the plugin.
+/// The lines of its blocks that run the plugin, except for those about Flux, which the cluster does not have.
 fn commands() -> Vec<&'static str> {
     let blocks = PAGE.split("```").skip(1).step_by(2);
+    let blocks = blocks.filter(|block| !block.contains("kustomization"));
     let lines = blocks.flat_map(str::lines);
     lines
         .filter_map(|line| line.strip_prefix("kubectl addons "))

@@ -143,8 +143,12 @@ async fn what_is_adopted_in_part_is_completed_as_the_warning_says() -> Result<()
         .run(&format!("adopt web --channel {index} --yes"))
         .await?
         .done()?;
-    let advice = format!("kubectl addons upgrade web -n {at} --adopt sets them aside");
-    ensure!(said.stderr.contains(&advice), "{}", said.stderr);
+    let advice = format!("kubectl addons upgrade web -n {at} --adopt ");
+    ensure!(
+        said.stderr.contains(&advice) && said.stderr.contains(" sets them aside"),
+        "{}",
+        said.stderr
+    );
     stage.delete("configmap", "rest").await?;
     let line = format!("upgrade web -n {at} --adopt --yes");
     stage.run(&line).await?.done()?;

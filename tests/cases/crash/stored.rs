@@ -23,11 +23,17 @@ enum At {
 impl At {
     fn fault(self, stop: Action) -> Fault {
         match self {
-            Self::Begin => Fault::at(1, stop).method("PATCH").path("/policies."),
+            Self::Begin => Fault::at(1, stop)
+                .method("PATCH")
+                .path("/policies.")
+                .writes(),
             Self::Object(number) => Fault::at(number, stop).method("PUT").path("/policies/"),
-            Self::Leave => Fault::at(1, stop).method("PATCH").path("/status"),
+            Self::Leave => Fault::at(1, stop).method("PATCH").path("/status").writes(),
             // Behind the first one and the status.
-            Self::End => Fault::at(3, stop).method("PATCH").path("/policies."),
+            Self::End => Fault::at(3, stop)
+                .method("PATCH")
+                .path("/policies.")
+                .writes(),
         }
     }
 }

@@ -73,8 +73,12 @@ async fn a_missing_or_empty_directory_deletes_nothing() -> Result<()> {
         "{}",
         empty.stderr
     );
-    let way_out = format!("accept: kubectl addons {}", directory.line("--allow-empty"));
-    ensure!(empty.stderr.contains(&way_out), "{}", empty.stderr);
+    let way_out = format!("accept: kubectl addons {}", directory.line("--yes"));
+    ensure!(
+        empty.stderr.contains(&way_out) && empty.stderr.contains(" --allow-empty\n"),
+        "{}",
+        empty.stderr
+    );
     ensure!(directory.installed().await? == ["a", "b"]);
     stage
         .run(&directory.line("--yes --allow-empty"))

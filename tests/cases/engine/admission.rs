@@ -1,59 +1,10 @@
-//! Objects that the server refuses in the middle of an operation: exit code, what is done anyway, what is not.
+//! Objects that the server refuses in the middle of an operation, which no dry run could tell: exit code, what is done anyway, what is
+//! not.
 
-use std::time::Duration;
-
+use addons_tests::denial::{When, allow, deny};
 use addons_tests::stage::{Stage, config_map};
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::Value;
-
-/// A name that no ConfigMap key may have: 422.
-fn invalid(name: &str) -> String {
-    format!(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{'not a key': x}}\n---\n"
-    )
-}
-
-/// A policy that denies ConfigMaps named `denied` in the namespace, active when this returns.
-async fn policy(stage: &Stage) -> Result<()> {
-    let namespace = &stage.namespace;
-    stage
-        .apply(&format!(
-            "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {{name: {namespace}}}\n\
-             spec:\n  failurePolicy: Fail\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], \
-             operations: [CREATE, UPDATE], resources: [configmaps]}}]}}\n  validations: [{{expression: \
-             \"object.metadata.name != 'denied'\", message: 'no denied here'}}]\n---\n\
-             apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {{name: \
-             {namespace}}}\nspec:\n  policyName: {namespace}\n  validationActions: [Deny]\n  matchResources: \
-             {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {namespace}}}}}}}\n"
-        ))
-        .await?;
-    let active = async {
-        let probe = [
-            "create",
-            "configmap",
-            "denied",
-            "--dry-run=server",
-            "-n",
-            namespace,
-        ];
-        while stage.plugin.kubectl(&probe).await?.code == 0 {}
-        anyhow::Ok(())
-    };
-    tokio::time::timeout(Duration::from_secs(60), active)
-        .await
-        .context("the policy never became active")?
-}
-
-async fn remove_policy(stage: &Stage) -> Result<()> {
-    let name = stage.namespace.as_str();
-    for kind in [
-        "validatingadmissionpolicybinding",
-        "validatingadmissionpolicy",
-    ] {
-        stage.kubectl(&["delete", kind, name]).await?;
-    }
-    Ok(())
-}
 
 fn versions(record: &Value) -> (&Value, &Value) {
     let status = &record["status"];
@@ -63,15 +14,20 @@ fn versions(record: &Value) -> (&Value, &Value) {
 #[tokio::test]
 async fn a_denied_object_ends_with_6_and_the_policys_words() -> Result<()> {
     let stage = Stage::new("denied").await?;
-    policy(&stage).await?;
+    deny(
+        &stage,
+        When::Executed,
+        &["CREATE"],
+        "denied",
+        "no denied here",
+    )
+    .await?;
     let manifest = [config_map("denied", "1"), config_map("fine", "1")].concat();
     let index = stage.index("index.yaml", &[("some", "1.0.0", &manifest)])?;
     let denied = stage
         .run(&format!("install some --channel {index} --yes"))
         .await?
-        .ended(6);
-    remove_policy(&stage).await?;
-    let denied = denied?;
+        .ended(6)?;
     ensure!(
         denied.stderr.contains("ConfigMap denied") && denied.stderr.contains("no denied here"),
         "{}",
@@ -105,8 +61,16 @@ async fn after_a_failed_apply_nothing_is_pruned_and_the_next_run_does() -> Resul
         .run(&format!("install some --channel {index} --yes"))
         .await?
         .done()?;
+    deny(
+        &stage,
+        When::Executed,
+        &["CREATE"],
+        "broken",
+        "it is broken",
+    )
+    .await?;
     let second = [
-        invalid("broken"),
+        config_map("broken", "2"),
         config_map("kept", "2"),
         config_map("new", "2"),
         pod("needs", "broken"),
@@ -115,7 +79,7 @@ async fn after_a_failed_apply_nothing_is_pruned_and_the_next_run_does() -> Resul
     .concat();
     let index = stage.index("index.yaml", &[("some", "2.0.0", &second)])?;
     let line = format!("upgrade some -n {namespace} --channel {index} --yes");
-    let failed = stage.run(&line).await?.ended(1)?;
+    let failed = stage.run(&line).await?.ended(6)?;
     ensure!(
         failed.stderr.contains("ConfigMap broken"),
         "{}",
@@ -140,8 +104,8 @@ async fn after_a_failed_apply_nothing_is_pruned_and_the_next_run_does() -> Resul
     let (version, phase) = versions(&record);
     ensure!(version == "1.0.0" && phase == "Failed", "{record:#}");
 
-    let third = second.replace("not a key", "key");
-    let index = stage.index("index.yaml", &[("some", "2.0.1", &third)])?;
+    allow(&stage).await?;
+    let index = stage.index("index.yaml", &[("some", "2.0.1", &second)])?;
     stage
         .run(&format!(
             "upgrade some -n {namespace} --channel {index} --yes"

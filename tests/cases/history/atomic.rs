@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use addons_tests::chaos::rig::Rig;
 use addons_tests::control_plane::binaries;
+use addons_tests::denial::{When, deny};
 use addons_tests::proxy::{Action, Fault};
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::{Stage, config_map, deployment};
@@ -143,13 +144,13 @@ async fn each_that_fails_goes_back_and_the_others_stay_upgraded() -> Result<()> 
     let index = stage.index("index.yaml", &entries)?;
     let line = format!("install web shop --channel {index} --yes");
     stage.run(&line).await?.done()?;
-    let refused = deployment("web", 1, None).replace("replicas: 1", "replicas: -1");
-    let web = [config_map("web", "bad"), refused].concat();
+    let web = [config_map("web", "bad"), config_map("denied", "2")].concat();
+    deny(&stage, When::Executed, &["CREATE"], "denied", "not today").await?;
     let shop = config_map("shop", "2");
     let entries = [("web", "2.0.0", web.as_str()), ("shop", "2.0.0", &shop)];
     stage.index("index.yaml", &entries)?;
     let said = stage.run("upgrade web shop --atomic --yes").await?;
-    let said = said.ended(1)?.stderr;
+    let said = said.ended(6)?.stderr;
     for text in ["shop 2.0.0 upgraded", "web went back to 1.0.0 (revision 1)"] {
         ensure!(said.contains(text), "{text:?}: {said}");
     }

@@ -73,7 +73,7 @@ async fn hints_name_the_version_and_the_installation_that_is_meant() -> Result<(
     let said = stage.run("status web").await?.done()?;
     ensure!(
         said.stdout
-            .contains("restore: kubectl addons upgrade web@1.0.0 --repair\n"),
+            .contains("restore: kubectl addons upgrade web@1.0.0 --repair --system-namespace="),
         "{}",
         said.stdout
     );

@@ -268,9 +268,10 @@ async fn list_and_status_say_what_the_server_refused() -> Result<()> {
         "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate}\nspec: {parallelism: -1}\n";
     let both = format!("{}---\n{job}", config_map("first", "1"));
     let index = stage.index("index.yaml", &[("web", "1.0.0", &both)])?;
-    let install = format!("install web --channel {index} --yes");
-    stage.run(&install).await?.ended(1)?;
     let namespace = &stage.namespace;
+    // In a namespace that does not exist, no plan knows of it.
+    let install = format!("install web --channel {index} --target-namespace {namespace}-own --yes");
+    stage.run(&install).await?.ended(1)?;
     let list = stage.run(&format!("list -n {namespace}")).await?.done()?;
     let status = stage
         .run(&format!("status web -n {namespace}"))

@@ -26,13 +26,14 @@ async fn one_changed_object_is_one_patch() -> Result<()> {
         .await?
         .done()?;
     let requests = stage.requests(mark)?;
+    // For each object one dry run, and the apply.
     ensure!(
-        requests.count("patch", "kubectl-addons") == 60,
+        requests.count("patch", "kubectl-addons") == 120,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );
     ensure!(
-        requests.total("kubectl-addons") <= 60 + 15,
+        requests.total("kubectl-addons") <= 120 + 15,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );

@@ -1,6 +1,7 @@
 //! What one object that fails stops, and what objects that wait for each other do: nothing.
 
 use addons_tests::chaos::rig::Rig;
+use addons_tests::denial::{When, allow, deny};
 use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -9,13 +10,6 @@ use super::sent::Sent;
 use super::{annotated, config_map, deployment, manifest};
 
 const PLUGIN: &str = "kubectl-addons";
-
-/// A ConfigMap that the API server refuses: a key holds a blank.
-fn broken() -> Value {
-    let mut object = config_map("broken");
-    object["data"]["a key"] = json!("1");
-    object
-}
 
 #[tokio::test]
 async fn what_waits_for_a_failed_object_is_skipped_and_nothing_else() -> Result<()> {
@@ -43,10 +37,13 @@ async fn what_waits_for_a_failed_object_is_skipped_and_nothing_else() -> Result<
     let install = format!("install some --channel {first} --yes");
     rig.run(&install).await?.done()?;
 
-    let second = stage.index("2/index.yaml", &[("some", "2.0.0", &set(broken()))])?;
+    let set = set(config_map("broken"));
+    let second = stage.index("2/index.yaml", &[("some", "2.0.0", &set)])?;
+    // A plan does not know of it.
+    deny(stage, When::Executed, &["CREATE"], "broken", "it is broken").await?;
     let before = rig.proxy.requests().len();
     let upgrade = format!("upgrade some -n {namespace} --yes --timeout 60s --channel");
-    let said = rig.run(&format!("{upgrade} {second}")).await?.ended(1)?;
+    let said = rig.run(&format!("{upgrade} {second}")).await?.ended(6)?;
     let said = said.stderr;
     for words in [
         format!("failed    {namespace}/ConfigMap broken: "),
@@ -68,10 +65,8 @@ async fn what_waits_for_a_failed_object_is_skipped_and_nothing_else() -> Result<
     );
     ensure!(stage.has("configmap", "old").await?, "pruned");
 
-    let third = stage.index(
-        "3/index.yaml",
-        &[("some", "2.0.1", &set(config_map("broken")))],
-    )?;
+    allow(stage).await?;
+    let third = stage.index("3/index.yaml", &[("some", "2.0.1", &set)])?;
     let before = rig.proxy.requests().len();
     rig.run(&format!("{upgrade} {third}")).await?.done()?;
     let sent = Sent::after(&rig, before);

@@ -23,7 +23,7 @@ async fn a_slow_object_holds_up_only_what_waits_for_it() -> Result<()> {
     let slow = Fault::always(delay)
         .method("PATCH")
         .path("/configmaps/slow");
-    rig.proxy.fault(slow);
+    rig.proxy.fault(slow.writes());
     let line = format!("install some --channel {index} --yes --timeout 60s");
     rig.run(&line).await?.done()?;
     let sent = Sent::after(&rig, 0);

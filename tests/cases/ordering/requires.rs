@@ -83,7 +83,8 @@ impl Catalogue {
         let said = self.run(line).await?.ended(1)?.stderr;
         // Lines of an error stand under its first word.
         let lines: Vec<&str> = said.lines().map(str::trim_start).collect();
-        let said = lines.join("\n");
+        let typed = format!(" --system-namespace {}", stage.namespace);
+        let said = lines.join("\n").replace(&typed, "");
         ensure!(said.contains(words), "{line}: {said}\ninstead of\n{words}");
         let writes = stage.requests(mark)?.writes(PLUGIN);
         ensure!(writes == 0, "{line}: {writes} writes");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use addons_tests::chaos::rig::Rig;
+use addons_tests::denial::{When, deny};
 use addons_tests::proxy::{Action, Fault};
 use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
@@ -117,8 +118,15 @@ async fn who_cannot_lock_stops_only_what_needs_it() -> Result<()> {
 async fn what_failed_decides_the_exit_code_also_where_others_were_skipped() -> Result<()> {
     let stage = Stage::new("exit").await?;
     let namespace = &stage.namespace;
-    let mut broken = config_map("broken");
-    broken["data"]["a key"] = json!("1");
+    deny(
+        &stage,
+        When::Executed,
+        &["CREATE"],
+        "broken",
+        "it is broken",
+    )
+    .await?;
+    let broken = config_map("broken");
     let waiting = annotated(
         config_map("waiting"),
         "config.kubernetes.io/depends-on",
@@ -132,7 +140,7 @@ async fn what_failed_decides_the_exit_code_also_where_others_were_skipped() -> R
         ],
     )?;
     let line = format!("install bad good --channel {index} --yes --timeout 60s");
-    let said = stage.run(&line).await?.ended(1)?.stderr;
+    let said = stage.run(&line).await?.ended(6)?.stderr;
     let words = format!(
         "skipped   {namespace}/ConfigMap waiting: {namespace}/ConfigMap broken failed, and it waits for that (depends-on)"
     );

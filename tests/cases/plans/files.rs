@@ -49,7 +49,13 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
         .await?
         .done()?;
     let again = fs::read_to_string(stage.plugin.home().join("again.json"))?;
-    ensure!(text == again, "two plans of one cluster differ");
+    let lines = text.lines().zip(again.lines());
+    let differs = lines.filter(|(one, other)| one != other).take(5);
+    let differs: Vec<_> = differs.collect();
+    ensure!(
+        text == again,
+        "two plans of one cluster differ: {differs:?}"
+    );
 
     let applied = stage.run("apply plan.json --yes").await?.done()?;
     ensure!(

@@ -1,5 +1,6 @@
 //! `apply -f --prune`: what left the file of a set is uninstalled, and nothing else is.
 
+use addons_tests::denial::{When, deny};
 use addons_tests::plugin::Output;
 use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
@@ -335,7 +336,15 @@ async fn a_failure_keeps_what_left_the_file() -> Result<()> {
     team.write(&["a", "b"])?;
     team.apply("--set-name team").await?.done()?;
     team.write(&["a", "bad"])?;
-    let failed = team.apply("--set-name team --prune").await?.ended(1)?;
-    says(&failed, &["bad is not installed completely"])?;
+    // What is known before stops everything.
+    let refused = team.apply("--set-name team --prune").await?.ended(1)?;
+    says(&refused, &["nothing was changed"])?;
+    team.has(&["a", "b"], &["bad"]).await?;
+    team.offer("late", &config_map("late", "1"), json!([]))
+        .await?;
+    team.write(&["a", "late"])?;
+    deny(&team.0, When::Executed, &["CREATE"], "late", "not today").await?;
+    let failed = team.apply("--set-name team --prune").await?.ended(6)?;
+    says(&failed, &["late is not installed completely"])?;
     team.has(&["a", "b"], &[]).await
 }

@@ -81,7 +81,8 @@ async fn t20_answers_under_way_are_recorded() -> Result<()> {
     let index = stage.index("index.yaml", &[("set", "1.0.0", &maps.concat())])?;
     stage.run("init").await?.done()?;
     let slow = Fault::always(Action::Delay(Duration::from_secs(1)));
-    rig.proxy.fault(slow.method("PATCH").path("/configmaps/"));
+    let slow = slow.method("PATCH").path("/configmaps/");
+    rig.proxy.fault(slow.writes());
     let line = format!("install set --channel {index} --yes --concurrency {AT_ONCE}");
     let mut process = rig.through.start(&line.split(' ').collect::<Vec<_>>())?;
     until("the first objects are sent", async || {

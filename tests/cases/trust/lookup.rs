@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use addons_tests::control_plane::audit::Mark;
 use addons_tests::control_plane::binaries;
+use addons_tests::denial::{When, deny};
 use addons_tests::plugin::{Output, Plugin};
 use addons_tests::servers::charts::shelf::Shelf;
-use addons_tests::stage::Stage;
+use addons_tests::stage::{Stage, config_map};
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -279,9 +280,13 @@ async fn t08_what_lookup_cannot_read_is_an_error() -> Result<()> {
 async fn t08_lookup_finds_what_a_failed_installation_created() -> Result<()> {
     let stage = Stage::new("halfway").await?;
     let flags = flags()?;
-    let broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: broken}\ndata: {key: [1]}\n";
+    let broken = config_map("broken", "1");
+    deny(&stage, When::Executed, &["CREATE"], "broken", "not today").await?;
     let whole = [("templates/db.yaml", DB)];
-    let part = [("templates/db.yaml", DB), ("templates/broken.yaml", broken)];
+    let part = [
+        ("templates/db.yaml", DB),
+        ("templates/broken.yaml", &*broken),
+    ];
     let file = catalogue(&stage, "web", &[("1.0.0", &part), ("1.1.0", &whole)])?;
     let install =
         |version: &str| format!("install web@{version} --channel {} {flags}", file.display());

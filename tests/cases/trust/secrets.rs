@@ -1,5 +1,6 @@
 //! What is in Secrets is in no status, Event, history, list or plan file, whatever happens.
 
+use addons_tests::denial::{When, allow, deny_saying};
 use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
@@ -164,10 +165,10 @@ async fn t02_what_is_in_secrets_is_in_nothing_that_others_read() -> Result<()> {
         .await?
         .ended(4)?;
     keeps("the conflict on the terminal", &refused.stderr)?;
-    let status = till.stage.record("till").await?["status"].to_string();
     ensure!(
-        status.contains("data.url: kubectl-patch"),
-        "neither field nor manager: {status}"
+        refused.stderr.contains("data.url") && refused.stderr.contains("kubectl-patch"),
+        "neither field nor manager: {}",
+        refused.stderr
     );
     till.searched("a conflict").await?;
 
@@ -186,8 +187,22 @@ async fn t02_what_is_in_secrets_is_in_nothing_that_others_read() -> Result<()> {
     keeps("the refusal on the terminal", &refused.stderr)?;
     till.searched("a refusal").await?;
 
-    // And a success after all that.
+    // A policy repeats it that no dry run meets: the failure is recorded.
+    let words = "'not ' + object.data.url";
+    deny_saying(&till.stage, When::Executed, &["UPDATE"], NAME, words).await?;
     till.catalogue("1.2.0", "fine")?;
+    let denied = till
+        .stage
+        .run("upgrade till --yes --conflicts take")
+        .await?
+        .ended(6)?;
+    keeps("the denial on the terminal", &denied.stderr)?;
+    let status = till.stage.record("till").await?["status"].to_string();
+    ensure!(status.contains("denied request"), "{status}");
+    till.searched("a denial").await?;
+    allow(&till.stage).await?;
+
+    // And a success after all that.
     till.stage
         .run("upgrade till --yes --conflicts take")
         .await?

@@ -33,7 +33,8 @@ async fn t09_slow_writes_do_not_starve_the_lock_and_each_run_gets_further() -> R
     let index = stage.index("index.yaml", &[("set", "1.0.0", &maps.concat())])?;
     stage.run("init").await?.done()?;
     let slow = Fault::always(Action::Delay(SLOW));
-    rig.proxy.fault(slow.method("PATCH").path("/configmaps/"));
+    let slow = slow.method("PATCH").path("/configmaps/");
+    rig.proxy.fault(slow.writes());
 
     // Killed in the middle: the record says what was done.
     let line = format!("install set --channel {index} --yes");
@@ -59,7 +60,7 @@ async fn t09_slow_writes_do_not_starve_the_lock_and_each_run_gets_further() -> R
     let requests = stage.requests(mark)?;
     let sent = requests
         .of("kubectl-addons")
-        .filter(|request| request.verb == "patch" && request.object.resource == "configmaps");
+        .filter(|request| request.is_write() && request.object.resource == "configmaps");
     let sent = sent.count();
     ensure!(
         sent + done <= OBJECTS,

@@ -7,6 +7,7 @@ use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use super::ways_out::{follow, printed};
 use crate::trust::stored;
 
 /// What `list` and `status` say of an installation; they have to agree.
@@ -25,15 +26,6 @@ async fn stands(stage: &Stage, name: &str) -> Result<String> {
     }
     let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
     Ok(format!("{}: {}", text("phase"), text("message")))
-}
-
-/// The command behind this word, without the program.
-fn command<'a>(text: &'a str, word: &str) -> Result<&'a str> {
-    let line = text.lines().find_map(|line| line.trim().strip_prefix(word));
-    let command = line.with_context(|| format!("no {word:?}: {text}"))?.trim();
-    command
-        .strip_prefix("kubectl addons ")
-        .with_context(|| command.to_owned())
 }
 
 /// A Namespace and an object that is only created carry no label of ours where they were there before; case H05.
@@ -97,8 +89,8 @@ async fn n07_an_upgrade_without_a_change_says_what_is_degraded() -> Result<()> {
         said.contains("nothing to do") && said.contains(&format!("web is {now}")),
         "{said}"
     );
-    let restore = format!("{} --yes --timeout 100s", command(&said, "fix:")?);
-    stage.run(&restore).await?.done()?;
+    let restore = format!("{} --timeout 100s", printed(&said, "fix:")?);
+    follow(&stage, &restore).await?;
     ensure!(stands(&stage, "web").await? == "Ready: ");
     // The label that says whose an object is was taken away: it exists, and was edited.
     let unlabelled = json!({"metadata": {"labels": {"kubectl-addons.dev/owner": null}}});
@@ -125,8 +117,7 @@ async fn n07_a_spec_that_is_not_applied_is_pending() -> Result<()> {
     );
     let status = format!("status web -n {} --exit-code", stage.namespace);
     let said = stage.run(&status).await?.ended(1)?.stdout;
-    let next = format!("{} --yes", command(&said, "to continue:")?);
-    stage.run(&next).await?.done()?;
+    follow(&stage, &printed(&said, "to continue:")?).await?;
     ensure!(stands(&stage, "web").await? == "Ready: ");
     Ok(())
 }
@@ -156,15 +147,17 @@ async fn n07_hooks_that_have_run_are_no_difference() -> Result<()> {
         let line = format!("{line} -n {namespace}");
         let said = stage.run(&line).await?.done()?;
         let said = said.stdout + &said.stderr;
-        ensure!(!said.contains("pruned") && !said.contains("Job"), "{said}");
+        ensure!(
+            !said.contains("1 pruned") && !said.contains("Job"),
+            "{said}"
+        );
     }
     // An edit is a difference, with the command that takes it back.
     let edit = json!({"data": {"key": "2"}});
     stage.patch("configmap", "map", &edit).await?;
     let said = stage.run(&format!("diff web -n {namespace}")).await?;
     let said = said.ended(1)?;
-    let restore = format!("{} --yes", command(&said.stderr, "restore:")?);
-    stage.run(&restore).await?.done()?;
+    follow(&stage, &printed(&said.stderr, "restore:")?).await?;
     stage
         .run(&format!("diff web -n {namespace}"))
         .await?

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 /// The command behind a label of what was said, without what follows it in the sentence.
-fn printed(said: &str, label: &str) -> Result<String> {
+pub(super) fn printed(said: &str, label: &str) -> Result<String> {
     let mut lines = said.lines().filter_map(|line| {
         let (_, rest) = line.split_once(label)?;
         let command = rest.trim_start();
@@ -33,7 +33,7 @@ fn printed(said: &str, label: &str) -> Result<String> {
 }
 
 /// Types a printed command into a shell. What the user would be asked is agreed to.
-async fn follow(stage: &Stage, command: &str) -> Result<Output> {
+pub(super) async fn follow(stage: &Stage, command: &str) -> Result<Output> {
     let is_asked = command.starts_with("kubectl addons ") && !command.contains(" --yes");
     let yes = if is_asked { " --yes" } else { "" };
     let command = format!("{command}{yes}");

@@ -9,6 +9,10 @@ use common::values::mask::Mask;
 
 use super::super::error::{EngineError, FieldCause};
 
+/// How the server begins what it says of an apply that does not fit the schema: `(shop/web; apps/v1, Kind=Deployment): .spec.a: …`
+/// follows.
+const TYPED: &str = "failed to create typed patch object (";
+
 /// The error of a step, with the name of its object and what the user can do.
 pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
     let key = &step.target.key;
@@ -36,19 +40,58 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
         },
         EngineError::Api { code, message, .. } => EngineError::Api {
             what: key.to_string(),
-            message,
+            message: plain(&message),
             code,
+        },
+        EngineError::Invalid { .. } if is_secret => EngineError::Api {
+            what: key.to_string(),
+            message: redact(String::new(), &step.object, 422),
+            code: 422,
+        },
+        EngineError::Invalid { causes, .. } => EngineError::Invalid {
+            object: key.to_string(),
+            causes,
         },
         EngineError::Denied { message, .. } => EngineError::Denied {
             object: key.to_string(),
             message: if is_secret {
-                redact(message, &step.object, 403)
+                redact(plain(&message), &step.object, 403)
             } else {
-                message
+                plain(&message)
             },
         },
         other => other,
     }
+}
+
+/// The server's message without the object that it begins with: the error names that already.
+pub(crate) fn plain(message: &str) -> String {
+    let typed = message.strip_prefix(TYPED);
+    let typed = typed.and_then(|rest| rest.split_once("): "));
+    if let Some((_, rest)) = typed {
+        // What follows is how the server holds the value in memory.
+        let rest = rest
+            .split_once(", got &value.")
+            .map_or(rest, |(rest, _)| rest);
+        return rest.trim_start_matches('.').to_owned();
+    }
+    // `configmaps "a" is forbidden: …`
+    for verdict in ["\" is forbidden: ", "\" is invalid: "] {
+        if let Some((object, rest)) = message.split_once(verdict)
+            && is_object(object)
+        {
+            return rest.to_owned();
+        }
+    }
+    message.to_owned()
+}
+
+/// Whether a text is the beginning of an object's name as the API server writes it: `deployments.apps "web`.
+fn is_object(text: &str) -> bool {
+    let Some((resource, name)) = text.split_once(" \"") else {
+        return false;
+    };
+    !resource.contains(' ') && !name.contains([' ', '"'])
 }
 
 /// What the user can do about fields that other managers hold. An object that was to be created is upgraded first.
@@ -93,4 +136,35 @@ fn redact(message: String, object: &Value, code: u16) -> String {
         );
     }
     Mask::of_object(object).text(&message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn the_object_is_named_once() {
+        for (message, expected) in [
+            (
+                r#"configmaps "zone-a" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no"#,
+                "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no",
+            ),
+            (
+                r#"failed to create typed patch object (h11/duty; apps/v1, Kind=Deployment): .spec.a: duplicate entries"#,
+                "spec.a: duplicate entries",
+            ),
+            (
+                "failed to create typed patch object (/wrong; /v1, Kind=ConfigMap): .data.key: expected string, got \
+                 &value.valueUnstructured{Value:map[string]interface {}{}}",
+                "data.key: expected string",
+            ),
+            (
+                r#"admission webhook "a.example" denied the request: pods "x" is forbidden: no"#,
+                r#"admission webhook "a.example" denied the request: pods "x" is forbidden: no"#,
+            ),
+            ("no", "no"),
+        ] {
+            assert_eq!(plain(message), expected);
+        }
+    }
 }

@@ -31,6 +31,12 @@ use super::{Applied, Applier, Notes, body};
 /// Time of the operation that is kept for reporting what is not gone.
 const RESERVE: Duration = Duration::from_secs(1);
 
+/// Until when an operation waits for a deletion before it goes on.
+pub(super) fn bound(applier: &Applier) -> Instant {
+    let left = applier.deadline.saturating_duration_since(Instant::now());
+    applier.deadline - RESERVE.min(left / 2)
+}
+
 /// Deletes and creates the object of a step.
 pub(super) async fn recreate(
     applier: &Applier,
@@ -92,11 +98,15 @@ pub(super) async fn recreate(
         let message = format!("it is not recreated: {why}; run the command again");
         return Err(conflict(&message));
     }
-    let left = applier.deadline.saturating_duration_since(Instant::now());
-    let bound = applier.deadline - RESERVE.min(left / 2);
-    match until_gone(cluster, &collection, &key.name, uid, bound).await {
+    match until_gone(cluster, &collection, &key.name, uid, bound(applier)).await {
         Ok(None) => {}
-        Ok(Some(finalizers)) => return Err(conflict(&still_there(&finalizers))),
+        Ok(Some(finalizers)) => {
+            let message = format!(
+                "it was deleted to be recreated and {}; run the command again when it is gone",
+                still_there(&finalizers)
+            );
+            return Err(conflict(&message));
+        }
         Err(error) => return Err(lost(step, error)),
     }
     applier
@@ -174,12 +184,12 @@ fn propagation(step: &Step, live: &Value) -> Propagation {
     }
 }
 
-fn still_there(finalizers: &[String]) -> String {
-    let why = match finalizers {
+/// Why a deleted object is not gone.
+pub(super) fn still_there(finalizers: &[String]) -> String {
+    match finalizers {
         [] => "is still being deleted".to_owned(),
         finalizers => format!("is held by finalizer {}", finalizers.join(", ")),
-    };
-    format!("it was deleted to be recreated and {why}; run the command again when it is gone")
+    }
 }
 
 /// The object is deleted and was not created again.

@@ -8,7 +8,7 @@ use common::api::installation::Conflicts;
 use common::plan::Step;
 use common::plan::changes::Remedy;
 use common::plan::conflicts::{Conflict, Decider, path};
-use common::values::mask::MASK;
+use common::values::mask::{MASK, Mask};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -99,9 +99,35 @@ pub(super) async fn settle(
     let mut settled = before.settled;
     // What was to be taken is still held.
     settled.retain(Settled::is_left);
+    settled.extend(decide(step, &live, causes, &applier.mask)?);
+    let object = without(step, &step.object, &settled)?;
+    let attempt = Attempt {
+        object: Arc::new(object),
+        settled,
+        before: managers(&live).to_vec(),
+        pinned: None,
+    };
+    if attempt.settled.iter().all(Settled::is_left) {
+        return Ok(attempt);
+    }
+    let version = live.pointer("/metadata/resourceVersion");
+    Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
+}
+
+/// What becomes of fields that others hold, as the policy of the step says. `live`: null where it cannot be read.
+///
+/// # Errors
+/// [`EngineError::Conflict`], with every field whose policy is to fail.
+pub(crate) fn decide(
+    step: &Step,
+    live: &Value,
+    causes: &[FieldCause],
+    mask: &Mask,
+) -> Result<Vec<Settled>, EngineError> {
+    let mut settled = Vec::new();
     let mut refused = Vec::new();
     for cause in causes {
-        let conflict = conflict(step, &live, cause).masked(&applier.mask);
+        let conflict = conflict(step, live, cause).masked(mask);
         let (policy, decider) = step.policy.at(&conflict.field);
         let settlement = match policy {
             Conflicts::Yield => Settlement::Left {
@@ -122,21 +148,11 @@ pub(super) async fn settle(
             settlement,
         });
     }
-    if !refused.is_empty() {
-        return Err(refusal(step, &refused));
+    if refused.is_empty() {
+        Ok(settled)
+    } else {
+        Err(refusal(step, &refused))
     }
-    let object = without(step, &settled)?;
-    let attempt = Attempt {
-        object: Arc::new(object),
-        settled,
-        before: managers(&live).to_vec(),
-        pinned: None,
-    };
-    if attempt.settled.iter().all(Settled::is_left) {
-        return Ok(attempt);
-    }
-    let version = live.pointer("/metadata/resourceVersion");
-    Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
 }
 
 /// Who owns which fields of a live object.
@@ -146,11 +162,15 @@ pub(super) fn managers(live: &Value) -> &[Value] {
     entries.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Our object without the fields that are left.
-fn without(step: &Step, settled: &[Settled]) -> Result<Value, EngineError> {
+/// An object that is sent, without the fields that are left.
+pub(crate) fn without(
+    step: &Step,
+    object: &Value,
+    settled: &[Settled],
+) -> Result<Value, EngineError> {
     let left = settled.iter().filter(|settled| settled.is_left());
     let left: Vec<&Conflict> = left.map(|settled| &settled.conflict).collect();
-    let mut object = (*step.object).clone();
+    let mut object = object.clone();
     let fields = left.iter().map(|conflict| conflict.field.as_str());
     if let Err(field) = path::remove_all(&mut object, fields) {
         let held = left.iter().find(|conflict| conflict.field == field);

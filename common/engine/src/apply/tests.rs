@@ -1,6 +1,5 @@
 use jiff::SignedDuration;
 use serde_json::json;
-use tokio::sync::mpsc;
 
 use super::super::fake::{self, Reply};
 use super::*;
@@ -67,7 +66,7 @@ fn applier() -> Applier {
         deadline: Instant::now(),
         mask: Arc::default(),
         first_job: Arc::default(),
-        webhooks: Arc::default(),
+        recorded: Arc::default(),
         told: unbounded_channel().0,
     }
 }
@@ -270,7 +269,9 @@ async fn a_silent_webhook_of_the_installation_is_named() {
         ..ObjectKey::default()
     };
     let mut applier = applier();
-    applier.webhooks = Arc::new(vec![key.clone()]);
+    let mut recorded = Inventory::default();
+    recorded.objects.insert(key.clone(), Default::default());
+    applier.recorded = Arc::new(recorded);
     let mut step = step("Deployment", Action::Update);
     step.target.key.group = "apps".into();
     let outcome = applier.step(&cluster, &step).await;

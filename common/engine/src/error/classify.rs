@@ -75,6 +75,10 @@ fn of_status(
             object: call.object.clone(),
             causes: causes::immutable(status),
         },
+        422 if !causes::invalid(status).is_empty() => EngineError::Invalid {
+            object: call.object.clone(),
+            causes: causes::invalid(status),
+        },
         404 if !names_an_object(status) && is_ours(call.uri()) => EngineError::NotInitialised,
         404 if !names_an_object(status) => EngineError::Unserved {
             what: call.object.clone(),

@@ -15,7 +15,6 @@ use common::plan::graph::{Graph, Node};
 
 use super::super::apply::{Applier, Told};
 use super::super::report::Report;
-use super::super::silent;
 use super::super::task::Task;
 
 /// What an operation sends to the scheduler.
@@ -92,7 +91,7 @@ impl<'a> Part<'a> {
                 deadline,
                 mask: Arc::clone(&task.plan.mask),
                 first_job: Arc::default(),
-                webhooks: Arc::new(silent::configurations(&task.plan.union)),
+                recorded: Arc::new(task.plan.union.clone()),
                 told,
             },
             is_idle: false,

@@ -132,7 +132,7 @@ fn condition_of(status: &AddonInstallationStatus, r#type: &str) -> String {
 #[test]
 fn an_operation_begins_with_everything_that_was_or_will_be_ours() {
     let status = begun(None, &plan(), &decided(), Timestamp::UNIX_EPOCH);
-    assert_eq!(status.choices, Some(decided()));
+    assert_eq!(status.choices, decided().to_record());
     assert_eq!(
         lines(&status),
         [
@@ -159,7 +159,7 @@ fn an_interrupted_operation_is_remembered_by_the_next_one() {
     for count in [1, 2, 2] {
         let target = Some(target.clone());
         stored.operation = Some(lock::operation("upgrade", "ann", target, now));
-        stored = begun(Some(&stored), &plan(), now);
+        stored = begun(Some(&stored), &plan(), &Choices::default(), now);
         assert_eq!(stored.history.len(), count);
     }
     let line = &stored.history[0];
@@ -168,7 +168,12 @@ fn an_interrupted_operation_is_remembered_by_the_next_one() {
     assert_eq!((&*installed.version, &*installed.by), ("2.0.0", "ann"));
     // What was not locked was not interrupted.
     stored.operation = None;
-    assert_eq!(begun(Some(&stored), &plan(), now).history.len(), 2);
+    assert_eq!(
+        begun(Some(&stored), &plan(), &Choices::default(), now)
+            .history
+            .len(),
+        2
+    );
 }
 
 #[test]
@@ -246,7 +251,7 @@ fn a_failed_operation_forgets_nothing() {
     assert_eq!(condition_of(&status, "Stalled"), "True Failed");
     assert_eq!((status.installed, status.observed_generation), (None, None));
     assert_eq!(status.history[0].outcome, "web/ConfigMap kept: no");
-    assert_eq!(status.choices, Some(decided()));
+    assert_eq!(status.choices, decided().to_record());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addons_engine::{Cluster, recreations};
+use addons_engine::{Cluster, refusals};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::manifest::Manifest;
@@ -131,7 +131,7 @@ pub async fn plan(
     if !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         let mut plans: Vec<&mut InstallationPlan> = plans.collect();
-        in_place = recreations::find(ctx.cluster().await?, &mut plans).await?;
+        in_place = refusals::find(ctx.cluster().await?, &mut plans).await?;
     }
     let plans = installations.iter();
     let plans: Vec<_> = plans

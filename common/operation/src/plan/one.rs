@@ -19,7 +19,7 @@ use common::plan::snapshot::{Reads, Snapshot};
 use common::values::mask::Mask;
 use common::values::replaced::were_replaced;
 
-use addons_engine::{Cluster, EngineError, definitions, restores, snapshot};
+use addons_engine::{Cluster, EngineError, definitions, snapshot};
 
 use super::assemble::Neighbours;
 use super::{Planned, generated, old, owners};
@@ -107,7 +107,6 @@ pub(super) async fn one(
     let is_replaced = is_replaced.is_some_and(|to| were_replaced(resolved.status(), to));
     plan.mask = Arc::new(with_secrets(mask, &desired).with_former(is_replaced));
     plan.generated = generated.objects;
-    restores::refresh_unchanged(cluster, &mut plan).await?;
     definitions::check(cluster, &mut plan).await?;
     former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);

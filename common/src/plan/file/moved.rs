@@ -295,7 +295,11 @@ impl Found {
         for recreation in &now.recreations {
             if !then.recreations.contains(recreation) {
                 let why = recreation.reasons();
-                let what = format!("it would be deleted and created again now ({why})");
+                let what = if recreation.holders.is_empty() {
+                    format!("it would be deleted and created again now ({why})")
+                } else {
+                    format!("other objects would be deleted before it now ({why})")
+                };
                 self.object(&recreation.key, what);
             }
         }

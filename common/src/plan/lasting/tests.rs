@@ -70,12 +70,14 @@ fn what_an_upgrade_leaves_behind_is_named() {
         key: recreated.clone(),
         fields: Vec::new(),
         obstacle: None,
+        holders: Vec::new(),
     });
     // It is refused: nothing becomes of it.
     plan.recreations.push(Recreation {
         key: key("apps", "StatefulSet", "till"),
         fields: Vec::new(),
         obstacle: Some(Obstacle::Claims),
+        holders: Vec::new(),
     });
     let from = json!([{"secretKeyRef": {"name": "keys", "key": "values"}}]);
     let back = spec(&json!({"addonRef": {"name": "till"}, "valuesFrom": from}));

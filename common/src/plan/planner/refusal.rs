@@ -81,7 +81,7 @@ pub enum RefusalReason {
     /// Argo CD or Flux applies it again and again, and would take it back: exit 4.
     Reconciled {
         /// The object of Argo CD or Flux.
-        by: LiveReconciler,
+        by: Box<LiveReconciler>,
     },
     /// It is being deleted: what is applied to it would vanish.
     Terminating,

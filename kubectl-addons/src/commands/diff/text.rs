@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::output::age::age;
-use crate::words::dry_run::unchecked;
+use crate::words::dry_run::unchecked_changes;
 use crate::words::hint;
 
 use super::Compared;
@@ -63,7 +63,15 @@ pub(super) fn render(
         );
     }
     for deletion in &item.pruned {
-        let _ = writeln!(text, "- {}", deletion.target.key);
+        let key = &deletion.target.key;
+        match item.refused.iter().find(|refusal| refusal.key == *key) {
+            Some(refusal) => {
+                let _ = writeln!(text, "! {key}\n    {}", refusal.message);
+            }
+            None => {
+                let _ = writeln!(text, "- {key}");
+            }
+        }
     }
     if let Some(namespace) = item.delete_namespace {
         let _ = writeln!(text, "- Namespace {namespace} (if nothing else is in it)");
@@ -91,7 +99,9 @@ pub(super) fn render(
     for warning in item.warnings {
         let _ = writeln!(text, "  warning   {warning}");
     }
-    text.push_str(&unchecked(item.objects.iter().map(|object| object.diff)));
+    text.push_str(&unchecked_changes(
+        item.objects.iter().map(|object| object.diff),
+    ));
     if is_one_of_several {
         let _ = write!(text, "{}: ", item.installation.name);
     }

@@ -48,10 +48,15 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
         policies = Some(plan(&resolver, POLICIES, Edits::default(), is_broken).await?);
     }
     for plan in [&server, &policies].into_iter().flatten() {
-        change::propose(session, plan).await?;
+        change::up_to_date(session, plan).await?;
+        change::announce(session, plan);
     }
+    // All rights that are missing are named before what the server refuses for want of one.
     for plan in [&server, &policies].into_iter().flatten() {
         rights::check(ctx, plan).await?;
+    }
+    for plan in [&server, &policies].into_iter().flatten() {
+        plan.check()?;
     }
     if let Answer::Unanswered(why) = &answer {
         output::note(&format!(

@@ -76,8 +76,11 @@ fn findings(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<String> {
     let breakages = plan.breakages.iter().flat_map(Breakage::lines);
     let migrations = plan.migrations.iter().map(ToString::to_string);
     let kept = plan.retained.iter().map(|key| format!("{key} stays"));
+    let deletions = plan.refused.iter();
+    let deletions = deletions.filter(|refusal| plan.step(&refusal.key).is_none());
+    let deletions = deletions.map(|one| format!("{} {}", one.key, one.message));
     let all = warnings.chain(breakages).chain(migrations);
-    all.chain(refused).chain(kept).collect()
+    all.chain(refused).chain(deletions).chain(kept).collect()
 }
 
 /// Every field that changes, and every object that comes or goes.

@@ -48,7 +48,7 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
 /// The command that was typed with a flag, or else that for the directory.
 fn sync(directory: &str, flag: &str) -> String {
     let typed = typed::with(&[flag.to_owned()]);
-    typed.unwrap_or_else(|| format!("kubectl addons sync {directory} {flag}"))
+    typed.unwrap_or_else(|| [format!("kubectl addons sync {directory}").as_str(), flag].join(" "))
 }
 
 /// Of an installation that only `sync` changes: what other commands would do, it does.

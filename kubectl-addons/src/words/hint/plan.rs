@@ -7,14 +7,15 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
-use common::plan::immutable::{Obstacle, RecreationError, Refused};
+use common::plan::immutable::{Obstacle, Recreation, RecreationError, Refused};
 use common::plan::migration::MigrationError;
 use common::plan::pin::OtherCluster;
 use common::plan::planner::{PlanError, Refusal, RefusalReason};
 use common::plan::prune::KeptKind;
+use common::plan::refusal::RefusalError;
 use common::plan::requires::{Problem, RequiresError};
 
-use super::{command, fix, look, typed};
+use super::{command, fix, look, of_object, typed};
 use crate::words::adoption;
 
 /// For a plan that could not be made.
@@ -218,11 +219,34 @@ pub(super) fn without_recreation(key: &ObjectKey, obstacle: Obstacle) -> String 
     }
 }
 
-/// What accepts that the objects are recreated which hold no data.
+/// What accepts that the objects are deleted which hold no data.
 fn recreate_flags(refused: &Refused) -> Vec<String> {
     let free = refused.objects.iter().filter(|it| it.obstacle.is_none());
-    free.flat_map(|object| ["--recreate".to_owned(), named(&object.key)])
+    let mut names: Vec<String> = free.flat_map(Recreation::deleted).map(named).collect();
+    names.sort();
+    names.dedup();
+    let flags = names.into_iter();
+    flags
+        .flat_map(|name| ["--recreate".to_owned(), name])
         .collect()
+}
+
+/// For writes that the server refuses: the way out for the first of each kind, in each installation.
+pub(super) fn of_refusal(error: &RefusalError) -> Vec<String> {
+    let mut lines = Vec::new();
+    for plan in &error.plans {
+        for refusal in &plan.writes {
+            let Some(remedy) = &refusal.remedy else {
+                continue;
+            };
+            for line in of_object(remedy, &refusal.key, &plan.installation) {
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    lines
 }
 
 fn named(key: &ObjectKey) -> String {

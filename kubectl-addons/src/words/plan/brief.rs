@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
-use common::plan::{Verb, summary};
+use common::plan::{InstallationPlan, Verb, summary};
 
 use addons_operation::{Plan, Planned};
 
-use super::super::dry_run::unjudged;
 use super::{LISTED, acceptable, deletions, headline, line, warnings};
 use crate::output::padded;
 
-/// What the plans of a command will do.
-pub fn plans(all: &Plan) -> String {
+/// What the plans of a command will do. `unjudged`: what is said of the writes that the server could not judge.
+pub fn plans(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
     let headlines: Vec<String> = all.installations.iter().map(headline).collect();
     let width = headlines.iter().map(|text| text.chars().count()).max();
     let width = width.unwrap_or_default();

@@ -47,6 +47,18 @@ pub(super) fn immutable(status: Option<&Status>) -> Vec<FieldCause> {
     found.unwrap_or_default()
 }
 
+/// The fields that the server refuses, whatever the reason.
+pub(super) fn invalid(status: Option<&Status>) -> Vec<FieldCause> {
+    let found = causes(status).map(|cause| FieldCause {
+        field: match cause.field.as_str() {
+            "<nil>" => String::new(),
+            field => field.to_owned(),
+        },
+        message: cause.message.clone(),
+    });
+    found.collect()
+}
+
 fn causes(status: Option<&Status>) -> impl Iterator<Item = &StatusCause> {
     let details = status.and_then(|status| status.details.as_ref());
     details.into_iter().flat_map(|details| &details.causes)

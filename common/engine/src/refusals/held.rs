@@ -1,0 +1,212 @@
+//! Who has what the server refuses to give to two objects.
+//!
+//! A dry run finds out whether a node port is taken, and not whether a cluster IP is: that is looked up.
+
+use serde_json::Value;
+
+use common::manifest::key::ObjectKey;
+use common::plan::holder::{self, Single, gives_up, singles};
+use common::plan::immutable::FixedField;
+use common::plan::refusal::{Cause, Refusal};
+use common::plan::{Action, InstallationPlan, Step, Target};
+
+use super::super::address::{Collection, query_value};
+use super::super::apply::plain;
+use super::super::cluster::Cluster;
+use super::super::error::{EngineError, FieldCause};
+use super::super::live;
+use super::super::meta::PartialList;
+use super::super::request::{Call, METADATA_LIST};
+use super::planned::{Planned, is_named};
+use super::reachable;
+
+/// How the server begins the name of a field of a port.
+const PORTS: &str = "spec.ports[";
+
+/// A field that asks for what another object has.
+pub(super) struct Held {
+    pub(super) field: FixedField,
+    /// Who has it; `None` where that is not known.
+    pub(super) holder: Option<ObjectKey>,
+}
+
+/// The Service that has the cluster IP which a new one asks for.
+pub(super) async fn address(cluster: &Cluster, step: &Step) -> Result<Option<Held>, EngineError> {
+    let Some(address) = holder::address(&step.target.key, &step.object) else {
+        return Ok(None);
+    };
+    if step.action != Action::Create {
+        return Ok(None);
+    }
+    let all = Collection {
+        namespace: None,
+        ..Collection::of(&step.target)
+    };
+    let selector = format!("spec.clusterIP={address}");
+    let call = Call::list(&all, METADATA_LIST).query("fieldSelector", &query_value(&selector));
+    let found = match cluster.send::<PartialList>(call).await {
+        Ok(answer) => answer.object.items,
+        // Who may not list them learns it from the operation.
+        Err(error) => return reachable(error).map(|_| None),
+    };
+    let mut keys = found.iter().map(|found| all.key(&found.metadata));
+    let holder = keys.find(|key| *key != step.target.key);
+    Ok(holder.map(|holder| Held {
+        field: FixedField {
+            field: "spec.clusterIP".to_owned(),
+            rule: format!("{holder} has {address}"),
+        },
+        holder: Some(holder),
+    }))
+}
+
+/// What a refused step asks for that other objects have; `None` where it is refused for another reason.
+pub(super) async fn of_refusal(
+    cluster: &Cluster,
+    planned: &Planned<'_>,
+    plan: &InstallationPlan,
+    step: &Step,
+    error: &EngineError,
+) -> Result<Option<Vec<Held>>, EngineError> {
+    match error {
+        EngineError::Invalid { causes, .. } => {
+            let asked = causes.iter().map(|cause| Some((cause, port(step, cause)?)));
+            let Some(asked) = asked.collect::<Option<Vec<_>>>() else {
+                return Ok(None);
+            };
+            let holders = holders(cluster, planned, step).await?;
+            let held = asked.into_iter().map(|(cause, port)| {
+                let mut holders = holders.iter();
+                let holder = holders.find(|holder| holder.has.contains(&port));
+                Held {
+                    field: FixedField {
+                        field: cause.field.clone(),
+                        rule: rule(cause),
+                    },
+                    holder: holder.map(|holder| holder.key.clone()),
+                }
+            });
+            Ok(Some(held.collect()))
+        }
+        EngineError::Denied { message, .. } => Ok(denied(planned, plan, step, message)),
+        _ => Ok(None),
+    }
+}
+
+/// What is refused, where nothing of the command makes it free.
+pub(super) fn refusal(key: &ObjectKey, held: &[Held]) -> Refusal {
+    let lines: Vec<String> = held.iter().map(|one| one.field.to_string()).collect();
+    Refusal {
+        key: key.clone(),
+        message: lines.join("; "),
+        cause: Cause::Other,
+        remedy: None,
+    }
+}
+
+/// The node port that a cause says to be taken.
+fn port(step: &Step, cause: &FieldCause) -> Option<Single> {
+    let is_taken = cause.message.contains("is already allocated");
+    let index = cause
+        .field
+        .strip_prefix(PORTS)?
+        .strip_suffix("].nodePort")?;
+    let index: usize = index.parse().ok().filter(|_| is_taken)?;
+    let port = step.object["spec"]["ports"].get(index)?["nodePort"].as_u64()?;
+    Some(Single::NodePort(port))
+}
+
+/// `provided port is already allocated`, without the value before it.
+fn rule(cause: &FieldCause) -> String {
+    let rule = cause.message.rsplit(": ").next();
+    rule.unwrap_or(&cause.message).to_owned()
+}
+
+/// An object of the command, and what it has and will not have any more.
+struct Holder {
+    key: ObjectKey,
+    has: Vec<Single>,
+}
+
+/// The Services that the command deletes, or applies without node ports that they have.
+async fn holders(
+    cluster: &Cluster,
+    planned: &Planned<'_>,
+    step: &Step,
+) -> Result<Vec<Holder>, EngineError> {
+    let key = &step.target.key;
+    let is_service =
+        |other: &ObjectKey| other != key && other.group == key.group && other.kind == key.kind;
+    let plans = planned.plans().iter();
+    let candidates = plans.flat_map(|plan| {
+        let pruned = plan.prune.iter().flatten();
+        let pruned = pruned.map(|deletion| (&deletion.target, None));
+        let steps = plan.steps.iter();
+        let steps = steps.filter(|step| step.action != Action::Create);
+        pruned.chain(steps.map(|step| (&step.target, Some(&*step.object))))
+    });
+    let candidates = candidates.filter(|(target, _)| is_service(&target.key));
+    let candidates: Vec<(&Target, Option<&Value>)> = candidates.collect();
+    let mut found = Vec::new();
+    for (target, wanted) in candidates {
+        let collection = Collection::of(target);
+        let live = match live::read(cluster, &collection, &target.key.name).await {
+            Ok(live) => live,
+            Err(error) => reachable(error).map(|_| None)?,
+        };
+        let has = live.map(|live| singles(&target.key, &live));
+        let has = has.into_iter().flatten();
+        let has =
+            has.filter(|single| wanted.is_none_or(|wanted| gives_up(single, &target.key, wanted)));
+        found.push(Holder {
+            key: target.key.clone(),
+            has: has.collect(),
+        });
+    }
+    Ok(found)
+}
+
+/// A denial that names an object which the plan prunes, or the default PriorityClass that the command applies as an ordinary one.
+fn denied(
+    planned: &Planned<'_>,
+    plan: &InstallationPlan,
+    step: &Step,
+    message: &str,
+) -> Option<Vec<Held>> {
+    let key = &step.target.key;
+    let asks_for_default = singles(key, &step.object).contains(&Single::DefaultPriority)
+        && message.contains("already marked as default");
+    if !asks_for_default && !message.contains("admission webhook \"") {
+        return None;
+    }
+    let pruned = plan.prune.iter().flatten();
+    let pruned = pruned.map(|deletion| &deletion.target.key);
+    let mut named = pruned.filter(|other| is_named(message, other));
+    let applied = || {
+        let steps = planned.plans().iter().flat_map(|plan| &plan.steps);
+        let mut steps = steps.filter(|other| {
+            let other = &other.target.key;
+            other.kind == key.kind && other.group == key.group && is_named(message, other)
+        });
+        let found = steps.find(|other| {
+            other.target.key != *key
+                && other.action != Action::Create
+                && gives_up(&Single::DefaultPriority, &other.target.key, &other.object)
+        });
+        found
+            .map(|other| &other.target.key)
+            .filter(|_| asks_for_default)
+    };
+    let holder = named.next().or_else(applied)?;
+    Some(vec![Held {
+        field: FixedField {
+            field: if asks_for_default {
+                "globalDefault".to_owned()
+            } else {
+                String::new()
+            },
+            rule: plain(message),
+        },
+        holder: Some(holder.clone()),
+    }])
+}

@@ -1,0 +1,341 @@
+//! What a command itself brings, changes and deletes: the server, which knows nothing of it yet, may judge otherwise once it is done.
+
+use std::collections::BTreeSet;
+
+use common::api::names::InstallationName;
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::traits::is_built_in;
+use common::plan::holder::{Single, singles};
+use common::plan::order::defined_kind;
+use common::plan::{Action, InstallationPlan, Step};
+
+use super::super::error::EngineError;
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// What the server cannot know before the plans of a command are executed.
+pub(in super::super) struct Planned<'a> {
+    plans: Vec<&'a InstallationPlan>,
+    namespaces: BTreeSet<&'a str>,
+    /// (group, kind) of definitions that are created or changed.
+    kinds: BTreeSet<(String, String)>,
+    /// (group, kind) of definitions that are created.
+    new_kinds: BTreeSet<(String, String)>,
+    /// Names of admission webhooks whose configuration is created or changed.
+    webhooks: BTreeSet<&'a str>,
+}
+
+impl<'a> Planned<'a> {
+    pub(in super::super) fn of(plans: &[&'a InstallationPlan]) -> Self {
+        let mut planned = Self {
+            plans: plans.to_vec(),
+            namespaces: BTreeSet::new(),
+            kinds: BTreeSet::new(),
+            new_kinds: BTreeSet::new(),
+            webhooks: BTreeSet::new(),
+        };
+        for plan in plans {
+            planned.namespaces.extend(plan.create_namespace.as_deref());
+            for step in &plan.steps {
+                let key = &step.target.key;
+                let is_new = step.action == Action::Create;
+                if is_new && is_namespace(key) {
+                    planned.namespaces.insert(&key.name);
+                }
+                if let Some(kind) = defined_kind(&step.object) {
+                    if is_new {
+                        planned.new_kinds.insert(kind.clone());
+                    }
+                    planned.kinds.insert(kind);
+                }
+                if is_webhooks(key) {
+                    let webhooks = step.object["webhooks"].as_array().into_iter().flatten();
+                    let names = webhooks.filter_map(|webhook| webhook["name"].as_str());
+                    planned.webhooks.extend(names);
+                }
+            }
+        }
+        planned
+    }
+
+    /// Why the server cannot be asked about a step: it is in a namespace, or of a kind, that the command creates.
+    pub(super) fn comes_later(&self, step: &Step) -> Option<String> {
+        let key = &step.target.key;
+        if let Some(namespace) = &key.namespace
+            && self.namespaces.contains(namespace.as_str())
+        {
+            return Some(format!("namespace {namespace} does not exist yet"));
+        }
+        let kind = (key.group.clone(), key.kind.clone());
+        let is_undefined = step.action == Action::Create && self.new_kinds.contains(&kind);
+        is_undefined.then(|| format!("kind {} is not defined yet", key.kind))
+    }
+
+    /// Why the server refuses a step that it will accept later: it lacks what the command brings.
+    pub(in super::super) fn unjudged(&self, step: &Step, error: &EngineError) -> Option<String> {
+        let key = &step.target.key;
+        let is_missing = error.code() == Some(404) && step.action == Action::Create;
+        if let Some(namespace) = &key.namespace
+            && (self.namespaces.contains(namespace.as_str())
+                || is_missing && error.words().contains("namespaces \""))
+        {
+            return Some(format!("namespace {namespace} does not exist yet"));
+        }
+        // The server looks at the role that a binding names.
+        if let Some(role) = role_of(step).filter(|role| self.applies(role))
+            && (is_missing || matches!(error, EngineError::Forbidden { .. }))
+        {
+            return Some(format!("{role} is part of the plan"));
+        }
+        if is_missing && error.is_unserved() {
+            return Some(format!("kind {} is not defined yet", key.kind));
+        }
+        let kind = (key.group.clone(), key.kind.clone());
+        self.kinds
+            .contains(&kind)
+            .then(|| format!("the definition of {} is part of the plan", key.kind))
+    }
+
+    /// Why a denial at admission may be lifted before the write: what denies, or what the denial names, is changed by the command. What
+    /// is pruned goes after everything that is applied.
+    pub(super) fn lifted(
+        &self,
+        key: &ObjectKey,
+        error: &EngineError,
+        is_deletion: bool,
+    ) -> Option<String> {
+        let EngineError::Denied { message, .. } = error else {
+            return None;
+        };
+        if let Some(webhook) = webhook_of(message)
+            && (self.webhooks.contains(webhook) || self.plans.iter().any(|it| renews_webhooks(it)))
+        {
+            return Some(format!("admission webhook {webhook} is part of the plan"));
+        }
+        let plans = self.plans.iter();
+        let steps = plans.flat_map(|plan| &plan.steps);
+        let steps = steps.map(|step| &step.target.key);
+        let pruned = self
+            .plans
+            .iter()
+            .flat_map(|plan| plan.prune.iter().flatten());
+        let pruned = pruned.filter(|_| is_deletion);
+        let mut others = steps.chain(pruned.map(|deletion| &deletion.target.key));
+        let cause = others.find(|other| *other != key && decides(other, key, message));
+        cause.map(|cause| format!("{cause} is part of the plan"))
+    }
+
+    /// Whether the command applies an object.
+    pub(super) fn applies(&self, key: &ObjectKey) -> bool {
+        self.plans.iter().any(|plan| plan.step(key).is_some())
+    }
+
+    /// What prunes an object.
+    pub(super) fn prunes(&self, key: &ObjectKey) -> Option<&'a InstallationName> {
+        let prunes = |plan: &&&InstallationPlan| {
+            let mut deletions = plan.prune.iter().flatten();
+            deletions.any(|deletion| deletion.target.key == *key)
+        };
+        self.plans
+            .iter()
+            .find(prunes)
+            .map(|plan| &plan.installation)
+    }
+
+    /// Another object that the command creates, and that asks for what only one can have and this one asks for as well.
+    pub(super) fn rival(&self, step: &Step) -> Option<(&'a ObjectKey, Single)> {
+        let key = &step.target.key;
+        let asked = singles(key, &step.object);
+        if asked.is_empty() || step.action != Action::Create {
+            return None;
+        }
+        let plans = self.plans.iter();
+        let steps = plans.flat_map(|plan| &plan.steps);
+        // One of the two is refused.
+        let mut others =
+            steps.filter(|other| other.action == Action::Create && other.target.key < *key);
+        others.find_map(|other| {
+            let has = singles(&other.target.key, &other.object);
+            let both = has.intersection(&asked).next().cloned();
+            Some((&other.target.key, both?))
+        })
+    }
+
+    /// The plans of the command.
+    pub(super) fn plans(&self) -> &[&'a InstallationPlan] {
+        &self.plans
+    }
+}
+
+/// Whether an installation has a webhook configuration that stays as it is, and changes what may answer for it.
+fn renews_webhooks(plan: &InstallationPlan) -> bool {
+    let has_webhooks = plan.unchanged.iter().any(is_webhooks);
+    let mut keys = plan.steps.iter().map(|step| &step.target.key);
+    has_webhooks && keys.any(|key| key.group == "apps")
+}
+
+fn is_webhooks(key: &ObjectKey) -> bool {
+    key.group == ADMISSION && key.kind.ends_with("WebhookConfiguration")
+}
+
+fn is_namespace(key: &ObjectKey) -> bool {
+    key.group.is_empty() && key.kind == "Namespace"
+}
+
+/// The role that a binding gives.
+fn role_of(step: &Step) -> Option<ObjectKey> {
+    let key = &step.target.key;
+    let text = |field: &str| step.object["roleRef"][field].as_str().map(str::to_owned);
+    if key.group != RBAC {
+        return None;
+    }
+    let kind = text("kind")?;
+    Some(ObjectKey {
+        group: RBAC.to_owned(),
+        namespace: key.namespace.clone().filter(|_| kind == "Role"),
+        kind,
+        name: text("name")?,
+    })
+}
+
+/// The webhook that denied a request.
+fn webhook_of(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("admission webhook \"")?;
+    rest.split('"').next()
+}
+
+/// Whether another object of the command may be why one is denied.
+fn decides(other: &ObjectKey, denied: &ObjectKey, message: &str) -> bool {
+    let is_beside = other.namespace == denied.namespace;
+    match (other.group.as_str(), other.kind.as_str()) {
+        // Its labels say what may be in it (Pod Security), and which policies and webhooks apply.
+        ("", "Namespace") => denied.namespace.as_ref() == Some(&other.name),
+        // `maximum cpu usage per Container is 1, but limit is 2`
+        ("", "LimitRange") => is_beside && message.contains(" per "),
+        // `exceeded quota: compute, requested: pods=1`
+        ("", "ResourceQuota") => is_beside && has_word(message, &other.name),
+        (ADMISSION, _) => has_word(message, &other.name),
+        // Policies of admission controllers. Their names may be ordinary words.
+        (group, _) if !is_built_in(group) => is_marked(message, &other.name),
+        _ => is_named(message, other),
+    }
+}
+
+/// Whether a text names an object, by its kind and name.
+pub(super) fn is_named(text: &str, key: &ObjectKey) -> bool {
+    let text = text.to_lowercase();
+    let kind = key.kind.to_lowercase();
+    let kinds = [kind.clone(), format!("{kind}s"), format!("{kind}es")];
+    has_word(&text, &key.name) && kinds.iter().any(|kind| has_word(&text, kind))
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    places(text, word).next().is_some()
+}
+
+/// Whether a text names something as names are written: in quotes or brackets, behind a slash, at the beginning of a line.
+fn is_marked(text: &str, name: &str) -> bool {
+    places(text, name).any(|at| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        before.is_none_or(|before| "\"'`[/\n".contains(before))
+    })
+}
+
+/// Where a word stands in a text: not as a part of a longer name.
+fn places<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    let found = text.match_indices(word).filter(|_| !word.is_empty());
+    let found = found.filter(move |(at, word)| {
+        let before = text
+            .get(..*at)
+            .and_then(|before| before.chars().next_back());
+        let mut after = text.get(at + word.len()..).unwrap_or_default().chars();
+        let next = after.next();
+        // A full stop ends a sentence, or is part of a name.
+        let is_longer = next == Some('.') && after.next().is_some_and(is_of_name);
+        !before.is_some_and(|before| is_of_name(before) || before == '.')
+            && !next.is_some_and(is_of_name)
+            && !is_longer
+    });
+    found.map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
+        ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_denial_is_laid_to_what_it_names() {
+        let denied = key("apps", "Deployment", "web");
+        let kyverno = "admission webhook \"validate.kyverno.svc\" denied the request: \n\nresource Deployment/shop/web was blocked \
+                       due to the following policies \n\nrequire-team:\n  team: no label";
+        let policy = "ValidatingAdmissionPolicy 'team' with binding 'team-shop' denied request: every Service has a team";
+        let account = "error looking up service account shop/web: serviceaccount \"web\" not found";
+        for (other, message, expected) in [
+            (
+                key("kyverno.io", "ClusterPolicy", "require-team"),
+                kyverno,
+                true,
+            ),
+            (
+                key("kyverno.io", "ClusterPolicy", "require-tea"),
+                kyverno,
+                false,
+            ),
+            // The name is that of the denied object.
+            (key("", "Service", "web"), kyverno, false),
+            (
+                key(ADMISSION, "ValidatingAdmissionPolicyBinding", "team-shop"),
+                policy,
+                true,
+            ),
+            (
+                key(ADMISSION, "ValidatingAdmissionPolicy", "tea"),
+                policy,
+                false,
+            ),
+            (key("example.com", "Team", "every"), policy, false),
+            (key("", "ServiceAccount", "web"), account, true),
+            (key("", "ServiceAccount", "we"), account, false),
+            (key("", "ConfigMap", "web"), account, false),
+            (
+                key("", "ResourceQuota", "all"),
+                "exceeded quota: all, requested: pods=1",
+                true,
+            ),
+            (
+                key("", "ResourceQuota", "quota"),
+                "exceeded quota: all.b, requested: pods=1",
+                true,
+            ),
+            (
+                key("", "ResourceQuota", "all"),
+                "exceeded quota: all.b, requested: pods=1",
+                false,
+            ),
+        ] {
+            assert_eq!(
+                decides(&other, &denied, message),
+                expected,
+                "{other}: {message}"
+            );
+        }
+        let mut namespace = key("", "Namespace", "shop");
+        namespace.namespace = None;
+        assert!(decides(
+            &namespace,
+            &denied,
+            "violates PodSecurity \"restricted:latest\""
+        ));
+    }
+}
