@@ -201,16 +201,51 @@ fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
     let at = end.unwrap_or(words.len());
     words.splice(at..at, flags.iter().cloned());
     if accepted(&words).is_none() {
-        // What is installed already is upgraded.
-        let verb = words.iter_mut().find(|word| *word == "install")?;
-        *verb = "upgrade".to_owned();
-        accepted(&words)?;
+        words = as_upgrade(&words)?;
     }
     Some(if is_private(&words) {
         format!("the same command with {}", joined(flags))
     } else {
         command(&words)
     })
+}
+
+/// The upgrade that does what `diff` compares, or what `install` would do if it were not installed already; `None` for other commands.
+fn as_upgrade(words: &[String]) -> Option<Vec<String>> {
+    let pieces = pieces(words);
+    match path(&pieces).as_str() {
+        "diff" if pieces.iter().any(|piece| piece.is("filename")) => turned(&pieces, "apply"),
+        "diff" | "install" => turned(&pieces, "upgrade"),
+        _ => None,
+    }
+}
+
+/// The words of a command for another one of the same installations: without the flags that it does not take.
+fn turned(pieces: &[Piece], name: &str) -> Option<Vec<String>> {
+    let is_renamed = |piece: &Piece| piece.is("name") || piece.words.iter().any(|word| word == "-");
+    if pieces.iter().any(is_renamed) {
+        return None;
+    }
+    let all = command_line();
+    let verb = all.find_subcommand(name)?;
+    let takes = |flag: &str| {
+        let mut known = verb.get_arguments().chain(all.get_arguments());
+        known.any(|one| one.get_long() == Some(flag))
+    };
+    let mut words = Vec::new();
+    let mut is_verb = true;
+    for piece in pieces {
+        match &piece.flag {
+            None if is_verb => {
+                words.push(name.to_owned());
+                is_verb = false;
+            }
+            Some(flag) if !takes(flag) => {}
+            _ => words.extend(piece.words.iter().cloned()),
+        }
+    }
+    accepted(&words)?;
+    Some(words)
 }
 
 /// The words and flags of a command line.
@@ -502,29 +537,10 @@ fn has_value(word: &str) -> bool {
 
 fn compared(args: &[OsString]) -> Option<String> {
     let pieces = pieces(&typed(args)?);
-    let is_renamed = |piece: &Piece| piece.is("name") || piece.words.iter().any(|word| word == "-");
-    if !["install", "upgrade"].contains(&path(&pieces).as_str()) || pieces.iter().any(is_renamed) {
-        return None;
-    }
-    let all = command_line();
-    let diff = all.find_subcommand("diff")?;
-    let takes = |flag: &str| {
-        let mut known = diff.get_arguments().chain(all.get_arguments());
-        known.any(|one| one.get_long() == Some(flag))
+    let words = match path(&pieces).as_str() {
+        "install" | "upgrade" => turned(&pieces, "diff")?,
+        _ => return None,
     };
-    let mut words = Vec::new();
-    let mut is_verb = true;
-    for piece in &pieces {
-        match &piece.flag {
-            None if is_verb => {
-                words.push("diff".to_owned());
-                is_verb = false;
-            }
-            Some(flag) if !takes(flag) => {}
-            _ => words.extend(piece.words.iter().cloned()),
-        }
-    }
-    accepted(&words)?;
     (!is_private(&words)).then(|| command(&words))
 }
 
@@ -640,6 +656,17 @@ mod tests {
                 "--allow-downgrade",
                 Some("kubectl addons upgrade web@1.0.0 --channel i.yaml --allow-downgrade"),
             ),
+            (
+                "diff web@2.0.0 --channel i.yaml -o json",
+                "--recreate Service/web",
+                Some("kubectl addons upgrade web@2.0.0 --channel i.yaml --recreate Service/web"),
+            ),
+            (
+                "diff --filename set.yaml",
+                "--recreate Service/web",
+                Some("kubectl addons apply --filename set.yaml --recreate Service/web"),
+            ),
+            ("install web --name shop", "--allow-downgrade", None),
             ("reconcile web", "--allow-prune 75%", None),
         ] {
             let flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();

@@ -38,6 +38,9 @@ pub fn of_object(remedy: &Remedy, key: &ObjectKey, installation: &InstallationNa
             ];
         }
     };
+    if typed::is_verb("diff") {
+        return vec![way_out];
+    }
     let look = typed::diff().unwrap_or_else(|| command("diff", installation));
     vec![format!("look:   {look}"), way_out]
 }

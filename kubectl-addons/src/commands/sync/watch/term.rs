@@ -165,9 +165,10 @@ impl Term {
         }
         self.records = installed(session, &sync).await?;
         self.count(session, reports).await?;
-        // What another client applied since the pass is as its record says, so nothing else tells that it is of another directory.
+        // What another client applied since the pass is as its record says, so nothing else tells that it is of another directory; and what
+        // it is still at work on is not known yet.
         let mut records = self.records.iter();
-        self.done = exit == Exit::Done && records.all(|record| is_of(&sync.directory, record));
+        self.done = exit == Exit::Done && records.all(|record| is_as_in(&sync.directory, record));
         Ok(true)
     }
 
@@ -310,8 +311,13 @@ async fn installed(session: &Session, sync: &DirectorySync) -> Result<Vec<AddonI
     Ok(of_directory.collect())
 }
 
-/// Whether an installation was applied from the directory as it is. What is gone from it is not judged: it may have to stay.
-fn is_of(directory: &Directory, record: &AddonInstallation) -> bool {
+/// Whether an installation was applied from the directory as it is, and no one is at work on it. What is gone from the directory is not
+/// judged: it may have to stay.
+fn is_as_in(directory: &Directory, record: &AddonInstallation) -> bool {
+    let status = record.status.as_ref();
+    if status.is_some_and(|status| status.operation.is_some()) {
+        return false;
+    }
     let mut addons = directory.addons.iter();
     let addon = addons.find(|addon| record.metadata.name.as_ref() == Some(&addon.installation));
     let installed = record.installed();
@@ -361,7 +367,12 @@ mod tests {
             let record = json!({"metadata": {"name": name}, "spec": {"addonRef": {"name": name}},
                 "status": {"installed": installed}});
             let read: AddonInstallation = serde_json::from_value(record.clone()).unwrap();
-            assert_eq!(is_of(&directory, &read), expected, "{record}");
+            assert_eq!(is_as_in(&directory, &read), expected, "{record}");
         }
+        let record = json!({"metadata": {"name": "one"}, "spec": {"addonRef": {"name": "one"}}, "status": {
+            "installed": {"version": "", "manifestHash": "here"},
+            "operation": {"id": "1", "verb": "upgrade", "holder": "another", "leaseSeconds": 30, "startedAt": "2026-11-28T01:00:00Z", "renewedAt": "2026-11-28T01:00:00Z"}}});
+        let read: AddonInstallation = serde_json::from_value(record).unwrap();
+        assert!(!is_as_in(&directory, &read), "it is worked on");
     }
 }
