@@ -137,8 +137,12 @@ async fn publish(admin: &Plugin, folder: &Path, data: &Path) -> Result<()> {
 }
 
 /// Requests that change something.
+fn is_write(seen: &Seen) -> bool {
+    seen.method != "GET" && !seen.uri.contains("dryRun=")
+}
+
 fn writes(requests: &[Seen]) -> impl Iterator<Item = &Seen> {
-    let mut writes = requests.iter().filter(|seen| seen.method != "GET");
+    let mut writes = requests.iter().filter(|seen| is_write(seen));
     std::iter::from_fn(move || writes.next())
 }
 
@@ -159,7 +163,7 @@ fn ordered(requests: &[Seen]) -> Result<()> {
                 .next()
                 .is_some_and(|uri| uri.ends_with(path))
         };
-        let found = requests.find(|(_, seen)| seen.method == "PATCH" && wanted(seen));
+        let found = requests.find(|(_, seen)| is_write(seen) && wanted(seen));
         found.with_context(|| format!("{path} was not applied"))
     };
     for pair in stages.windows(2) {
