@@ -79,7 +79,7 @@ impl Charts {
 
 fn flags() -> Result<String> {
     let helm = addons_tests::control_plane::binaries::helm()?;
-    Ok(format!("--helm-bin {} --yes --timeout 20s", helm.display()))
+    Ok(format!("--helm-bin {} --yes --timeout 60s", helm.display()))
 }
 
 /// The annotations of an object.
@@ -109,12 +109,8 @@ async fn n19_an_adoption_waits_for_nothing_and_runs_no_hook_of_installations() -
         !said.contains("initdb") && !said.contains("prepare"),
         "{said}"
     );
-    let adopted = stage.run(&adopt).await?.done()?;
-    ensure!(
-        adopted.elapsed.as_secs() < 15,
-        "it waited: {:?}",
-        adopted.elapsed
-    );
+    // The claim never gets ready: whoever waits for it ends with 3.
+    stage.run(&adopt).await?.done()?;
     ensure!(releases(&stage).await?.is_empty(), "helm finds its release");
     let record = stage.record("web").await?;
     ensure!(
