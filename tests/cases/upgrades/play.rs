@@ -142,7 +142,12 @@ impl Player {
         self.check(step, &output, mark).await.with_context(told)?;
         if step.exit == 0 && step.to.is_some() {
             let mark = self.stage.cluster.audit().mark()?;
-            let again = self.run(&line).await?.done()?;
+            // There is nothing left to recreate, which would be refused.
+            let words = line.split(' ');
+            let again: Vec<&str> = words
+                .filter(|word| !word.starts_with("--recreate"))
+                .collect();
+            let again = self.run(&again.join(" ")).await?.done()?;
             ensure!(
                 again.stderr.contains("nothing to do"),
                 "again: {}",
