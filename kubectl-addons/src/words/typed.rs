@@ -210,11 +210,12 @@ fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
     })
 }
 
-/// The upgrade that does what `diff` compares, or what `install` would do if it were not installed already; `None` for other commands.
+/// The upgrade that does what `diff` compares, or what `install` would do if it were not installed already; `None` for sets, and for other
+/// commands.
 fn as_upgrade(words: &[String]) -> Option<Vec<String>> {
     let pieces = pieces(words);
     match path(&pieces).as_str() {
-        "diff" if pieces.iter().any(|piece| piece.is("filename")) => turned(&pieces, "apply"),
+        "diff" if pieces.iter().any(|piece| piece.is("filename")) => None,
         "diff" | "install" => turned(&pieces, "upgrade"),
         _ => None,
     }
@@ -661,11 +662,7 @@ mod tests {
                 "--recreate Service/web",
                 Some("kubectl addons upgrade web@2.0.0 --channel i.yaml --recreate Service/web"),
             ),
-            (
-                "diff --filename set.yaml",
-                "--recreate Service/web",
-                Some("kubectl addons apply --filename set.yaml --recreate Service/web"),
-            ),
+            ("diff --filename set.yaml", "--recreate Service/web", None),
             ("install web --name shop", "--allow-downgrade", None),
             ("reconcile web", "--allow-prune 75%", None),
         ] {
