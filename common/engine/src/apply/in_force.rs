@@ -26,11 +26,7 @@ pub(super) const WAITS: &str = "the server does not serve the changed schema of 
 
 /// Whether a refusal can be that of a former definition: of its schema, its rules or its versions.
 pub(super) fn is_of_definition(error: &EngineError, key: &ObjectKey) -> bool {
-    let can = match error {
-        EngineError::Unserved { .. } | EngineError::Immutable { .. } => true,
-        EngineError::Api { code: 422, .. } => true,
-        error => error.is_of_schema(),
-    };
+    let can = error.is_unserved() || error.is_of_schema() || error.code() == Some(422);
     can && !is_built_in(&key.group)
 }
 

@@ -304,17 +304,40 @@ async fn an_object_waits_until_its_changed_definition_is_in_force() {
     };
     let now = Timestamp::now();
     let former = now - SignedDuration::from_mins(1);
-    for (action, group, changed, expected) in [
-        (Action::Update, "shop.example", now, "PATCH GET PATCH"),
-        (Action::Create, "shop.example", now, "PATCH GET PATCH"),
-        (Action::Update, "shop.example", former, "PATCH GET"),
-        (Action::Create, "shop.example", former, "PATCH GET"),
-        (Action::Update, "apps", now, "PATCH"),
+    let cause = json!({"reason": "FieldValueNotSupported", "field": "spec.size",
+        "message": "Unsupported value: \"xl\": supported values: \"s\", \"m\""});
+    let invalid = || {
+        let status = json!({"kind": "Status", "code": 422, "reason": "Invalid", "message": "Till a is invalid",
+            "details": {"causes": [cause]}});
+        answer(422, status)
+    };
+    for (action, group, changed, expected, is_invalid) in [
+        (
+            Action::Update,
+            "shop.example",
+            now,
+            "PATCH GET PATCH",
+            false,
+        ),
+        (
+            Action::Create,
+            "shop.example",
+            now,
+            "PATCH GET PATCH",
+            false,
+        ),
+        (Action::Update, "shop.example", now, "PATCH GET PATCH", true),
+        (Action::Update, "shop.example", former, "PATCH GET", false),
+        (Action::Create, "shop.example", former, "PATCH GET", false),
+        (Action::Update, "shop.example", former, "PATCH GET", true),
+        (Action::Update, "apps", now, "PATCH", false),
+        (Action::Update, "apps", now, "PATCH", true),
     ] {
         let mut step = step("Till", action);
         step.target.key.group = group.into();
         step.target.plural = "tills".into();
-        let replies = vec![refused(), definition(changed), answer(200, live("ours"))];
+        let refusal = if is_invalid { invalid() } else { refused() };
+        let replies = vec![refusal, definition(changed), answer(200, live("ours"))];
         let (cluster, asked) = fake::cluster(replies);
         let (tell, mut told) = unbounded_channel();
         let applier = Applier {
