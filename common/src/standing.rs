@@ -150,7 +150,7 @@ fn judged(record: &AddonInstallation, facts: &Facts<'_>, failed: Option<&Failed>
     let health = facts.health;
     let mut troubles = health.objects.iter().filter(|object| object.is_trouble());
     if let Some(trouble) = troubles.next() {
-        // That an object does not exist yet is no reason.
+        // An object that does not exist yet does not explain the failure.
         let is_partial = health.objects.iter().any(|object| object.planned);
         let trouble = match failed.filter(|_| is_partial) {
             Some(failed) => failed.why.clone(),

@@ -34,7 +34,7 @@ pub(super) struct Scaled {
 }
 
 impl Scaled {
-    /// `None` where only this client wrote the replicas. An object that we applied, and whose replicas nobody owns any more, was scaled to
+    /// `None` where only this client wrote the replicas. An object that we applied, and whose replicas have no owner any more, was scaled to
     /// zero: the subresource `scale` leaves them out then, and its manager owns nothing.
     pub(super) fn of(key: &ObjectKey, writers: &[Writer]) -> Option<Self> {
         let scaling = || writers.iter().filter(|writer| writer.sets_replicas);

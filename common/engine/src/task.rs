@@ -30,7 +30,7 @@ pub struct ExecuteOptions {
     /// Namespaces that an uninstallation leaves although it created them: another installation of the command is in them, and they are
     /// removed after that ([`super::namespace::remove_left`]).
     pub leave_namespaces: BTreeSet<String>,
-    /// What the plans were made with: it is recorded until the operation has ended as planned.
+    /// The choices that the plans were made with. They are recorded until the operation has ended as planned.
     pub choices: Choices,
 }
 

@@ -114,7 +114,7 @@ impl Progress {
             && begun.any(|one| !before.begun.contains_key(one))
     }
 
-    /// Notes that the objects of a cluster are not ready now: it has to stay ready anew. So often as every `NOTED`, for it is stored.
+    /// Starts the soak time of a cluster again, because its objects are not ready now. Stores that at most once every `NOTED`.
     pub fn doubt(&mut self, namespace: &str, now: Timestamp) {
         let noted = self.unready.get(namespace);
         let is_known = noted.is_some_and(|noted| now.duration_since(*noted) < NOTED);

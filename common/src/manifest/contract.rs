@@ -10,7 +10,7 @@ use super::key::ObjectKey;
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
-/// When a field of a manifest belongs to somebody else.
+/// When a field of a manifest belongs to another manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     /// Always.

@@ -2,11 +2,11 @@
 //!
 //! Server-side apply removes what we own and do not want any more, and nothing else. Four kinds of fields would stay or be refused for
 //! another reason than the manifest:
-//! - [`Leftover`]: the other half of a union, the other name of a field, a default that followed from a former value. Nobody owns it, or
-//!   somebody who cannot keep it. It is claimed before the apply, which then drops it.
+//! - [`Leftover`]: the other half of a union, the other name of a field, a default that followed from a former value. It has no owner, or
+//!   one who cannot keep it. It is claimed before the apply, which then drops it.
 //! - [`Kept`] by contract: what may only grow, what a platform appends to, replicas that were scaled to zero. It is left.
 //! - A field that the server silently puts back, like one that never changes: [`FixedField`].
-//! - A field that we owned and that somebody else owns as well ([`still_there`]): it is only reported.
+//! - A field that we owned and that another manager owns as well ([`still_there`]): it is only reported.
 //!
 //! Sources are the types, defaults and validation of Kubernetes 1.36; each rule names them.
 
@@ -374,7 +374,7 @@ impl Fitting<'_> {
     }
 
     /// apiextensions/v1 CustomResourceConversion.Webhook: "Required when `strategy` is set to `Webhook`", and forbidden otherwise. The CA
-    /// bundle that somebody injected into it goes with the webhook that it was for.
+    /// bundle that another client injected into it goes with the webhook that it was for.
     fn conversion(&mut self) {
         let at = Path::default().fields(&["spec", "conversion"]);
         let strategy = |object| at.field("strategy").get(object).and_then(Value::as_str);
@@ -388,7 +388,7 @@ impl Fitting<'_> {
         }
     }
 
-    /// Keys of `stringData` that were applied as such: the server stored them in `data`, where nobody owns them.
+    /// Keys of `stringData` that were applied as such: the server stored them in `data`, where they have no owner.
     fn secret(&mut self) {
         let data = Path::default().field("data");
         let texts = Path::default().field("stringData");

@@ -1,6 +1,6 @@
 //! Objects that the API server does not change in place, known before anything is written: they are deleted and created
-//! again where that is accepted, and otherwise the whole plan is refused. So is an object that asks for what a pruned one holds
-//! ([`super::holder`]): that one goes first where it is accepted.
+//! again where that is accepted, and otherwise the whole plan is refused. The plan is also refused if an object asks for what a pruned
+//! object holds ([`super::holder`]), unless the caller accepts that the pruned object is deleted first.
 //!
 //! The server says so itself in a dry run; where a webhook keeps it from judging, the [`table`] of built-in kinds does.
 

@@ -74,7 +74,7 @@ pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
 }
 
 /// Without endpoints (they may not be read) only the certificate is checked. Two webhooks are not waited for, because their backend may
-/// come with an add-on that needs this one: a validating one whose failures are ignored, which stops nothing while nobody answers for it,
+/// come with an add-on that needs this one: a validating one whose failures are ignored, which stops nothing while no backend answers,
 /// and one whose Service does not exist, for a Service of the add-on itself is applied before.
 pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Readiness {
     let is_validating = text(object, &["kind"]) == "ValidatingWebhookConfiguration";

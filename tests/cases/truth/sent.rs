@@ -215,7 +215,7 @@ async fn n09_replicas_are_those_of_whoever_scales() -> Result<()> {
     );
     ensure!(replicas().await? == 4);
     add.is_at_rest().await?;
-    // Nobody owns them at zero.
+    // At zero, they have no owner.
     scale(&stage, "keda", 0).await?;
     let line = add.line("upgrade add --conflicts yield", &labelled(3))?;
     stage.run(&line).await?.done()?;

@@ -43,7 +43,7 @@ pub(super) struct Scheduler<'a> {
     /// Requests in flight can be taken back when their lock is lost.
     aborts: BTreeMap<NodeId, AbortHandle>,
     watches: Watches<'a>,
-    /// What is to be known of applies that are still tried.
+    /// Events of steps that are still being tried.
     told: UnboundedReceiver<Told>,
 }
 

@@ -57,7 +57,8 @@ async fn existence(
     }
 }
 
-/// The objects that a live one applies, and that one: one request for each that is named. One that may not be read counts as live.
+/// Maps each object to the Argo CD or Flux object that applies it, if that object is live. Sends one request for each reconciler that is
+/// named. A reconciler that may not be read counts as live.
 pub(super) async fn live(
     cluster: &Cluster,
     kinds: &KindTable,

@@ -92,7 +92,7 @@ fn the_other_half_of_a_union_in_a_pod_goes() {
         let found = live(found, &[]);
         assert_eq!(fields(&fitted(&key("apps", "DaemonSet"), wanted.clone(), &found)), expected, "{wanted}");
     }
-    // An account that somebody else gave the pods is theirs.
+    // An account that another manager gave the pods stays theirs.
     let account = json!({"serviceAccount": "a", "serviceAccountName": "a"});
     let theirs = json!({"f:spec": {"f:template": {"f:spec": {"f:serviceAccountName": {}}}}});
     let found = live(template(account), &[("kubectl-edit", theirs)]);
