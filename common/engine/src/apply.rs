@@ -61,7 +61,7 @@ type Applied = request::Answer<Written>;
 
 /// Who applies, and until when.
 #[derive(Clone, Debug)]
-pub(super) struct Applier {
+pub(super) struct Applier<'a> {
     /// Which part of the command it is.
     pub(super) part: usize,
     /// Field manager.
@@ -75,8 +75,8 @@ pub(super) struct Applier {
     /// When the first Job of this operation was created, by the API server's clock.
     pub(super) first_job: Arc<OnceLock<Timestamp>>,
     /// What the installation has recorded before the first write.
-    pub(super) recorded: Arc<Inventory>,
-    /// For what is to be known while an apply is still tried.
+    pub(super) recorded: &'a Inventory,
+    /// Receives events of steps that are still being tried.
     pub(super) told: UnboundedSender<Told>,
 }
 
@@ -135,7 +135,7 @@ struct Notes {
     warnings: Vec<String>,
 }
 
-impl Applier {
+impl Applier<'_> {
     /// Applies one step.
     pub(super) async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
         let mut notes = Notes::default();
@@ -273,12 +273,10 @@ impl Applier {
                 Err(error) => return Err(error),
             }
         }
-        Err(EngineError::Conflict {
-            key: Box::new(step.target.key.clone()),
-            message: "other clients keep changing it; run the command again".to_owned(),
-            recorded: None,
-            remedy: None,
-        })
+        Err(EngineError::conflict(
+            step.target.key.clone(),
+            "other clients keep changing it; run the command again",
+        ))
     }
 
     /// Remembers when the first Job was created, if this object is one.
@@ -384,7 +382,7 @@ impl Applier {
             if is_silent_webhook(&error) {
                 let is_over = Instant::now() >= patience;
                 if is_over || !is_told {
-                    let explained = silent::explain(cluster, &self.recorded, error).await;
+                    let explained = silent::explain(cluster, self.recorded, error).await;
                     if is_over {
                         return Err(explained);
                     }
@@ -445,13 +443,10 @@ fn is_planned(step: &Step, uid: &str) -> bool {
 
 /// The object was deleted and created again by another client, whose fields are not taken.
 fn replaced(step: &Step) -> EngineError {
-    EngineError::Conflict {
-        key: Box::new(step.target.key.clone()),
-        message: "it was deleted and created again since the plan was made; run the command again"
-            .to_owned(),
-        recorded: None,
-        remedy: None,
-    }
+    EngineError::conflict(
+        step.target.key.clone(),
+        "it was deleted and created again since the plan was made; run the command again",
+    )
 }
 
 /// The PATCH of a step, with its object or another form of it. It is serialised here, once, right before it is sent.

@@ -280,6 +280,16 @@ impl EngineError {
         }
     }
 
+    /// A conflict over an object, of which only the message tells.
+    pub(super) fn conflict(key: ObjectKey, message: impl Into<String>) -> Self {
+        Self::Conflict {
+            key: Box::new(key),
+            message: message.into(),
+            recorded: None,
+            remedy: None,
+        }
+    }
+
     /// Whether the object, or the namespace that it would be created in, does not exist. A version that is not served says nothing
     /// of its objects: see [`EngineError::is_unserved`].
     #[must_use]

@@ -66,15 +66,13 @@ pub fn pending(record: &FormerRecord, status: Option<&str>) -> Option<EngineErro
     let FormerRecord {
         namespace, name, ..
     } = record;
-    Some(EngineError::Conflict {
-        key: Box::new(key(record, last)),
-        message: format!(
+    Some(EngineError::conflict(
+        key(record, last),
+        format!(
             "{record} is {status}: helm is at work, or was interrupted; wait for it, or end it with helm rollback {name} \
              --namespace {namespace}"
         ),
-        recorded: None,
-        remedy: None,
-    })
+    ))
 }
 
 /// Where a tool has written which objects are its own.

@@ -231,12 +231,10 @@ fn patch(record: &KopsRecord, live: &Metadata) -> Value {
 }
 
 fn conflict(record: &KopsRecord, what: &str) -> EngineError {
-    EngineError::Conflict {
-        key: Box::new(super::namespace::key(&record.namespace)),
-        message: format!("annotation {}: {what}", record.key),
-        recorded: None,
-        remedy: None,
-    }
+    EngineError::conflict(
+        super::namespace::key(&record.namespace),
+        format!("annotation {}: {what}", record.key),
+    )
 }
 
 fn node_collection() -> Collection {

@@ -300,7 +300,7 @@ impl<'a> Migrator<'a> {
             deadline: self.deadline,
             mask: Arc::clone(&self.plan.mask),
             first_job: Arc::default(),
-            recorded: Arc::new(self.plan.union.clone()),
+            recorded: &self.plan.union,
             // Its error says the same.
             told: unbounded_channel().0,
         };
@@ -372,12 +372,7 @@ fn unexpected(migration: &Migration) -> Stop {
 }
 
 fn conflict(key: &ObjectKey, message: &str) -> Stop {
-    let error = EngineError::Conflict {
-        key: Box::new(key.clone()),
-        message: message.to_owned(),
-        recorded: None,
-        remedy: None,
-    };
+    let error = EngineError::conflict(key.clone(), message);
     failed(key, &error)
 }
 

@@ -135,7 +135,10 @@ impl Resolver<'_> {
             Ok(release) => AdoptError::Nothing {
                 elsewhere: match &release {
                     Some(_) => None,
-                    None => elsewhere(self.ctx, &addon).await.map(Box::new),
+                    None => {
+                        let mut installs = elsewhere(self.ctx).await.into_iter();
+                        installs.find(|install| install.is_of(&addon)).map(Box::new)
+                    }
                 },
                 addon,
                 release: release.map(Box::new),
@@ -146,23 +149,28 @@ impl Resolver<'_> {
     }
 }
 
-/// What another tool has installed of an add-on. What cannot be seen is not there.
-async fn elsewhere(ctx: &Context, addon: &str) -> Option<Install> {
-    let records = Records::read(ctx).await.ok()?;
-    let marks = marks::read(ctx.cluster().await.ok()?).await.ok()?;
-    let installs = installs(&marks.objects, &records.claims(&[]).owners);
-    installs.into_iter().find(|install| install.is_of(addon))
+/// What other tools have installed; nothing where that cannot be seen.
+async fn elsewhere(ctx: &Context) -> Vec<Install> {
+    let read = async {
+        let records = Records::read(ctx).await?;
+        let marks = marks::read(ctx.cluster().await?).await?;
+        Ok::<_, OperationError>(installs(&marks.objects, &records.claims(&[]).owners))
+    };
+    read.await.unwrap_or_default()
 }
 
 /// A refusal because of missing add-ons, with what other tools have installed of them.
 pub(crate) async fn named_elsewhere(ctx: &Context, mut error: RequiresError) -> RequiresError {
+    if error.problems.iter().all(|it| it.missing().is_none()) {
+        return error;
+    }
+    let installs = elsewhere(ctx).await;
     for problem in &mut error.problems {
-        let Some(missing) = problem.missing().map(str::to_owned) else {
-            continue;
-        };
-        let install = elsewhere(ctx, &missing).await;
+        let missing = problem.missing();
+        let install = missing.and_then(|name| installs.iter().find(|it| it.is_of(name)));
+        let install = install.cloned().map(Box::new);
         if let Problem::Unmet { elsewhere, .. } = problem {
-            *elsewhere = install.map(Box::new);
+            *elsewhere = install;
         }
     }
     error

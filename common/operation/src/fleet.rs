@@ -67,7 +67,7 @@ pub async fn not_ready(
         };
         let health = health::objects(ctx.cluster().await?, &record).await?;
         let state = health::state(ctx, &record, &health, None).await?;
-        if state.word != Word::Ready || !health.is_well() {
+        if state.standing.word != Word::Ready || !health.is_well() {
             return Ok(Some(format!("{name} {state}")));
         }
     }

@@ -25,10 +25,8 @@ use crate::records::name_of;
 /// How an installation stands, with the command that continues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// In one word.
-    pub word: Word,
-    /// Why; empty where there is nothing to say.
-    pub message: String,
+    /// How it stands.
+    pub standing: Standing,
     /// The command that continues an operation that failed, was interrupted or has not begun, as far as that is recorded.
     pub way_on: Option<String>,
 }
@@ -38,25 +36,18 @@ impl State {
         let next = standing.next.as_ref();
         Self {
             way_on: next.map(|next| continued::command(next, &name_of(record))),
-            word: standing.word,
-            message: standing.message,
+            standing,
         }
-    }
-
-    /// Whether nothing needs to be done.
-    pub fn is_good(&self) -> bool {
-        matches!(self.word, Word::Ready | Word::Suspended)
     }
 }
 
 impl std::fmt::Display for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.message.as_str() {
-            "" => write!(f, "{}", self.word)?,
-            why => write!(f, "{}: {why}", self.word)?,
-        }
+        write!(f, "{}", self.standing)?;
         match &self.way_on {
-            Some(way_on) if self.word == Word::Interrupted => write!(f, "; to continue: {way_on}"),
+            Some(way_on) if self.standing.word == Word::Interrupted => {
+                write!(f, "; to continue: {way_on}")
+            }
             _ => Ok(()),
         }
     }

@@ -9,7 +9,6 @@ pub mod cycle;
 mod draft;
 pub mod draw;
 mod explicit;
-mod holders;
 mod judges;
 mod members;
 mod policies;
@@ -97,7 +96,7 @@ impl Graph {
         policies::policies(&mut weak);
         judges::api_services(&mut weak);
         judges::judges(&mut weak);
-        holders::holders(&mut weak, held);
+        held_before_heirs(&mut weak, held);
         draft.finish()
     }
 
@@ -302,6 +301,16 @@ impl Reason {
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.word())
+    }
+}
+
+/// What only one object can have is given up before another one asks for it.
+fn held_before_heirs(weak: &mut Weak<'_, '_>, held: &[Held<'_>]) {
+    for Held { holder, heir } in held {
+        if let Some(heir) = weak.draft.find(heir) {
+            let holder = weak.draft.find(holder);
+            weak.into(holder, heir, Until::Applied, Reason::Holder);
+        }
     }
 }
 

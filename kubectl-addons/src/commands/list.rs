@@ -269,9 +269,9 @@ async fn rows(
         let state = health::state(session.ctx(), record, &troubles, offered.as_ref()).await?;
         rows.push(Row {
             cluster: None,
-            phase: state.word.to_string(),
+            phase: state.standing.word.to_string(),
             status: state.to_string(),
-            message: state.message,
+            message: state.standing.message,
             way_on: state.way_on,
             addon: reference.name.clone(),
             target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),

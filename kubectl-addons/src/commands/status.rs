@@ -173,7 +173,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
 
 /// 1 where something is not ready.
 fn exit(all: &[Looked]) -> Exit {
-    match all.iter().all(|looked| looked.state.is_good()) {
+    match all.iter().all(|looked| looked.state.standing.is_good()) {
         true => Exit::Done,
         false => Exit::Failed,
     }
@@ -305,8 +305,8 @@ impl<'a> View<'a> {
             namespace: metadata.namespace.as_deref().unwrap_or_default(),
             target_namespace: spec.target_namespace.as_deref().unwrap_or_default(),
             status: looked.state.to_string(),
-            phase: looked.state.word.to_string(),
-            message: &looked.state.message,
+            phase: looked.state.standing.word.to_string(),
+            message: &looked.state.standing.message,
             way_on: looked.state.way_on.as_deref(),
             installed: looked.record.installed(),
             objects: &looked.objects,
@@ -403,7 +403,7 @@ fn tree(looked: &Looked) -> String {
         let _ = writeln!(text, "{line}");
     }
     if let Some(way_on) = &state.way_on
-        && state.word != Word::Interrupted
+        && state.standing.word != Word::Interrupted
     {
         let _ = writeln!(text, "to continue: {way_on}");
     }

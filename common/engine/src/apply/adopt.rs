@@ -16,7 +16,7 @@ use super::{Applied, Applier, Written, WrittenMetadata, replaced};
 
 /// Adopts the object of a step.
 pub(super) async fn adopt(
-    applier: &Applier,
+    applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
     adoption: &Adoption,
@@ -41,7 +41,7 @@ pub(super) async fn adopt(
 
 /// Writes label and annotation, where they are not there, into the object that was found and no other.
 async fn mark(
-    applier: &Applier,
+    applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
     adoption: &Adoption,

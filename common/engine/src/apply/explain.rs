@@ -27,12 +27,7 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
         EngineError::Immutable { causes, .. } => unchangeable(step, &causes),
         EngineError::Api {
             code: 409, message, ..
-        } => EngineError::Conflict {
-            key: Box::new(key.clone()),
-            message,
-            recorded: None,
-            remedy: None,
-        },
+        } => EngineError::conflict(key.clone(), message),
         EngineError::Api { code, message, .. } if is_secret => EngineError::Api {
             what: key.to_string(),
             message: redact(message, &step.object, code),

@@ -18,7 +18,7 @@ use super::super::report::{Settled, Settlement};
 use super::super::served::is_definition;
 use super::{Applier, is_planned, managed, settle};
 
-impl Applier {
+impl Applier<'_> {
     /// The step as it is sent, after the fields were claimed that would stay beside it. What became of the fields of others is added to
     /// `settled`. `None` where the live object makes no difference.
     pub(super) async fn fitted(
@@ -61,9 +61,7 @@ impl Applier {
             ..step.clone()
         }))
     }
-}
 
-impl Applier {
     /// The live object. A definition has lost no version: those that it stores and does not have leave its status, for otherwise the
     /// server takes no other definition.
     async fn readable(&self, cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
@@ -140,7 +138,7 @@ fn taken<'a>(
     })
 }
 
-/// `None` where nobody owns it.
+/// The leftover as a conflict with its owner; `None` if it has no owner.
 fn of_leftover(step: &Step, leftover: &Leftover) -> Option<Conflict> {
     let (manager, time) = leftover.owners.first()?.clone();
     Some(Conflict {

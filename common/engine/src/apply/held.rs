@@ -18,7 +18,7 @@ use super::recreate::{bound, still_there};
 /// Deletes the holders that the plan prunes, and waits until they are gone. Another object that has the name of one by now is left: the
 /// server says whether it is in the way.
 pub(super) async fn delete_holders(
-    applier: &Applier,
+    applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
 ) -> Result<(), EngineError> {
@@ -28,13 +28,13 @@ pub(super) async fn delete_holders(
         };
         let (key, uid) = (&deletion.target.key, &deletion.uid);
         let collection = Collection::of(&deletion.target);
-        let failed = |why: String| EngineError::Conflict {
-            key: Box::new(step.target.key.clone()),
-            message: format!("{key} has to go first, and {why}; run the command again"),
-            recorded: None,
-            remedy: None,
+        let failed = |why: String| {
+            EngineError::conflict(
+                step.target.key.clone(),
+                format!("{key} has to go first, and {why}; run the command again"),
+            )
         };
-        match delete_one(cluster, deletion, &applier.recorded).await? {
+        match delete_one(cluster, deletion, applier.recorded).await? {
             Deleted::Gone | Deleted::Held(_) => {}
             Deleted::Left(obstacle) if obstacle == Obstacle::ANOTHER => continue,
             Deleted::Left(obstacle) => return Err(failed(format!("is left: {}", obstacle.why()))),

@@ -84,7 +84,7 @@ pub(super) fn is_only(managers: &[Manager], manager: &str) -> bool {
 /// removes the fields that only it owned (kubernetes#99003, #107417). Sends nothing where there is no such manager, and takes nothing
 /// where the policy leaves or refuses any field.
 pub(super) async fn take_over(
-    applier: &Applier,
+    applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
     attempt: &Attempt,
@@ -210,7 +210,7 @@ pub(super) fn put(live: &Value, map: &str, entries: &[(&str, &str)]) -> Vec<Valu
 /// Returns to the managers of an object that was there before us what was just taken from them: the values are ours, and when
 /// the object is released, they stay with those who have set these fields. Sends nothing where nothing was taken.
 pub(super) async fn give_back(
-    applier: &Applier,
+    applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
     attempt: &Attempt,

@@ -32,25 +32,20 @@ use super::{Applied, Applier, Notes, body};
 const RESERVE: Duration = Duration::from_secs(1);
 
 /// Until when an operation waits for a deletion before it goes on.
-pub(super) fn bound(applier: &Applier) -> Instant {
+pub(super) fn bound(applier: &Applier<'_>) -> Instant {
     let left = applier.deadline.saturating_duration_since(Instant::now());
     applier.deadline - RESERVE.min(left / 2)
 }
 
 /// Deletes and creates the object of a step.
 pub(super) async fn recreate(
-    applier: &Applier,
+    applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
 ) -> Result<Applied, EngineError> {
     let key = &step.target.key;
     let collection = Collection::of(&step.target);
-    let conflict = |message: &str| EngineError::Conflict {
-        key: Box::new(key.clone()),
-        message: message.to_owned(),
-        recorded: None,
-        remedy: None,
-    };
+    let conflict = |message: &str| EngineError::conflict(key.clone(), message);
     if let Some(kind) = KeptKind::of(key) {
         return Err(conflict(&format!("it is never recreated: {}", kind.loss())));
     }

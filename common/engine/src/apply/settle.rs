@@ -78,7 +78,7 @@ impl Attempt {
 
 /// The next attempt, after the server named fields that others hold.
 pub(super) async fn settle(
-    applier: &Applier,
+    applier: &Applier<'_>,
     cluster: &Cluster,
     step: &Step,
     before: Attempt,
@@ -97,7 +97,7 @@ pub(super) async fn settle(
         return Err(replaced(step));
     }
     let mut settled = before.settled;
-    // What was to be taken is still held.
+    // The last attempt took nothing: only the decisions to leave a field still hold.
     settled.retain(Settled::is_left);
     settled.extend(decide(step, &live, causes, &applier.mask)?);
     let object = without(step, &step.object, &settled)?;

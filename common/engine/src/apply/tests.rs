@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -58,7 +60,12 @@ fn failure(code: u16, message: &str) -> Reply {
     )
 }
 
-fn applier() -> Applier {
+/// No object is recorded.
+static NOTHING: Inventory = Inventory {
+    objects: BTreeMap::new(),
+};
+
+fn applier() -> Applier<'static> {
     Applier {
         part: 0,
         manager: "kubectl-addons.ours".into(),
@@ -66,7 +73,7 @@ fn applier() -> Applier {
         deadline: Instant::now(),
         mask: Arc::default(),
         first_job: Arc::default(),
-        recorded: Arc::default(),
+        recorded: &NOTHING,
         told: unbounded_channel().0,
     }
 }
@@ -271,7 +278,7 @@ async fn a_silent_webhook_of_the_installation_is_named() {
     let mut applier = applier();
     let mut recorded = Inventory::default();
     recorded.objects.insert(key.clone(), Default::default());
-    applier.recorded = Arc::new(recorded);
+    applier.recorded = &recorded;
     let mut step = step("Deployment", Action::Update);
     step.target.key.group = "apps".into();
     let outcome = applier.step(&cluster, &step).await;
@@ -390,7 +397,7 @@ async fn the_other_half_of_a_union_is_claimed_before_the_apply() {
         .map(|one| one.conflict.manager.as_str())
         .collect();
     assert_eq!(settled, ["kubectl-edit"]);
-    // A field of somebody else is not taken where the policy forbids it.
+    // A field of another manager is not taken where the policy forbids it.
     step.policy.conflicts = common::api::installation::Conflicts::Fail;
     let (result, used) = apply(&step, vec![answer(200, found)]).await;
     let error = result.unwrap_err().to_string();

@@ -64,7 +64,7 @@ impl Applied {
 /// One installation while its objects are applied.
 pub(super) struct Part<'a> {
     pub(super) task: Task<'a>,
-    pub(super) applier: Applier,
+    pub(super) applier: Applier<'a>,
     /// Whether its objects are as wanted, and nothing is sent.
     pub(super) is_idle: bool,
     pub(super) applied: Applied,
@@ -91,7 +91,7 @@ impl<'a> Part<'a> {
                 deadline,
                 mask: Arc::clone(&task.plan.mask),
                 first_job: Arc::default(),
-                recorded: Arc::new(task.plan.union.clone()),
+                recorded: &task.plan.union,
                 told,
             },
             is_idle: false,

@@ -49,14 +49,12 @@ pub(super) async fn check(cluster: &Cluster, record: &FormerRecord) -> Result<()
     if is_listed {
         return Ok(());
     }
-    Err(EngineError::Conflict {
-        key: Box::new(key(record, last)),
-        message: format!(
+    Err(EngineError::conflict(
+        key(record, last),
+        format!(
             "{record} was changed with helm meanwhile, and its records stay; run the command again"
         ),
-        recorded: None,
-        remedy: None,
-    })
+    ))
 }
 
 /// What helm finds of a release, the newest last.
