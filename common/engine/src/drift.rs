@@ -1,4 +1,5 @@
-//! Waits until another client edits or deletes an object of installations: one watch a kind, by our label and of metadata alone.
+//! Waits until another client edits or deletes an object of installations, or changes their records: one watch a kind, and of metadata
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +7,8 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
 
-use common::api::installation::{AddonInstallation, ObjectState};
-use common::api::names::{LABEL_OWNER, owner_hash};
+use common::api::installation::{AddonInstallation, InventoryObject, ObjectState};
+use common::api::names::{API_VERSION, GROUP, LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::{Inventory, Item};
 use common::plan::prune::KeptKind;
@@ -18,7 +19,7 @@ use super::error::EngineError;
 use super::live;
 use super::watch::{Seen, labelled};
 
-/// An object that is not as it is recorded.
+/// An object that is not as it is recorded, or a record that is another one by now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Drift {
     /// The object.
@@ -58,17 +59,28 @@ pub async fn next(
     }
     let served = cluster.kinds(&kinds.keys().cloned().collect()).await?;
     let selector = format!("{LABEL_OWNER} in ({})", owners.join(","));
+    let mut watched = Vec::new();
+    for ((group, kind), recorded) in kinds {
+        if let Some((gvk, info)) = served.preferred(&group, &kind) {
+            watched.push((
+                Collection::new(gvk, info, None),
+                selector.as_str(),
+                recorded,
+            ));
+        }
+    }
+    for (namespace, recorded) in of_records(records) {
+        let (kind, plural) = ("AddonInstallation", "addoninstallations");
+        let collection = Collection::known(API_VERSION, kind, plural, Some(&namespace));
+        // Records have no label, and an empty selector matches every object.
+        watched.push((collection, "", recorded));
+    }
     let mut watches = FuturesUnordered::new();
-    for ((group, kind), recorded) in &kinds {
-        let Some((gvk, info)) = served.preferred(group, kind) else {
-            continue;
-        };
-        let collection = Collection::new(gvk, info, None);
-        let selector = &selector;
+    for (collection, selector, recorded) in &watched {
         watches.push(async move {
             let mut found = None;
-            labelled(cluster, &collection, selector, |seen| {
-                found = drift(&collection, recorded, &seen).filter(|one| !is_known(one));
+            labelled(cluster, collection, selector, |seen| {
+                found = drift(collection, recorded, &seen).filter(|one| !is_known(one));
                 found.is_some()
             })
             .await?;
@@ -86,6 +98,35 @@ pub async fn next(
         }
     }
     std::future::pending().await
+}
+
+/// The records themselves, by namespace. Another client of an installation writes as the same field manager: it changes values without
+/// changing whose the fields are, and only the record tells of it.
+fn of_records(records: &[AddonInstallation]) -> BTreeMap<String, Recorded> {
+    let mut found: BTreeMap<String, Recorded> = BTreeMap::new();
+    for record in records {
+        let metadata = record.metadata.clone();
+        let namespace = metadata.namespace.unwrap_or_default();
+        let name = metadata.name.unwrap_or_default();
+        let key = ObjectKey {
+            group: GROUP.to_owned(),
+            kind: "AddonInstallation".to_owned(),
+            namespace: Some(namespace.clone()),
+            name: name.clone(),
+        };
+        let object = InventoryObject {
+            name,
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version,
+            ..InventoryObject::default()
+        };
+        let item = Item {
+            version: String::new(),
+            object,
+        };
+        found.entry(namespace).or_default().insert(key, item);
+    }
+    found
 }
 
 /// Whether a recorded object carries our label and is wanted.
@@ -192,6 +233,22 @@ mod tests {
         json!({"kind": "PartialObjectMetadata", "metadata": {
             "name": "web", "namespace": "shop", "uid": uid, "generation": generation, "resourceVersion": version,
         }})
+    }
+
+    #[test]
+    fn a_record_that_another_client_wrote_is_drift() {
+        let record = json!({
+            "metadata": {"name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7"},
+            "spec": {"addonRef": {"name": "web"}},
+        });
+        let records = of_records(&[serde_json::from_value(record).unwrap()]);
+        let (kind, plural) = ("AddonInstallation", "addoninstallations");
+        let collection = Collection::known(API_VERSION, kind, plural, Some("shop"));
+        let is_drift = |seen| drift(&collection, &records["shop"], &seen).is_some();
+        assert!(!is_drift(Seen::Listed(vec![live("u1", Some(1), "7")])));
+        assert!(is_drift(Seen::Listed(vec![live("u1", Some(1), "8")])));
+        assert!(is_drift(Seen::Changed(live("u1", Some(1), "8"))));
+        assert!(is_drift(Seen::Listed(Vec::new())));
     }
 
     #[test]
