@@ -23,6 +23,8 @@ use super::served::is_definition;
 
 /// Objects of a definition that are read at once.
 const PAGE: &str = "500";
+/// How often the kinds are discovered where one of them is gone when its objects are listed: definitions come and go.
+const DISCOVERIES: usize = 3;
 
 /// Looks into a definition or namespace; `None` where it does not exist. `leaving`: values of the owner label that keep nothing.
 pub(super) async fn read(
@@ -72,11 +74,28 @@ async fn of_definition(
     Ok(Some(found))
 }
 
+/// A kind that is not served any more says that the kinds were discovered too early: in one that is gone, there is nothing.
 async fn of_namespace(
     cluster: &Cluster,
     name: &str,
     leaving: &BTreeSet<String>,
 ) -> Result<Inhabited, EngineError> {
+    for _ in 1..DISCOVERIES {
+        let (found, is_outdated) = of_namespace_now(cluster, name, leaving).await?;
+        if !is_outdated {
+            return Ok(found);
+        }
+    }
+    let (found, _) = of_namespace_now(cluster, name, leaving).await?;
+    Ok(found)
+}
+
+/// What is in a namespace, and whether a kind was gone that discovery has just named.
+async fn of_namespace_now(
+    cluster: &Cluster,
+    name: &str,
+    leaving: &BTreeSet<String>,
+) -> Result<(Inhabited, bool), EngineError> {
     let kinds = cluster.kinds_now().await?;
     let mut found = Inhabited::default();
     let collections = kinds
@@ -89,14 +108,16 @@ async fn of_namespace(
         .buffered(cluster.concurrency())
         .collect()
         .await;
+    let mut is_outdated = false;
     for looked in looked {
+        is_outdated |= looked.as_ref().is_err_and(EngineError::is_unserved);
         let owned = seen(&mut found, looked)?.flatten();
         found.owned = found.owned.or(owned);
     }
     if let Some(group) = kinds.silent().next() {
         found.unseen = Some(format!("the server of API group {group} does not answer"));
     }
-    Ok(found)
+    Ok((found, is_outdated))
 }
 
 /// An object of a collection that an installation owns which stays, and what its annotation names.
@@ -131,6 +152,43 @@ fn seen<T>(found: &mut Inhabited, read: Result<T, EngineError>) -> Result<Option
         Err(error) => {
             found.unseen = Some(error.to_string());
             Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fake::{self, Reply};
+    use super::*;
+
+    fn served(kinds: &[&str]) -> Reply {
+        let resources = kinds.iter().map(|kind| {
+            json!({"resource": format!("{}s", kind.to_lowercase()), "scope": "Namespaced", "responseKind": {"kind": kind},
+                "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"]})
+        });
+        let resources: Vec<Value> = resources.collect();
+        let versions = json!([{"version": "v1", "freshness": "Current", "resources": resources}]);
+        let items = json!([{"metadata": {"name": "example.test"}, "versions": versions}]);
+        let document = json!({"kind": "APIGroupDiscoveryList", "items": items});
+        Some((200, &[], document))
+    }
+
+    /// Both documents of a discovery are the same here.
+    #[tokio::test]
+    async fn nothing_is_in_a_kind_that_is_gone_when_its_objects_are_listed() {
+        let gone = json!({"kind": "Status", "code": 404, "message": "the server could not find the requested resource"});
+        for (later, unseen, requests) in [(&[][..], false, 5), (&["Widget"][..], true, 9)] {
+            let gone = || Some((404, &[][..], gone.clone()));
+            let first = [served(&["Widget"]), served(&["Widget"]), gone()];
+            let more = (0..2).flat_map(|_| [served(later), served(later), gone()]);
+            let (cluster, asked) = fake::cluster(first.into_iter().chain(more).collect());
+            let looked = of_namespace(&cluster, "shop", &BTreeSet::new()).await;
+            let found = looked.unwrap();
+            assert_eq!(found.owned, None);
+            assert_eq!(found.unseen.is_some(), unseen, "{:?}", found.unseen);
+            assert_eq!(asked.lines().len(), requests, "{:?}", asked.lines());
         }
     }
 }
