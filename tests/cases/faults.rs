@@ -10,7 +10,7 @@ use addons_tests::chaos::operation::Operation;
 use addons_tests::chaos::point::Point;
 use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 /// What goes wrong, and whether the same run gets over it.
@@ -98,6 +98,7 @@ async fn one(
     let before = rig.proxy.hits();
     let output = rig.run(&disturbed).await?;
     let is_broken = rig.proxy.hits() > before;
+    let said = output.stderr.clone();
     if gets_over_it {
         output.done()?;
     } else if output.code != 0 {
@@ -111,7 +112,8 @@ async fn one(
         );
         operation.again(rig, &line).await?;
     }
-    operation.ended_well(rig, wanted).await?;
+    let ended = operation.ended_well(rig, wanted).await;
+    ended.context(said)?;
     Ok(is_broken)
 }
 
