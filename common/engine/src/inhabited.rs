@@ -14,6 +14,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::snapshot::Inhabited;
 
 use super::address::{Collection, query_value};
+use super::addressed;
 use super::cluster::Cluster;
 use super::definitions::{self, objects_of};
 use super::error::EngineError;
@@ -23,8 +24,6 @@ use super::served::is_definition;
 
 /// Objects of a definition that are read at once.
 const PAGE: &str = "500";
-/// How often the kinds are discovered where one of them is gone when its objects are listed: definitions come and go.
-const DISCOVERIES: usize = 3;
 
 /// Looks into a definition or namespace; `None` where it does not exist. `leaving`: values of the owner label that keep nothing.
 pub(super) async fn read(
@@ -74,28 +73,11 @@ async fn of_definition(
     Ok(Some(found))
 }
 
-/// A kind that is not served any more says that the kinds were discovered too early: in one that is gone, there is nothing.
 async fn of_namespace(
     cluster: &Cluster,
     name: &str,
     leaving: &BTreeSet<String>,
 ) -> Result<Inhabited, EngineError> {
-    for _ in 1..DISCOVERIES {
-        let (found, is_outdated) = of_namespace_now(cluster, name, leaving).await?;
-        if !is_outdated {
-            return Ok(found);
-        }
-    }
-    let (found, _) = of_namespace_now(cluster, name, leaving).await?;
-    Ok(found)
-}
-
-/// What is in a namespace, and whether a kind was gone that discovery has just named.
-async fn of_namespace_now(
-    cluster: &Cluster,
-    name: &str,
-    leaving: &BTreeSet<String>,
-) -> Result<(Inhabited, bool), EngineError> {
     let kinds = cluster.kinds_now().await?;
     let mut found = Inhabited::default();
     let collections = kinds
@@ -108,16 +90,14 @@ async fn of_namespace_now(
         .buffered(cluster.concurrency())
         .collect()
         .await;
-    let mut is_outdated = false;
     for looked in looked {
-        is_outdated |= looked.as_ref().is_err_and(EngineError::is_unserved);
         let owned = seen(&mut found, looked)?.flatten();
         found.owned = found.owned.or(owned);
     }
     if let Some(group) = kinds.silent().next() {
         found.unseen = Some(format!("the server of API group {group} does not answer"));
     }
-    Ok((found, is_outdated))
+    Ok(found)
 }
 
 /// An object of a collection that an installation owns which stays, and what its annotation names.
@@ -131,10 +111,21 @@ async fn owned(
     if !leaving.is_empty() {
         selector.push_str(&format!(",{LABEL_OWNER} notin ({})", leaving.join(",")));
     }
-    let list = Call::list(collection, METADATA_LIST)
-        .query("limit", "1")
-        .query("labelSelector", &query_value(&selector));
-    let page = cluster.send::<PartialList>(list).await?.object;
+    let list = |collection: &Collection| {
+        Call::list(collection, METADATA_LIST)
+            .query("limit", "1")
+            .query("labelSelector", &query_value(&selector))
+    };
+    let page = match cluster.send::<PartialList>(list(collection)).await {
+        // Definitions come and go: a version that was just discovered may be gone, or its kind.
+        Err(error) if error.is_unserved() => {
+            let Some(served) = addressed::again(cluster, collection, error).await? else {
+                return Ok(None);
+            };
+            cluster.send::<PartialList>(list(&served)).await?.object
+        }
+        answer => answer?.object,
+    };
     let first = page.items.into_iter().next();
     Ok(first.map(|Partial { metadata }| {
         let named = metadata.annotations.get(ANNOTATION_INSTALLATION);
@@ -179,11 +170,19 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_in_a_kind_that_is_gone_when_its_objects_are_listed() {
         let gone = json!({"kind": "Status", "code": 404, "message": "the server could not find the requested resource"});
-        for (later, unseen, requests) in [(&[][..], false, 5), (&["Widget"][..], true, 9)] {
-            let gone = || Some((404, &[][..], gone.clone()));
-            let first = [served(&["Widget"]), served(&["Widget"]), gone()];
-            let more = (0..2).flat_map(|_| [served(later), served(later), gone()]);
-            let (cluster, asked) = fake::cluster(first.into_iter().chain(more).collect());
+        let no_definition = || Some((200, &[][..], json!({"items": []})));
+        for (later, unseen, requests) in [(&[][..], false, 6), (&["Widget"][..], true, 5)] {
+            let (before, later) = (served(&["Widget"]), served(later));
+            let unserved = Some((404, &[][..], gone.clone()));
+            let replies = [
+                before.clone(),
+                before,
+                unserved,
+                later.clone(),
+                later,
+                no_definition(),
+            ];
+            let (cluster, asked) = fake::cluster(replies.into());
             let looked = of_namespace(&cluster, "shop", &BTreeSet::new()).await;
             let found = looked.unwrap();
             assert_eq!(found.owned, None);
