@@ -15,6 +15,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::live;
+use super::record;
 use super::watch::{self, Selector};
 
 /// Between two tries of a watch that is refused: its kind may be served later, or the right given.
@@ -71,17 +72,13 @@ pub struct Changed {
 
 /// Reports changes of installations, and never ends.
 pub async fn installations(cluster: &Cluster, see: impl FnMut(Change)) {
-    follow(
-        cluster,
-        &ours("AddonInstallation", "addoninstallations", None),
-        see,
-    )
-    .await;
+    follow(cluster, &record::collection(None), see).await;
 }
 
 /// Reports changes of the catalogues of a namespace, and never ends.
 pub async fn catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(Change)) {
-    let collection = ours("AddonCatalogue", "addoncatalogues", Some(namespace));
+    let (kind, plural) = ("AddonCatalogue", "addoncatalogues");
+    let collection = Collection::known(API_VERSION, kind, plural, Some(namespace));
     follow(cluster, &collection, see).await;
 }
 
@@ -177,10 +174,6 @@ fn read(object: &Value, is_gone: bool) -> Changed {
                 .any(|one| one.as_str() == Some(FINALIZER_CORE_GUARD))
         }),
     }
-}
-
-fn ours(kind: &str, plural: &str, namespace: Option<&str>) -> Collection {
-    Collection::known(API_VERSION, kind, plural, namespace)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use futures::stream::FuturesUnordered;
 use serde_json::Value;
 
 use common::api::installation::{AddonInstallation, InventoryObject, ObjectState};
-use common::api::names::{API_VERSION, GROUP, LABEL_OWNER, owner_hash};
+use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::{Inventory, Item};
 use common::plan::prune::KeptKind;
@@ -17,6 +17,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::live;
+use super::record;
 use super::watch::{Seen, labelled};
 
 /// An object that is not as it is recorded, or a record that is another one by now.
@@ -44,12 +45,8 @@ pub async fn next(
     let mut owners = Vec::new();
     let mut kinds: BTreeMap<(String, String), Recorded> = BTreeMap::new();
     for record in records {
-        let metadata = &record.metadata;
-        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
-        owners.push(owner_hash(
-            namespace.unwrap_or_default(),
-            name.unwrap_or_default(),
-        ));
+        let installation = record::name(record);
+        owners.push(owner_hash(&installation.namespace, &installation.name));
         for (key, item) in Inventory::of(record.status.as_ref()).objects {
             if is_watched(&key, &item) {
                 let kind = (key.group.clone(), key.kind.clone());
@@ -62,21 +59,17 @@ pub async fn next(
     let mut watched = Vec::new();
     for ((group, kind), recorded) in kinds {
         if let Some((gvk, info)) = served.preferred(&group, &kind) {
-            watched.push((
-                Collection::new(gvk, info, None),
-                selector.as_str(),
-                recorded,
-            ));
+            let collection = Collection::new(gvk, info, None);
+            watched.push((cluster, collection, selector.as_str(), recorded));
         }
     }
     for (namespace, recorded) in of_records(records) {
-        let (kind, plural) = ("AddonInstallation", "addoninstallations");
-        let collection = Collection::known(API_VERSION, kind, plural, Some(&namespace));
+        let collection = record::collection(Some(&namespace));
         // Records have no label, and an empty selector matches every object.
-        watched.push((collection, "", recorded));
+        watched.push((cluster.home(), collection, "", recorded));
     }
     let mut watches = FuturesUnordered::new();
-    for (collection, selector, recorded) in &watched {
+    for (cluster, collection, selector, recorded) in &watched {
         watches.push(async move {
             let mut found = None;
             labelled(cluster, collection, selector, |seen| {
@@ -105,26 +98,19 @@ pub async fn next(
 fn of_records(records: &[AddonInstallation]) -> BTreeMap<String, Recorded> {
     let mut found: BTreeMap<String, Recorded> = BTreeMap::new();
     for record in records {
-        let metadata = record.metadata.clone();
-        let namespace = metadata.namespace.unwrap_or_default();
-        let name = metadata.name.unwrap_or_default();
-        let key = ObjectKey {
-            group: GROUP.to_owned(),
-            kind: "AddonInstallation".to_owned(),
-            namespace: Some(namespace.clone()),
-            name: name.clone(),
-        };
+        let installation = record::name(record);
         let object = InventoryObject {
-            name,
-            uid: metadata.uid.unwrap_or_default(),
-            resource_version: metadata.resource_version,
+            name: installation.name.clone(),
+            uid: record.metadata.uid.clone().unwrap_or_default(),
+            resource_version: record.metadata.resource_version.clone(),
             ..InventoryObject::default()
         };
         let item = Item {
             version: String::new(),
             object,
         };
-        found.entry(namespace).or_default().insert(key, item);
+        let of_namespace = found.entry(installation.namespace.clone()).or_default();
+        of_namespace.insert(record::key(&installation), item);
     }
     found
 }
@@ -242,8 +228,7 @@ mod tests {
             "spec": {"addonRef": {"name": "web"}},
         });
         let records = of_records(&[serde_json::from_value(record).unwrap()]);
-        let (kind, plural) = ("AddonInstallation", "addoninstallations");
-        let collection = Collection::known(API_VERSION, kind, plural, Some("shop"));
+        let collection = record::collection(Some("shop"));
         let is_drift = |seen| drift(&collection, &records["shop"], &seen).is_some();
         assert!(!is_drift(Seen::Listed(vec![live("u1", Some(1), "7")])));
         assert!(is_drift(Seen::Listed(vec![live("u1", Some(1), "8")])));

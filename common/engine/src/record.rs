@@ -269,7 +269,8 @@ pub(super) fn name(record: &AddonInstallation) -> InstallationName {
     }
 }
 
-fn collection(namespace: Option<&str>) -> Collection {
+/// The records of a namespace, or of all.
+pub(super) fn collection(namespace: Option<&str>) -> Collection {
     Collection::known(names::API_VERSION, KIND, "addoninstallations", namespace)
 }
 
