@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::slice;
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -57,6 +58,15 @@ fn failure(code: u16, message: &str) -> Reply {
     answer(
         code,
         json!({"kind": "Status", "code": code, "message": message, "details": {"name": "a"}}),
+    )
+}
+
+/// A failure that names fields.
+fn refusal(code: u16, reason: &str, message: &str, causes: &[serde_json::Value]) -> Reply {
+    let details = json!({"causes": causes});
+    answer(
+        code,
+        json!({"kind": "Status", "code": code, "reason": reason, "message": message, "details": details}),
     )
 }
 
@@ -313,11 +323,7 @@ async fn an_object_waits_until_its_changed_definition_is_in_force() {
     let former = now - SignedDuration::from_mins(1);
     let cause = json!({"reason": "FieldValueNotSupported", "field": "spec.size",
         "message": "Unsupported value: \"xl\": supported values: \"s\", \"m\""});
-    let invalid = || {
-        let status = json!({"kind": "Status", "code": 422, "reason": "Invalid", "message": "Till a is invalid",
-            "details": {"causes": [cause]}});
-        answer(422, status)
-    };
+    let invalid = || refusal(422, "Invalid", "Till a is invalid", slice::from_ref(&cause));
     for (action, group, changed, expected, is_invalid) in [
         (
             Action::Update,
@@ -429,11 +435,7 @@ async fn an_answer_with_the_same_version_changed_nothing() {
 async fn what_others_created_meanwhile_is_only_recorded_where_it_may_be_of_several() {
     let cause = json!({"reason": "FieldManagerConflict", "field": ".metadata.labels.kubectl-addons.dev/owner",
         "message": "conflict with \"kubectl-addons.others\""});
-    let taken = || {
-        let status = json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "Apply failed",
-            "details": {"causes": [cause]}});
-        answer(409, status)
-    };
+    let taken = || refusal(409, "Conflict", "Apply failed", slice::from_ref(&cause));
     let mut step = step("Namespace", Action::Create);
     let (result, methods) = apply(&step, vec![taken()]).await;
     assert!(result.is_err(), "{result:?}");

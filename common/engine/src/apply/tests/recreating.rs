@@ -12,10 +12,7 @@ fn allowed(kind: &str) -> Step {
 fn immutable() -> Reply {
     let cause = json!({"reason": "FieldValueInvalid", "field": "spec.selector",
         "message": "Invalid value: {\"matchLabels\":{}}: field is immutable"});
-    answer(
-        422,
-        json!({"kind": "Status", "code": 422, "reason": "Invalid", "message": "…", "details": {"causes": [cause]}}),
-    )
+    refusal(422, "Invalid", "…", &[cause])
 }
 
 fn exists() -> Reply {

@@ -25,11 +25,7 @@ fn conflict(fields: &[(&str, &str)]) -> Reply {
             json!({"reason": "FieldManagerConflict", "field": field, "message": format!("conflict with {manager}")})
         })
         .collect();
-    answer(
-        409,
-        json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "Apply failed",
-            "details": {"causes": causes}}),
-    )
+    refusal(409, "Conflict", "Apply failed", &causes)
 }
 
 const IMAGE: (&str, &str) = (
