@@ -19,6 +19,7 @@ mod events;
 mod facts;
 mod faults;
 mod gitops;
+mod guard;
 mod harness;
 #[path = "helm/on_cluster.rs"]
 mod helm;

@@ -108,26 +108,91 @@ pub async fn find(cluster: &Cluster, mark: &FormerMark) -> Result<Option<Found>,
     }
 }
 
+/// How records stand that a status says were begun to be set aside: whoever may write the status can name any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// Their tool finds them by this mark of objects.
+    Marked(FormerMark),
+    /// All of them are set aside for the installation.
+    Aside,
+    /// They are gone, or were never begun.
+    Foreign,
+}
+
+/// How records stand that were begun to be set aside.
+///
+/// # Errors
+/// Those of the request.
+pub async fn begun(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    record: &FormerRecord,
+) -> Result<Begun, EngineError> {
+    if record.tool == FormerTool::Helm {
+        return Ok(Begun::Marked(FormerMark::Helm {
+            namespace: record.namespace.clone(),
+            name: record.name.clone(),
+        }));
+    }
+    let Some(app) = application(cluster, record).await? else {
+        return Ok(Begun::Foreign);
+    };
+    let owner = owner_hash(&installation.namespace, &installation.name);
+    Ok(match kapp_meta(&app) {
+        Some(meta) => Begun::Marked(FormerMark::Kapp {
+            label: meta.label_value,
+        }),
+        None if app.metadata.labels.get(LABEL_SET_ASIDE) == Some(&owner) => Begun::Aside,
+        None => Begun::Foreign,
+    })
+}
+
+/// The ConfigMap of the application of a record, which is the newest of its objects; `None` where it is gone, or is another one.
+async fn application(
+    cluster: &Cluster,
+    record: &FormerRecord,
+) -> Result<Option<Content>, EngineError> {
+    let Some(object) = record.objects.last() else {
+        return Ok(None);
+    };
+    let collection = collection(&object.kind, &record.namespace);
+    let call = Call::get(&collection, &object.name, JSON);
+    match cluster.send::<Content>(call).await {
+        Ok(answer) => Ok(Some(answer.object).filter(|app| app.metadata.uid == object.uid)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What kapp has written of an application into its ConfigMap.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct KappMeta {
+    label_key: String,
+    label_value: String,
+    #[serde(rename = "usedGKs")]
+    kinds: Vec<KappKind>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct KappKind {
+    #[serde(default)]
+    group: String,
+    kind: String,
+}
+
+/// `None` where a ConfigMap is not that of an application that kapp finds.
+fn kapp_meta(app: &Content) -> Option<KappMeta> {
+    app.metadata.labels.get(KAPP_APP)?;
+    serde_json::from_str(app.data.get(KAPP_DATA)?).ok()
+}
+
 async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, EngineError> {
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Meta {
-        label_key: String,
-        label_value: String,
-        #[serde(rename = "usedGKs")]
-        kinds: Vec<Kind>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Kind {
-        #[serde(default)]
-        group: String,
-        kind: String,
-    }
     let everywhere = Collection::known("v1", "ConfigMap", "configmaps", None);
     let apps = listing::all::<Content>(cluster, &everywhere, Some(KAPP_APP)).await?;
     let app = apps.into_iter().find_map(|app| {
-        let meta: Meta = serde_json::from_str(app.data.get(KAPP_DATA)?).ok()?;
+        let meta = kapp_meta(&app)?;
         (meta.label_value == label).then_some((app.metadata, meta))
     });
     let Some((app, meta)) = app else {
@@ -139,10 +204,7 @@ async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, Engine
     let selectors = [("labelSelector", KAPP_CHANGE)];
     let changes = read_selected(cluster, &collection("ConfigMap", &namespace), &selectors).await?;
     let mut found = changes.unwrap_or_default();
-    found.retain(|change| match change.labels.get(KAPP_CHANGE_OF_LABEL) {
-        Some(of) => of == label,
-        None => change.labels.get(KAPP_CHANGE_OF_NAME) == Some(&name),
-    });
+    found.retain(|change| is_change(&change.labels, Some(label), &name));
     // The application itself is the last: until then kapp finds all of it.
     found.push(app);
     Ok(Some(Found {
@@ -152,7 +214,7 @@ async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, Engine
             kinds: meta
                 .kinds
                 .into_iter()
-                .map(|Kind { group, kind }| (group, kind))
+                .map(|KappKind { group, kind }| (group, kind))
                 .collect(),
         },
         status: None,
@@ -218,7 +280,10 @@ pub async fn check(
     record: &FormerRecord,
 ) -> Result<(), EngineError> {
     match record.objects.last() {
-        Some(object) => move_aside(cluster, installation, record, object, true).await,
+        Some(object) => {
+            let label = kapp_label(cluster, record).await?;
+            move_aside(cluster, installation, (record, label.as_deref()), object, true).await
+        }
         None => Ok(()),
     }
 }
@@ -233,10 +298,23 @@ pub(super) async fn set_aside(
     if record.tool == FormerTool::Helm {
         helm::check(cluster, record).await?;
     }
+    let label = kapp_label(cluster, record).await?;
     for object in &record.objects {
-        move_aside(cluster, installation, record, object, false).await?;
+        move_aside(cluster, installation, (record, label.as_deref()), object, false).await?;
     }
     Ok(())
+}
+
+/// The label of the objects of an application of kapp, as it has it; `None` where it finds none any more.
+async fn kapp_label(
+    cluster: &Cluster,
+    record: &FormerRecord,
+) -> Result<Option<String>, EngineError> {
+    if record.tool == FormerTool::Helm {
+        return Ok(None);
+    }
+    let app = application(cluster, record).await?;
+    Ok(app.and_then(|app| Some(kapp_meta(&app)?.label_value)))
 }
 
 /// Makes records as they were, the newest first: what their tool finds then is what is installed.
@@ -295,14 +373,14 @@ pub(super) async fn delete_all(
 async fn move_aside(
     cluster: &Cluster,
     installation: &InstallationName,
-    record: &FormerRecord,
+    (record, label): (&FormerRecord, Option<&str>),
     object: &FormerObject,
     dry_run: bool,
 ) -> Result<(), EngineError> {
     let owner = owner_hash(&installation.namespace, &installation.name);
     rewrite(cluster, record, object, dry_run, |live| {
         let labels = &live.metadata.labels;
-        if !is_of(record, labels) {
+        if !is_of(record, label, &live.metadata) {
             return None;
         }
         let taken: BTreeMap<&str, &String> = [HELM_OWNER, KAPP_APP, KAPP_CHANGE]
@@ -327,13 +405,25 @@ async fn move_aside(
     .await
 }
 
-/// Whether labels are those of such a record, where its tool finds it. A status can be written by whoever may write installations:
-/// what it names is not touched for that alone.
-fn is_of(record: &FormerRecord, labels: &BTreeMap<String, String>) -> bool {
+/// Whether an object is one of such a record, where its tool finds it. A status can be written by whoever may write installations:
+/// what it names is not touched for that alone. `label`: that of the objects of an application of kapp.
+fn is_of(record: &FormerRecord, label: Option<&str>, live: &Metadata) -> bool {
+    let labels = &live.labels;
     let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
     match record.tool {
         FormerTool::Helm => is(HELM_OWNER, "helm") && is("name", &record.name),
-        FormerTool::Kapp => labels.contains_key(KAPP_APP) || labels.contains_key(KAPP_CHANGE),
+        FormerTool::Kapp if labels.contains_key(KAPP_APP) => {
+            live.name.strip_suffix(KAPP_SUFFIX).unwrap_or(&live.name) == record.name
+        }
+        FormerTool::Kapp => labels.contains_key(KAPP_CHANGE) && is_change(labels, label, &record.name),
+    }
+}
+
+/// Whether the labels of a change of kapp name an application: by the label of its objects, or by its name alone.
+fn is_change(labels: &BTreeMap<String, String>, label: Option<&str>, name: &str) -> bool {
+    match labels.get(KAPP_CHANGE_OF_LABEL) {
+        Some(of) => Some(of.as_str()) == label,
+        None => labels.get(KAPP_CHANGE_OF_NAME).is_some_and(|of| of == name),
     }
 }
 

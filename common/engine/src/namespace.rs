@@ -300,14 +300,19 @@ pub fn is_used_by(name: &str, installation: &AddonInstallation) -> bool {
         .status
         .iter()
         .flat_map(|status| &status.inventory);
-    installation.spec.target_namespace.as_deref() == Some(name)
-        || installation.namespace().as_deref() == Some(name)
+    is_for(name, installation)
         || inventory
             .into_iter()
             .any(|group| group.namespace.as_deref() == Some(name))
 }
 
-/// Another installation that uses a namespace of this cluster.
+/// Whether an installation has its record or its target in a namespace.
+fn is_for(name: &str, installation: &AddonInstallation) -> bool {
+    installation.spec.target_namespace.as_deref() == Some(name)
+        || installation.namespace().as_deref() == Some(name)
+}
+
+/// Another installation of this cluster that is for a namespace. Its objects there are looked for themselves: a record can name any.
 async fn other_user(
     cluster: &Cluster,
     name: &str,
@@ -325,7 +330,7 @@ async fn other_user(
         .iter()
         .filter(|other| other.uid() != record.uid())
         .filter(is_here)
-        .find(|other| is_used_by(name, other))
+        .find(|other| is_for(name, other))
         .map(|other| record::name(other).to_string()))
 }
 

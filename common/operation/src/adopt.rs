@@ -154,7 +154,7 @@ async fn elsewhere(ctx: &Context) -> Vec<Install> {
     let read = async {
         let records = Records::read(ctx).await?;
         let marks = marks::read(ctx.cluster().await?).await?;
-        Ok::<_, OperationError>(installs(&marks.objects, &records.claims(&[]).owners))
+        Ok::<_, OperationError>(installs(&marks.objects, &records.owners()))
     };
     read.await.unwrap_or_default()
 }
@@ -224,7 +224,7 @@ pub struct Found {
 pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError> {
     let records = Records::read(ctx).await?;
     let marks = marks::read(ctx.cluster().await?).await?;
-    let mut installs = installs(&marks.objects, &records.claims(&[]).owners);
+    let mut installs = installs(&marks.objects, &records.owners());
     retain_orphans(ctx, &records, &mut installs).await?;
     name_applications(ctx, &mut installs).await?;
     name_charts(ctx, &mut installs).await?;

@@ -7,7 +7,7 @@ use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::directory::Ignored;
 use common::manifest::key::ObjectKey;
-use common::plan::requires::Unready;
+use common::plan::requires::{Dependent, Unready};
 
 use crate::plan::Plan;
 
@@ -151,6 +151,8 @@ pub enum Finding {
     Stays(String),
     /// A required installation is not ready.
     Requirement(Unready),
+    /// An installation in another namespace says that it requires what is uninstalled, which does not keep it.
+    Deprived(Dependent),
     /// A revision took values from Secrets, which are read as they are now.
     SecretsOfToday(InstallationName),
     /// Types that an installation would wait for.

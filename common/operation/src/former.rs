@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::former::{self, Members};
+use addons_engine::former::{self, Begun, Members};
 use addons_engine::{Cluster, EngineError, snapshot};
 use addons_helm::release::stored::{self, ChartName, Stored};
 use addons_versions::tolerant;
@@ -68,9 +68,30 @@ impl Judge<'_> {
             .filter(|record| !record.is_set_aside)
             .cloned()
             .partition(|record| record.objects.is_empty());
-        // Helm may have written more of them since they were listed.
-        let mut marks: BTreeSet<FormerMark> = begun.iter().filter_map(mark).collect();
-        plan.former = begun;
+        // Their tool may have written more of them since they were listed, and the status alone proves nothing.
+        let mut marks = BTreeSet::new();
+        let mut continued: BTreeMap<FormerMark, FormerRecord> = BTreeMap::new();
+        for record in begun {
+            let begun = match former::begun(self.cluster, &plan.installation, &record).await {
+                Err(error @ EngineError::Forbidden { .. }) => {
+                    plan.warnings
+                        .push(format!("{record} is not set aside: {error}"));
+                    continue;
+                }
+                begun => begun?,
+            };
+            match begun {
+                Begun::Marked(mark) => {
+                    marks.insert(mark.clone());
+                    continued.insert(mark, record.clone());
+                    plan.former.push(record);
+                }
+                Begun::Aside => plan.former.push(record),
+                Begun::Foreign => plan.warnings.push(format!(
+                    "{record} is not set aside: its objects are gone, or are not those that were recorded"
+                )),
+            }
+        }
         if adopts {
             marks.extend(open.iter().filter_map(mark));
             marks.extend(self.marks(plan));
@@ -94,7 +115,7 @@ impl Judge<'_> {
                     }
                     let warning = stays(&mark, &why, &plan.installation);
                     plan.warnings.push(warning);
-                    stay(&mut plan.former, &mark);
+                    stay(&mut plan.former, &mark, continued.get(&mark));
                 }
                 Err(Obstacle::Failed(error)) => return Err(error.into()),
             }
@@ -160,10 +181,15 @@ impl Judge<'_> {
                 former::labelled(self.cluster, selector, kinds).await?
             }
         };
-        let mut others: Vec<&ObjectKey> = others.keys().collect();
-        others.retain(|key| {
-            !plan.exact.objects.contains_key(*key) && !self.claims.objects.contains_key(*key)
+        let is_owned = |live: &LiveObject| {
+            let owner = live.owner.as_ref();
+            owner.is_some_and(|owner| self.claims.owners.contains(owner))
+        };
+        let others = others.iter().filter(|(key, live)| {
+            let is_claimed = self.claims.objects.contains_key(*key) || is_owned(live);
+            !plan.exact.objects.contains_key(*key) && !is_claimed
         });
+        let others: Vec<&ObjectKey> = others.map(|(key, _)| key).collect();
         if !others.is_empty() {
             return Err(Obstacle::Stays {
                 why: format!("not taken over: {}", names(&others)),
@@ -442,14 +468,10 @@ fn renew(begun: &mut FormerRecord, found: FormerRecord) {
 }
 
 /// Notes that records stay. Those that an interrupted operation began with are in the status, and stay there as they are.
-fn stay(planned: &mut Vec<FormerRecord>, mark: &FormerMark) {
-    let Some(noted) = noted(mark) else {
-        return;
-    };
-    let begun = planned.iter().position(|one| one.is_same(&noted));
+fn stay(planned: &mut Vec<FormerRecord>, mark: &FormerMark, begun: Option<&FormerRecord>) {
     match begun {
-        Some(begun) => drop(planned.remove(begun)),
-        None => planned.push(noted),
+        Some(begun) => planned.retain(|one| !one.is_same(begun)),
+        None => planned.extend(noted(mark)),
     }
 }
 
@@ -529,10 +551,10 @@ mod tests {
 
         let mark = mark(&begun).unwrap();
         let mut planned = Vec::new();
-        stay(&mut planned, &mark);
+        stay(&mut planned, &mark, None);
         assert_eq!(planned, [release(&[])]);
-        planned = vec![begun];
-        stay(&mut planned, &mark);
+        planned = vec![begun.clone()];
+        stay(&mut planned, &mark, Some(&begun));
         assert!(planned.is_empty(), "{planned:?}");
     }
 }

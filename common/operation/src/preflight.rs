@@ -100,7 +100,7 @@ pub async fn check(
     }
     let findings = found.installations.iter().map(|(_, finding)| finding);
     let findings: Vec<_> = records.iter().copied().zip(findings).collect();
-    found.order = order(&findings, &here);
+    found.order = order(&findings, &here, &known.system);
     Ok(found)
 }
 

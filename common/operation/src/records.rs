@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use addons_engine::{Cluster, EngineError, local, record};
 use common::api::installation::AddonInstallation;
-use common::api::names::InstallationName;
+use common::api::names::{InstallationName, owner_hash};
 use common::nearest::nearest;
-use common::plan::claims::Claims;
+use common::plan::claims::{self, Claims};
 use common::plan::pin;
+use common::plan::snapshot::Snapshot;
 
 use crate::context::{Context, Settings};
 use crate::error::OperationError;
@@ -189,18 +190,44 @@ impl Records {
         self.all.iter().filter(|record| self.is_here(record))
     }
 
-    /// What the other installations of the cluster use; all of `except` are planned by the same command and are not others.
-    pub(crate) fn claims(&self, except: &[InstallationName]) -> Claims {
+    /// Whether an installation takes a record at its word.
+    pub(crate) fn is_believed(&self, record: &AddonInstallation, by: &InstallationName) -> bool {
+        let at = record.metadata.namespace.as_deref().unwrap_or_default();
+        claims::is_believed(at, &by.namespace, &self.system)
+    }
+
+    /// Values of the owner label of all installations.
+    pub(crate) fn owners(&self) -> BTreeSet<String> {
+        let names = self.here().map(name_of);
+        names
+            .map(|name| owner_hash(&name.namespace, &name.name))
+            .collect()
+    }
+
+    /// What the other installations of the cluster use, for the plan of `own`; all of `except` are planned by the same command and are
+    /// not others. `snapshot`: the live objects by which records are proven that are not taken at their word.
+    pub(crate) fn claims(
+        &self,
+        own: &InstallationName,
+        except: &[InstallationName],
+        snapshot: &Snapshot,
+    ) -> Claims {
         let mut claims = Claims {
             is_partial: self.is_partial,
+            owners: self.owners(),
             ..Claims::default()
         };
-        for record in self.here() {
+        let others = self.here().filter(|record| {
             let name = name_of(record);
-            claims.add_owner(&name);
-            if !except.contains(&name) {
-                claims.add(&name, record);
-            }
+            name != *own && !except.contains(&name)
+        });
+        let (believed, others): (Vec<_>, Vec<_>) =
+            others.partition(|record| self.is_believed(record, own));
+        for record in others {
+            claims.add_proven(&name_of(record), record, snapshot);
+        }
+        for record in believed {
+            claims.add(&name_of(record), record);
         }
         claims
     }

@@ -1,6 +1,6 @@
 //! Requirements between add-ons: checked before anything is planned or removed, and the order that follows from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::catalogue::Requirement;
 use common::api::conditions::{Condition, READY, TIMED_OUT};
@@ -8,7 +8,8 @@ use common::api::installation::{
     AddonInstallation, AddonInstallationStatus, Installed, ObjectState, Phase,
 };
 use common::api::names::InstallationName;
-use common::plan::requires::{self, Present, RequiresError};
+use common::plan::claims::is_believed;
+use common::plan::requires::{self, Dependent, Present, RequiresError};
 
 use crate::context::Context;
 use crate::event::Finding;
@@ -52,8 +53,8 @@ pub(crate) fn order(
             requires: &resolved.entry.version.requires,
         })
         .collect();
-    let records = Named::of(records.here());
-    let order = requires::order(&wanted, &records.present(), available)?;
+    let present = Named::of(records.here());
+    let order = requires::order(&wanted, &present.present(&records.system), available)?;
     for unready in order.unready {
         ctx.find(Finding::Requirement(unready));
     }
@@ -66,11 +67,13 @@ pub(crate) fn order(
     Ok(order.first.into_iter().map(named).collect())
 }
 
-/// The records of an uninstallation, each before those that it requires. `installed`: what the same command installs before.
+/// The records of an uninstallation, each before those that it requires. `installed`: what the same command installs before. Names
+/// those that stay without what they require because their records are not taken at their word.
 ///
 /// # Errors
 /// Installations that stay and require one of them.
 pub(crate) fn teardown(
+    ctx: &Context,
     going: Vec<&AddonInstallation>,
     records: &Records,
     installed: &[AddonInstallation],
@@ -81,7 +84,10 @@ pub(crate) fn teardown(
         others.any(|other| name_of(other) == name)
     };
     let staying = records.here().filter(|record| !goes(record));
-    refuse_dependents(&going, staying.chain(installed).collect())?;
+    let staying = staying.chain(installed).collect();
+    for dependent in refuse_dependents(&going, staying, &records.system)? {
+        ctx.find(Finding::Deprived(dependent));
+    }
     let mut rest = going;
     let mut ordered = Vec::with_capacity(rest.len());
     while !rest.is_empty() {
@@ -103,17 +109,29 @@ pub(crate) fn teardown(
     Ok(ordered)
 }
 
-/// Refuses where an installation that stays requires one that is removed. Its own dependents are named too: the command
-/// that removes all of them is not refused again.
+/// Refuses where an installation that stays requires one that is removed, and returns those that only say so: what is removed does not
+/// take their records at their word. The dependents of a dependent are named too: the command that removes all of them is not refused
+/// again.
 fn refuse_dependents(
     records: &[&AddonInstallation],
     mut staying: Vec<&AddonInstallation>,
-) -> Result<(), Dependents> {
+    system: &str,
+) -> Result<BTreeSet<Dependent>, Dependents> {
     let mut gone: Vec<&AddonInstallation> = records.to_vec();
     let mut lines = Vec::new();
+    let mut deprived = BTreeSet::new();
     loop {
         let addons: Vec<&str> = gone.iter().map(|record| addon(record)).collect();
-        let dependents = requires::required_by(&addons, &Named::of(staying.clone()).present());
+        let present = Named::of(staying.clone());
+        let dependents = requires::required_by(&addons, &present.present(system));
+        let counts = |dependent: &Dependent| {
+            let at = dependent.installation.split_once('/');
+            let at = at.map_or("", |(namespace, _)| namespace);
+            let mut required = gone.iter().filter(|one| addon(one) == dependent.requires);
+            required.any(|one| is_believed(at, &name_of(one).namespace, system))
+        };
+        let (dependents, others): (Vec<_>, Vec<_>) = dependents.into_iter().partition(counts);
+        deprived.extend(others);
         if dependents.is_empty() {
             break;
         }
@@ -134,7 +152,7 @@ fn refuse_dependents(
         staying = rest;
     }
     if lines.is_empty() {
-        return Ok(());
+        return Ok(deprived);
     }
     Err(Dependents {
         lines,
@@ -168,7 +186,7 @@ impl<'a> Named<'a> {
         )
     }
 
-    fn present(&self) -> Vec<Present<'_>> {
+    fn present(&self, system: &str) -> Vec<Present<'_>> {
         let present = self.0.iter().filter_map(|(installation, record)| {
             let status = record.status.as_ref()?;
             let installed = present(status)?;
@@ -178,6 +196,7 @@ impl<'a> Named<'a> {
                 version: &installed.version,
                 requires: &installed.requires,
                 ready: status.phase == Some(Phase::Ready),
+                is_believed: name_of(record).namespace == system,
             })
         });
         present.collect()

@@ -1,9 +1,12 @@
 //! What the other installations of the cluster use: an object has one owner (semantics 5), and what others live in is not deleted.
+//!
+//! Whoever may write a record may write any name into it. A record counts at its word in its own namespace and, from the system
+//! namespace, everywhere ([`is_believed`]); any other one counts for what live objects confirm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::Inventory;
-use super::snapshot::Inhabited;
+use super::snapshot::{Inhabited, LiveObject, Snapshot};
 use crate::api::installation::{AddonInstallation, ObjectState};
 use crate::api::names::{InstallationName, owner_hash};
 use crate::manifest::key::ObjectKey;
@@ -40,6 +43,12 @@ pub struct Leaving {
     pub state: ObjectState,
 }
 
+/// Whether an installation in `own` takes the record of another one at its word, whose namespace is `other`.
+#[must_use]
+pub fn is_believed(other: &str, own: &str, system: &str) -> bool {
+    other == own || other == system
+}
+
 impl Claims {
     /// An object moves to this installation: its owner, of the same command, does not want it any more.
     pub fn leave(&mut self, key: &ObjectKey, leaving: &Leaving) {
@@ -58,6 +67,26 @@ impl Claims {
         if let Some(status) = &record.status {
             self.add_objects(name, &Inventory::from_groups(&status.inventory));
         }
+    }
+
+    /// Adds what live objects confirm of a record, by its label and their uid. That the record is in its namespace needs no proof.
+    pub fn add_proven(
+        &mut self,
+        name: &InstallationName,
+        record: &AddonInstallation,
+        snapshot: &Snapshot,
+    ) {
+        self.namespaces.insert(name.namespace.clone(), name.clone());
+        let owner = owner_hash(&name.namespace, &name.name);
+        let is_proven = |live: &LiveObject, uid: &str| {
+            live.owner.as_ref() == Some(&owner) && live.uid == uid && !uid.is_empty()
+        };
+        let mut inventory = Inventory::of(record.status.as_ref());
+        inventory.objects.retain(|key, item| {
+            let live = snapshot.live.get(key).or_else(|| snapshot.unasked.get(key));
+            live.is_some_and(|live| is_proven(live, &item.object.uid))
+        });
+        self.add_objects(name, &inventory);
     }
 
     /// Adds that an installation exists.

@@ -35,6 +35,22 @@ pub struct Present<'a> {
     pub requires: &'a [Requirement],
     /// Whether its record says that it is ready.
     pub ready: bool,
+    /// Whether the record is taken at its word by installations of every namespace, and not only by those of its own
+    /// ([`super::claims::is_believed`]).
+    pub is_believed: bool,
+}
+
+impl Present<'_> {
+    /// Whether an installation takes the record at its word.
+    fn counts_for(&self, installation: &str) -> bool {
+        self.is_believed || namespace(self.installation) == namespace(installation)
+    }
+}
+
+/// The namespace of `NAMESPACE/NAME`.
+fn namespace(installation: &str) -> Option<&str> {
+    let (namespace, _) = installation.split_once('/')?;
+    Some(namespace)
 }
 
 /// What has to be installed first.
@@ -79,8 +95,8 @@ pub struct Dependent {
     pub constraint: Option<String>,
 }
 
-/// Checks what the candidates of one command require: of each other, and of what is installed. For an installation that the
-/// command changes, the new version counts. `available` are the versions of each add-on that the catalogues have.
+/// Checks what the candidates of one command require: of each other, and of what is installed, as far as they take its record at its
+/// word. For an installation that the command changes, the new version counts. `available` are the versions of each add-on that the catalogues have.
 ///
 /// # Errors
 /// [`RequiresError`] with every problem of every candidate.
@@ -98,6 +114,8 @@ pub fn order(
     let staying: Vec<&Present<'_>> = present.iter().filter(stays).collect();
     for (index, candidate) in candidates.iter().enumerate() {
         let mut first = Vec::new();
+        let believed = staying.iter();
+        let believed = believed.filter(|present| present.counts_for(candidate.installation));
         for requirement in candidate.requires {
             let accepts = match Acceptance::of(requirement) {
                 Ok(accepts) => accepts,
@@ -123,8 +141,8 @@ pub fn order(
                 first.extend(with);
                 continue;
             }
-            let mut there = staying
-                .iter()
+            let mut there = believed
+                .clone()
                 .filter(|present| present.addon == name && accepts.version(present.version));
             match there
                 .clone()
@@ -139,7 +157,7 @@ pub fn order(
                         .enumerate()
                         .filter(|(other, of)| *other != index && of.addon == name)
                         .map(|(_, of)| of.version);
-                    let staying = staying.iter().filter(|present| present.addon == name);
+                    let staying = believed.clone().filter(|present| present.addon == name);
                     let wrong: Vec<&str> = other
                         .chain(staying.map(|present| present.version))
                         .collect();
@@ -178,6 +196,7 @@ pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
                 remaining.iter().any(|other| {
                     other.installation != present.installation
                         && other.addon == requirement.name
+                        && other.counts_for(present.installation)
                         && accepts.version(other.version)
                 })
             });

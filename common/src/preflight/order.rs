@@ -46,9 +46,13 @@ struct Step<'a> {
     requires: &'a [Requirement],
 }
 
-/// The order for what was found; `all`: every installation of the cluster.
+/// The order for what was found; `all`: every installation of the cluster; `system`: the system namespace.
 #[must_use]
-pub fn order(found: &[(&AddonInstallation, &Finding)], all: &[&AddonInstallation]) -> Order {
+pub fn order(
+    found: &[(&AddonInstallation, &Finding)],
+    all: &[&AddonInstallation],
+    system: &str,
+) -> Order {
     let mut order = Order::default();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for (record, finding) in found {
@@ -74,8 +78,8 @@ pub fn order(found: &[(&AddonInstallation, &Finding)], all: &[&AddonInstallation
     }
     let (before, after) = (sequence(before), sequence(after));
     let present: Vec<_> = all.iter().filter_map(|record| present(record)).collect();
-    order.unmet = unmet(&before, &[], &present);
-    let later = unmet(&after, &before, &present);
+    order.unmet = unmet(&before, &[], &present, system);
+    let later = unmet(&after, &before, &present, system);
     order.unmet.extend(later);
     let upgrades = |steps: Vec<Step<'_>>| steps.into_iter().map(|step| step.upgrade).collect();
     (order.before, order.after) = (upgrades(before), upgrades(after));
@@ -104,6 +108,7 @@ fn unmet(
     steps: &[Step<'_>],
     earlier: &[Step<'_>],
     present: &[(String, &AddonInstallation)],
+    system: &str,
 ) -> Vec<String> {
     let nothing = BTreeMap::new();
     let candidates = earlier.iter().map(|step| (step, &[][..]));
@@ -127,6 +132,7 @@ fn unmet(
                 version: &installed.version,
                 requires: &installed.requires,
                 ready: status.phase == Some(Phase::Ready),
+                is_believed: name_of(record).namespace == system,
             })
         })
         .collect();

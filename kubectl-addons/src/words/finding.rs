@@ -76,6 +76,10 @@ pub fn text(finding: &Finding) -> String {
             )));
             format!("warning: {unready}{look}")
         }
+        Finding::Deprived(dependent) => format!(
+            "warning: {} requires {}, and stays without it",
+            dependent.installation, dependent.requires
+        ),
         Finding::NewerInstalled {
             installation,
             installed,

@@ -1,12 +1,10 @@
 //! The applications of kapp: its objects carry only a number, and a ConfigMap knows the name.
 
-use serde::Deserialize;
-
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::listing;
-use super::{Content, KAPP_APP, KAPP_DATA, KAPP_SUFFIX};
+use super::{Content, KAPP_APP, KAPP_SUFFIX, kapp_meta};
 
 /// An application of kapp.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +22,6 @@ pub struct Application {
 /// # Errors
 /// Those of the request.
 pub async fn applications(cluster: &Cluster) -> Result<Vec<Application>, EngineError> {
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Meta {
-        label_value: String,
-    }
     let everywhere = Collection::known("v1", "ConfigMap", "configmaps", None);
     let found = match listing::all::<Content>(cluster, &everywhere, Some(KAPP_APP)).await {
         Ok(found) => found,
@@ -36,7 +29,7 @@ pub async fn applications(cluster: &Cluster) -> Result<Vec<Application>, EngineE
         Err(error) => return Err(error),
     };
     let found = found.into_iter().filter_map(|app| {
-        let meta: Meta = serde_json::from_str(app.data.get(KAPP_DATA)?).ok()?;
+        let meta = kapp_meta(&app)?;
         let name = app.metadata.name;
         Some(Application {
             label: meta.label_value,

@@ -16,6 +16,7 @@ use common::plan::inventory::Inventory;
 use common::plan::order::defined_kind;
 use common::plan::recreate;
 use common::plan::schema::Schemas;
+use common::plan::snapshot::Snapshot;
 use serde_json::Value;
 
 use super::moves::{Moves, keep_untaken};
@@ -240,8 +241,9 @@ impl Neighbours {
         &self,
         resolver: &Resolver<'_>,
         name: &InstallationName,
+        snapshot: &Snapshot,
     ) -> Claims {
-        let mut claims = resolver.records.claims(std::slice::from_ref(name));
+        let mut claims = resolver.records.claims(name, &[], snapshot);
         for (name, inventory) in &self.claims {
             claims.add_owner(name);
             claims.add_objects(name, inventory);

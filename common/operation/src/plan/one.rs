@@ -85,7 +85,7 @@ pub(super) async fn one(
         adopt,
         revision: resolved.revision,
     };
-    let mut claims = neighbours.claims_besides(resolver, &resolved.name);
+    let mut claims = neighbours.claims_besides(resolver, &resolved.name, &snapshot);
     let (ctx, records) = (resolver.ctx, &resolver.records);
     owners::complete(ctx, records, &resolved.name, &snapshot, &mut claims).await?;
     let mut plan = planner::plan(&PlanInput {

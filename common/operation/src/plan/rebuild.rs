@@ -79,7 +79,7 @@ pub(crate) async fn recorded_again(
     snapshot.unasked = unasked
         .filter(|(key, _)| !snapshot.live.contains_key(key))
         .collect();
-    let claims = resolver.records.claims(std::slice::from_ref(&name));
+    let claims = resolver.records.claims(&name, &[], &snapshot);
     if !new_cluster && older(&name, memory, &snapshot, &claims).is_none() {
         return Ok(None);
     }

@@ -184,7 +184,7 @@ async fn all(
         }
         verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
     }
-    let mut records = requirements::teardown(records, &resolver.records, installed)?;
+    let mut records = requirements::teardown(resolver.ctx, records, &resolver.records, installed)?;
     // What the policies guard can be deleted when they are gone.
     records.sort_by_key(|record| !builtin::guards(record));
     // What one of them keeps may be of a kind that another one defines, or in its namespace: those are planned last.
@@ -259,7 +259,7 @@ pub(crate) async fn plan_gone(
     for record in records {
         let planned = async {
             verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
-            requirements::teardown(vec![*record], &resolver.records, &[])?;
+            requirements::teardown(resolver.ctx, vec![*record], &resolver.records, &[])?;
             one(resolver, (*record).clone(), &removal, &leave, &staying).await
         };
         match planned.await {
@@ -301,7 +301,7 @@ async fn one(
         reads.deletable = planner::deletable(&Desired::default(), &inventory, &removal.delete);
     }
     let (kinds, snapshot) = live_recorded(cluster, &inventory, reads).await?;
-    let mut claims = resolver.records.claims(&leave.together);
+    let mut claims = resolver.records.claims(&name, &leave.together, &snapshot);
     claims.taken.clone_from(&leave.taken);
     claims.retained.extend(
         staying

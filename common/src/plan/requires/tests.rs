@@ -23,6 +23,7 @@ fn present<'a>(addon: &'a str, version: &'a str, requires: &'a [Requirement]) ->
         version,
         requires,
         ready: true,
+        is_believed: true,
     }
 }
 
@@ -183,4 +184,28 @@ fn dependents_of_what_is_removed_are_listed() {
     assert_eq!(required_by(&["base"], &remaining), [expect]);
     assert_eq!(required_by(&["base"], &remaining[..2]).len(), 2);
     assert_eq!(required_by(&["web"], &remaining), []);
+}
+
+/// Semantics 13: a record elsewhere says nothing to whom it is not believed, neither that something is there nor what it needs.
+#[test]
+fn records_of_other_namespaces_are_not_believed() {
+    let requires = [requirement("base", "")];
+    let top = |installation| Candidate {
+        installation,
+        ..candidate("top", "1", &requires)
+    };
+    let base = |is_believed| Present {
+        installation: "shop/base",
+        is_believed,
+        ..present("base", "1", &[])
+    };
+    for (installation, is_believed, is_met) in [
+        ("system/top", true, true),
+        ("shop/top", false, true),
+        ("system/top", false, false),
+        ("other/top", false, false),
+    ] {
+        let met = order(&[top(installation)], &[base(is_believed)], &none()).is_ok();
+        assert_eq!(met, is_met, "{installation} {is_believed}");
+    }
 }

@@ -51,7 +51,7 @@ fn ordered(found: &[(&str, Finding)]) -> (String, String, String, Vec<String>) {
         .zip(found.iter().map(|(_, one)| one))
         .collect();
     let all: Vec<_> = records.iter().collect();
-    let order = order(&found, &all);
+    let order = order(&found, &all, "kubectl-addons");
     let names = |upgrades: &[Upgrade]| {
         let names = upgrades
             .iter()

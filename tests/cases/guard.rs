@@ -1,0 +1,3 @@
+//! What is protected cannot be reached from the side. The number in a name is that of the rule's kind.
+
+mod proofs;

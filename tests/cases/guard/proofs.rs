@@ -1,0 +1,153 @@
+//! A proof lies where the weaker party cannot write: what a record, a plan file or the Secrets of Helm say is compared with what only
+//! the stronger one can have written.
+
+use addons_tests::stage::{Stage, config_map, tenant};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+/// The namespace of a tenant of the cluster, which stands for it.
+async fn team(stage: &Stage) -> Result<String> {
+    let team = format!("{}-team", stage.namespace);
+    let items = tenant(&team);
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    let args = ["apply", "-f", "-"];
+    let applied = stage.plugin.kubectl_with_input(&args, &list).await?;
+    applied.done().map(|_| team)
+}
+
+/// A record that a tenant writes by hand, with any status.
+async fn forge(stage: &Stage, team: &str, addon: &str, status: &Value) -> Result<()> {
+    let record = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": addon, "namespace": team},
+        "spec": {"addonRef": {"name": addon, "index": "https://tenant.invalid/index.yaml"}},
+    });
+    let args = ["apply", "-f", "-"];
+    let record = record.to_string();
+    let applied = stage.plugin.kubectl_with_input(&args, &record).await?;
+    applied.done()?;
+    let patch = json!({"status": status}).to_string();
+    let args = ["patch", "addoninstallation", addon, "-n", team];
+    let how = ["--subresource=status", "--type=merge", "-p", &patch];
+    let args = [&args[..], &how].concat();
+    stage.plugin.kubectl(&args).await?.done().map(drop)
+}
+
+/// An installed add-on, as a status says it.
+fn installed(version: &str, requires: &Value) -> Value {
+    json!({"version": version, "requires": requires})
+}
+
+#[tokio::test]
+async fn g13_a_forged_inventory_keeps_nothing_of_the_platform() -> Result<()> {
+    let stage = Stage::new("forged-inventory").await?;
+    let own = &stage.namespace;
+    stage.run("init").await?.done()?;
+    let team = team(&stage).await?;
+    let names = ["kept", "dropped", "late"];
+    let objects = names.map(|name| json!({"name": name, "uid": "0123"}));
+    let status = json!({
+        "phase": "Ready",
+        "installed": installed("1.0.0", &json!([{"name": "web"}])),
+        "inventory": [{"version": "v1", "kind": "ConfigMap", "namespace": own, "objects": objects}],
+    });
+    forge(&stage, &team, "forged", &status).await?;
+
+    let first = [config_map("kept", "1"), config_map("dropped", "1")].concat();
+    let second = [config_map("kept", "2"), config_map("late", "2")].concat();
+    let first = stage.index("first.yaml", &[("web", "1.0.0", &first)])?;
+    let second = stage.index("second.yaml", &[("web", "2.0.0", &second)])?;
+    let install = format!("install web --channel {first} --yes");
+    stage.run(&install).await?.done()?;
+    let upgrade = format!("upgrade web -n {own} --channel {second} --yes");
+    let said = stage.run(&upgrade).await?.done()?.stderr;
+    ensure!(!said.contains("wants it, too"), "{said}");
+    ensure!(!stage.has("configmap", "dropped").await?, "{said}");
+    let uninstall = format!("uninstall web -n {own} --yes");
+    let said = stage.run(&uninstall).await?.done()?.stderr;
+    let warned = format!("warning: {team}/forged requires web, and stays without it");
+    ensure!(said.contains(&warned), "{said}");
+    for name in names {
+        ensure!(!stage.has("configmap", name).await?, "{name}: {said}");
+    }
+    Ok(())
+}
+
+/// A tenant that owns an object keeps it: its label and its uid are on the object itself.
+#[tokio::test]
+async fn g13_what_live_objects_confirm_is_claimed() -> Result<()> {
+    let stage = Stage::new("proven-inventory").await?;
+    let own = &stage.namespace;
+    stage.run("init").await?.done()?;
+    let team = team(&stage).await?;
+    let map = config_map("shared", "1");
+    let map = map.replace("{name: shared}", &format!("{{name: shared, namespace: {own}}}"));
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &map)])?;
+    let line = format!("install web -n {team} --channel {index} --yes");
+    stage.run(&line).await?.done()?;
+    let install = format!("install web --channel {index} --yes");
+    let said = stage.run(&install).await?.ended(4)?.stderr;
+    ensure!(said.contains(&format!("{team}/web")), "{said}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn g13_a_forged_status_meets_no_requirement() -> Result<()> {
+    let stage = Stage::new("forged-requirement").await?;
+    stage.run("init").await?.done()?;
+    let team = team(&stage).await?;
+    let status = json!({"phase": "Ready", "installed": installed("1.0.0", &json!([]))});
+    forge(&stage, &team, "certs", &status).await?;
+    let version = json!({"version": "1.0.0", "requires": [{"name": "certs"}],
+        "source": {"inline": {"manifest": config_map("web", "1")}}});
+    let file = stage.catalogue("web", &version)?;
+    let add = format!("catalogue add {}", file.display());
+    stage.run(&add).await?.done()?;
+    let said = stage.run("install web --yes").await?.ended(1)?.stderr;
+    ensure!(said.contains("web 1.0.0 requires certs"), "{said}");
+    ensure!(!stage.has("configmap", "web").await?, "{said}");
+    Ok(())
+}
+
+/// A status that names an application of kapp hides nothing from kapp that is not of this installation.
+#[tokio::test]
+async fn g13_a_forged_application_of_kapp_is_not_set_aside() -> Result<()> {
+    let stage = Stage::new("forged-kapp").await?;
+    let own = &stage.namespace;
+    let label = format!("{own}-1");
+    let spec = json!({"labelKey": "kapp.k14s.io/app", "labelValue": label,
+        "usedGKs": [{"Group": "", "Kind": "ConfigMap"}]});
+    let items = json!([
+        {"apiVersion": "v1", "kind": "ConfigMap", "data": {"spec": spec.to_string()},
+            "metadata": {"name": "theirs", "namespace": own, "labels": {"kapp.k14s.io/is-app": ""}}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "data": {},
+            "metadata": {"name": "till", "namespace": own, "labels": {"kapp.k14s.io/app": label}}},
+    ]);
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    let args = ["apply", "-f", "-"];
+    let applied = stage.plugin.kubectl_with_input(&args, &list).await?;
+    applied.done()?;
+    let before = stage.must("configmap", "theirs").await?;
+    let index = |version: &str| {
+        let manifest = config_map("web", version);
+        stage.index(&format!("{version}.yaml"), &[("web", version, &manifest)])
+    };
+    let install = format!("install web --channel {} --yes", index("1.0.0")?);
+    stage.run(&install).await?.done()?;
+    let uid = before["metadata"]["uid"].as_str().context("no uid")?;
+    let former = json!([{"tool": "kapp", "namespace": own, "name": "theirs",
+        "objects": [{"kind": "ConfigMap", "name": "theirs", "uid": uid}]}]);
+    let status = json!({"former": former});
+    stage
+        .patch_status("addoninstallation", "web", &status)
+        .await?;
+    let upgrade = format!("upgrade web -n {own} --channel {} --yes", index("2.0.0")?);
+    let said = stage.run(&upgrade).await?.done()?.stderr;
+    let why = format!("not taken over: {own}/ConfigMap till");
+    ensure!(said.contains(&why), "{said}");
+    let after = stage.must("configmap", "theirs").await?;
+    for field in ["/metadata/labels", "/data"] {
+        ensure!(after.pointer(field) == before.pointer(field), "{after:#}");
+    }
+    Ok(())
+}
