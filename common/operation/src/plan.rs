@@ -317,6 +317,18 @@ pub async fn compare(ctx: &Context, planned: &Planned) -> Result<Vec<ObjectDiff>
     Ok(diff::diff(ctx.cluster().await?, &planned.plan).await?)
 }
 
+/// The same for every installation of a plan, in the order in which a plan file has them.
+///
+/// # Errors
+/// The server cannot be reached.
+pub(crate) async fn changes(ctx: &Context, plan: &Plan) -> Result<Vec<ObjectDiff>, OperationError> {
+    let mut changes = Vec::new();
+    for planned in &plan.installations {
+        changes.extend(compare(ctx, planned).await?);
+    }
+    Ok(changes)
+}
+
 /// Adds to uninstallations what the server would not let them delete. Other plans were asked about when they were made.
 ///
 /// # Errors

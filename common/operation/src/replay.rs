@@ -18,7 +18,7 @@ use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::kops;
 use crate::origin;
-use crate::plan::Plan;
+use crate::plan::{Plan, changes};
 use crate::policies;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
@@ -93,6 +93,10 @@ pub async fn replay(
     if differences.is_empty() && (now.defines, &now.namespaces) != prepared {
         let what = "others are missing that the records need";
         differences.push(Difference::new("definitions and namespaces", what));
+    }
+    if differences.is_empty() {
+        let changes = changes(ctx, &now).await?;
+        differences.extend(file::moved_changes(file, &changes));
     }
     if differences.is_empty() {
         Ok(now)

@@ -19,8 +19,8 @@ use super::graph::Graph;
 use super::{InstallationPlan, RecordNamespace};
 
 pub use fleet::{ClusterPlan, FleetPlan, KIND_FLEET, Place};
-pub use moved::{Difference, Moved, moved, moved_record};
-pub use read::{FileError, LARGEST, Plans, read, write};
+pub use moved::{Difference, Moved, moved, moved_changes, moved_record};
+pub use read::{FileError, LARGEST, Plans, expected, read, write};
 
 /// `kind` of a plan file.
 pub const KIND: &str = "AddonPlan";
@@ -49,7 +49,8 @@ pub struct PlanFile {
     pub installations: Vec<InstallationPlan>,
     /// Which object waits for which, over all installations.
     pub graph: Graph,
-    /// What the server said to a dry run, field by field; Secrets are masked. For review: it decides nothing.
+    /// What the server said to a dry run, field by field; Secrets are masked. It decides nothing, but who reviews the plan reads it: it
+    /// is compared as everything else is.
     pub changes: Vec<ObjectDiff>,
 }
 

@@ -26,7 +26,7 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
         return set::run(session, args, path).await;
     }
     let path = args.file.as_deref().context("no plan file is named")?;
-    let fleet = match read(path)? {
+    let fleet = match read(path, args.expect_digest.as_deref())? {
         Plans::One(_) if args.waves.rollout().is_some() => {
             return Err(Usage(words::NO_WAVES.to_owned()).into());
         }
@@ -82,10 +82,10 @@ async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Res
     one(session, file, args).await
 }
 
-fn read(path: &Path) -> Result<Plans> {
+fn read(path: &Path, expected: Option<&str>) -> Result<Plans> {
     let name = || format!("plan file {}", path.display());
     let bytes = input::bounded(path, file::LARGEST).with_context(name)?;
-    let plans = file::read(&bytes);
+    let plans = file::read(&bytes, expected);
     if let Err(FileError::NotJson { .. }) = plans
         && is_set(&bytes)
     {

@@ -326,7 +326,7 @@ fn of_file(error: &FileError) -> Vec<String> {
         FileError::NotAPlan { .. } | FileError::NotJson { .. } => {
             vec!["fix:    a plan file is made by: kubectl addons plan NAME… -o FILE".to_owned()]
         }
-        FileError::Tampered { .. } => {
+        FileError::Tampered { .. } | FileError::NotExpected { .. } => {
             vec![
                 "look:   compare it with the plan that was reviewed".to_owned(),
                 fix,

@@ -2,7 +2,8 @@
 //! the stronger one can have written.
 
 use addons_tests::stage::{Stage, config_map, tenant};
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use common::plan::file::{self, PlanFile};
 use serde_json::{Value, json};
 
 /// The namespace of a tenant of the cluster, which stands for it.
@@ -149,5 +150,83 @@ async fn g13_a_forged_application_of_kapp_is_not_set_aside() -> Result<()> {
     for field in ["/metadata/labels", "/data"] {
         ensure!(after.pointer(field) == before.pointer(field), "{after:#}");
     }
+    Ok(())
+}
+
+/// A plan of an upgrade of `web` in `plan.json`.
+async fn planned(stage: &Stage) -> Result<PlanFile> {
+    let own = &stage.namespace;
+    let index = |version: &str| {
+        let manifest = config_map("web", version);
+        stage.index(&format!("{version}.yaml"), &[("web", version, &manifest)])
+    };
+    let install = format!("install web --channel {} --yes", index("1.0.0")?);
+    stage.run(&install).await?.done()?;
+    let next = index("2.0.0")?;
+    let plan = format!("plan web -n {own} --channel {next} -o plan.json");
+    stage.run(&plan).await?.done()?;
+    let text = std::fs::read(stage.plugin.home().join("plan.json"))?;
+    match file::read(&text, None)? {
+        file::Plans::One(plan) => Ok(*plan),
+        file::Plans::Fleet(_) => bail!("it is not the plan of one cluster"),
+    }
+}
+
+/// Writes a plan file with a digest of its own, as whoever edits it can.
+fn edited(stage: &Stage, plan: &PlanFile) -> Result<()> {
+    let (value, _) = file::write(plan)?;
+    stage.write("edited.json", &value.to_string()).map(drop)
+}
+
+#[tokio::test]
+async fn g14_a_plan_that_shows_something_else_is_not_run() -> Result<()> {
+    let stage = Stage::new("plan-shows").await?;
+    let plan = planned(&stage).await?;
+    ensure!(plan.changes.len() == 1, "{:?}", plan.changes);
+    let mut harmless = plan.clone();
+    for field in harmless.changes.iter_mut().flat_map(|it| &mut it.fields) {
+        field.new = Some(json!("harmless"));
+    }
+    let mut silent = plan.clone();
+    silent.changes.clear();
+    let mut warned = plan.clone();
+    for one in &mut warned.installations {
+        one.warnings.push("reviewed already".to_owned());
+    }
+    let other = "other changes would be made than the plan shows";
+    for (plan, words) in [
+        (harmless, other),
+        (silent, other),
+        (warned, "no longer holds: reviewed already"),
+    ] {
+        edited(&stage, &plan)?;
+        let said = stage.run("apply edited.json --yes").await?.ended(4)?.stderr;
+        ensure!(said.contains(words), "{words}: {said}");
+        let map = stage.must("configmap", "web").await?;
+        ensure!(map["data"]["key"] == "1.0.0", "{map:#}");
+    }
+    stage.run("apply plan.json --yes").await?.done()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn g14_only_the_plan_with_the_expected_digest_is_run() -> Result<()> {
+    let stage = Stage::new("plan-digest").await?;
+    let plan = planned(&stage).await?;
+    let (_, digest) = file::write(&plan)?;
+    let mut other = plan.clone();
+    other.choices.allow_downgrade = true;
+    edited(&stage, &other)?;
+    let apply = |file: &str, digest: &str| format!("apply {file} --expect-digest {digest} --yes");
+    let mark = stage.cluster.audit().mark()?;
+    let said = stage.run(&apply("edited.json", &digest)).await?.ended(1)?;
+    let said = said.stderr;
+    ensure!(said.contains("not the plan that was reviewed"), "{said}");
+    let requests = stage.requests(mark)?;
+    ensure!(requests.of("kubectl-addons").count() == 0, "{requests:?}");
+    stage.run(&apply("plan.json", "sha256:12")).await?.ended(2)?;
+    stage.run(&apply("plan.json", &digest)).await?.done()?;
+    let map = stage.must("configmap", "web").await?;
+    ensure!(map["data"]["key"] == "2.0.0", "{map:#}");
     Ok(())
 }

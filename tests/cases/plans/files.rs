@@ -114,7 +114,7 @@ fn secrets_stay_out(text: &str) -> Result<()> {
         !text.contains(PASSWORD) && !text.contains(encoded.trim_end_matches('=')),
         "the password is in the file"
     );
-    let file::Plans::One(plan) = file::read(text.as_bytes())? else {
+    let file::Plans::One(plan) = file::read(text.as_bytes(), None)? else {
         anyhow::bail!("it is not the plan of one cluster");
     };
     for step in plan.installations.iter().flat_map(|planned| &planned.steps) {
@@ -134,7 +134,7 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
     let line = format!("plan small -n {namespace} --channel {index} -o plan.json");
     stage.run(&line).await?.done()?;
     let text = fs::read_to_string(stage.plugin.home().join("plan.json"))?;
-    let file::Plans::One(mut other) = file::read(text.as_bytes())? else {
+    let file::Plans::One(mut other) = file::read(text.as_bytes(), None)? else {
         anyhow::bail!("it is not the plan of one cluster");
     };
     other.cluster.uid = "00000000-0000-0000-0000-000000000000".to_owned();

@@ -229,7 +229,7 @@ async fn t01_a_plan_of_a_tenants_record_is_replayed_with_the_reach_of_the_record
     admin.run(&plan).await?.done()?;
     // The same plan where the record names the index: no user vouched for it, so no file of theirs is read.
     let typed = std::fs::read(admin.home().join("typed.json"))?;
-    let file::Plans::One(mut file) = file::read(&typed)? else {
+    let file::Plans::One(mut file) = file::read(&typed, None)? else {
         anyhow::bail!("it is not the plan of one cluster");
     };
     for plan in &mut file.installations {

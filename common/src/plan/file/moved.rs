@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::installation::Installed;
 use crate::manifest::key::ObjectKey;
+use crate::plan::changes::ObjectDiff;
 use crate::plan::conflicts::Policy;
 use crate::plan::crd_safety::Breakage;
 use crate::plan::facts::{Facts, LiveFact, RecordFacts};
 use crate::plan::{Action, InstallationPlan, Step, Target};
+
+use super::PlanFile;
 
 /// One thing that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,8 +90,9 @@ pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference>
     }
     found.facts(&then.facts, &now.facts);
     found.actions(then, now);
+    found.warnings(then, now);
     // Whatever a plan says is compared, also what nothing above names.
-    if found.differences.is_empty() && content(then) != content(now) {
+    if found.differences.is_empty() && json!(then) != json!(now) {
         found.add(name, "another plan would be made");
     }
     found.differences
@@ -108,13 +112,33 @@ fn with_generated(then: &InstallationPlan, now: &InstallationPlan) -> Installati
     now
 }
 
-/// What a plan says, but for its warnings, which decide nothing.
-fn content(plan: &InstallationPlan) -> Value {
-    let mut value = json!(plan);
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("warnings");
-    }
-    value
+/// Objects of a plan file whose changes are not those that the server would make now. Of what is made at random, only the paths are
+/// compared.
+#[must_use]
+pub fn moved_changes(then: &PlanFile, now: &[ObjectDiff]) -> Vec<Difference> {
+    let plans = then.installations.iter();
+    let generated: BTreeSet<&ObjectKey> = plans.flat_map(|plan| &plan.generated).collect();
+    let by_object = |changes: &[ObjectDiff]| {
+        let mut found: BTreeMap<ObjectKey, Vec<ObjectDiff>> = BTreeMap::new();
+        for change in changes {
+            let mut change = change.clone();
+            if generated.contains(&change.key) {
+                for field in &mut change.fields {
+                    (field.old, field.new) = (None, None);
+                }
+            }
+            found.entry(change.key.clone()).or_default().push(change);
+        }
+        found
+    };
+    let (then, now) = (by_object(&then.changes), by_object(now));
+    let objects: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).collect();
+    let moved = objects
+        .into_iter()
+        .filter(|key| then.get(*key) != now.get(*key));
+    moved
+        .map(|key| Difference::new(key, "other changes would be made than the plan shows"))
+        .collect()
 }
 
 /// What tells one target from another, and in which words.
@@ -311,6 +335,16 @@ impl Found {
         }
         if then.create_namespace != now.create_namespace && self.differences.is_empty() {
             self.add(&then.installation, "another namespace would be created");
+        }
+    }
+
+    /// Who reviews a plan reads its warnings.
+    fn warnings(&mut self, then: &InstallationPlan, now: &InstallationPlan) {
+        for warning in now.warnings.iter().filter(|it| !then.warnings.contains(it)) {
+            self.add(&now.installation, format!("not in the plan: {warning}"));
+        }
+        for warning in then.warnings.iter().filter(|it| !now.warnings.contains(it)) {
+            self.add(&now.installation, format!("no longer holds: {warning}"));
         }
     }
 

@@ -51,6 +51,14 @@ pub enum FileError {
         /// What it is.
         actual: String,
     },
+    /// It is another plan than the one that was reviewed.
+    #[error("its digest is {actual}, but {expected} is expected: it is not the plan that was reviewed")]
+    NotExpected {
+        /// The digest of the plan that was reviewed.
+        expected: String,
+        /// Its digest.
+        actual: String,
+    },
     /// The digest is right, and still it does not read.
     #[error("it cannot be read as a plan")]
     Malformed(#[source] serde_json::Error),
@@ -66,11 +74,12 @@ pub enum Plans {
     Fleet(FleetPlan),
 }
 
-/// Reads a plan file and verifies its digest.
+/// Reads a plan file and verifies its digest. Whoever edits the file can write a new one: `expected` is the digest of the plan that was
+/// reviewed, where the caller knows it from elsewhere.
 ///
 /// # Errors
 /// [`FileError`].
-pub fn read(bytes: &[u8]) -> Result<Plans, FileError> {
+pub fn read(bytes: &[u8], expected: Option<&str>) -> Result<Plans, FileError> {
     if bytes.len() > LARGEST {
         return Err(FileError::TooLarge);
     }
@@ -98,11 +107,17 @@ pub fn read(bytes: &[u8]) -> Result<Plans, FileError> {
     let digest = value
         .as_object_mut()
         .and_then(|fields| fields.remove(DIGEST));
-    let expected = digest.as_ref().and_then(Value::as_str).unwrap_or("missing");
+    let written = digest.as_ref().and_then(Value::as_str).unwrap_or("missing");
     let actual = digest_of(&value);
-    if expected != actual {
+    if written != actual {
         return Err(FileError::Tampered {
-            expected: expected.chars().take(80).collect(),
+            expected: written.chars().take(80).collect(),
+            actual,
+        });
+    }
+    if let Some(expected) = expected.filter(|expected| *expected != actual) {
+        return Err(FileError::NotExpected {
+            expected: expected.to_owned(),
             actual,
         });
     }
@@ -125,6 +140,18 @@ pub fn write(file: &impl Serialize) -> Result<(Value, String), FileError> {
         fields.insert(DIGEST.to_owned(), Value::from(digest.clone()));
     }
     Ok((value, digest))
+}
+
+/// The digest of a plan file as `--expect-digest` takes it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn expected(typed: &str) -> Result<String, String> {
+    let hex = typed.strip_prefix(ALGORITHM).unwrap_or_default();
+    let is_digest = hex.len() == 64 && hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+    is_digest
+        .then(|| typed.to_owned())
+        .ok_or_else(|| format!("it is not a digest; expected {ALGORITHM} and 64 hex digits"))
 }
 
 fn digest_of(value: &Value) -> String {

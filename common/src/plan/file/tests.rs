@@ -61,8 +61,7 @@ fn everything_that_moved_is_listed() {
         "loses": unhurt, "invalid": unhurt, "unseen": null});
     let rows = [
         (vec![], vec![]),
-        // For review only.
-        (vec![("/warnings", json!(["x"]))], vec![]),
+        (vec![("/warnings", json!(["x"]))], is("kube-system/web: not in the plan: x")),
         // Nothing else names it.
         (vec![("/unchanged", json!([]))], is("kube-system/web: another plan would be made")),
         (vec![("/requires", json!([{"namespace": "shop", "name": "db"}]))], is("kube-system/web: another plan would be made")),
