@@ -52,6 +52,7 @@ pub mod planner;
 pub mod prune;
 pub mod recreate;
 pub mod refusal;
+pub mod release_records;
 mod relocate;
 pub mod requires;
 pub mod restored;
@@ -77,6 +78,7 @@ use crate::values::mask::Mask;
 use conflicts::Policy;
 use facts::{EntryFacts, Facts, RecordFacts, WantedRecord};
 use inventory::Inventory;
+use release_records::ReleaseRecords;
 
 pub use verb::Verb;
 
@@ -119,6 +121,9 @@ pub struct InstallationPlan {
     /// What helm itself installs or removes: then there are no objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm_release: Option<HelmRelease>,
+    /// The Secrets in which helm keeps that release, as the plan was made with them: it runs from no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_records: Option<ReleaseRecords>,
     /// The target namespace, where it is missing and will be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_namespace: Option<String>,
@@ -238,6 +243,7 @@ impl InstallationPlan {
             requires: Vec::new(),
             types: Vec::new(),
             helm_release: None,
+            release_records: None,
             create_namespace: None,
             delete_namespace: None,
             steps: Vec::new(),

@@ -70,6 +70,7 @@ impl Exit {
             OperationError::Choose(error) => Some(Self::of_choice(error)),
             OperationError::Moved(_)
             | OperationError::ForeignRelease(_)
+            | OperationError::ChangedRelease(_)
             | OperationError::InGit(_)
             | OperationError::Member(_)
             | OperationError::Migration(_)

@@ -282,7 +282,14 @@ pub async fn check(
     match record.objects.last() {
         Some(object) => {
             let label = kapp_label(cluster, record).await?;
-            move_aside(cluster, installation, (record, label.as_deref()), object, true).await
+            move_aside(
+                cluster,
+                installation,
+                (record, label.as_deref()),
+                object,
+                true,
+            )
+            .await
         }
         None => Ok(()),
     }
@@ -300,7 +307,14 @@ pub(super) async fn set_aside(
     }
     let label = kapp_label(cluster, record).await?;
     for object in &record.objects {
-        move_aside(cluster, installation, (record, label.as_deref()), object, false).await?;
+        move_aside(
+            cluster,
+            installation,
+            (record, label.as_deref()),
+            object,
+            false,
+        )
+        .await?;
     }
     Ok(())
 }
@@ -415,7 +429,9 @@ fn is_of(record: &FormerRecord, label: Option<&str>, live: &Metadata) -> bool {
         FormerTool::Kapp if labels.contains_key(KAPP_APP) => {
             live.name.strip_suffix(KAPP_SUFFIX).unwrap_or(&live.name) == record.name
         }
-        FormerTool::Kapp => labels.contains_key(KAPP_CHANGE) && is_change(labels, label, &record.name),
+        FormerTool::Kapp => {
+            labels.contains_key(KAPP_CHANGE) && is_change(labels, label, &record.name)
+        }
     }
 }
 

@@ -1,12 +1,24 @@
-//! Whose a release of helm's is: helm keeps its labels on its own records, which are Secrets.
+//! Whose a release of helm's is, and what helm has recorded of it: helm keeps a Secret for each revision.
 
+mod content;
+pub mod stored;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use common::api::installation::{HelmRecord, HelmRelease};
 use common::api::names::LABEL_OWNER;
+use common::plan::prune::Obstacle;
+use common::plan::release_records::ReleaseRecords;
 
-use super::address::{Collection, query_value};
+use super::address::Collection;
 use super::cluster::Cluster;
+use super::delete::{Doomed, Propagation, delete};
 use super::error::EngineError;
-use super::meta::PartialList;
-use super::request::{Call, METADATA_LIST};
+use super::meta::Metadata;
+use super::request::{Call, JSON};
+use super::snapshot::read_selected;
 
 /// Who installed a release, as its records say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,21 +35,114 @@ pub enum ReleaseOwner {
 ///
 /// # Errors
 /// Those of the request.
-pub async fn owner(
-    cluster: &Cluster,
-    namespace: &str,
-    release: &str,
-) -> Result<ReleaseOwner, EngineError> {
-    let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
-    let selector = format!("owner=helm,name={release}");
-    let call = Call::list(&secrets, METADATA_LIST).query("labelSelector", &query_value(&selector));
-    let records = cluster.send::<PartialList>(call).await?.object.items;
+pub async fn owner(cluster: &Cluster, release: &HelmRelease) -> Result<ReleaseOwner, EngineError> {
+    let records = secrets(cluster, release).await?;
     let mut owners = records
         .iter()
-        .filter_map(|record| record.metadata.labels.get(LABEL_OWNER));
+        .filter_map(|record| record.labels.get(LABEL_OWNER));
     Ok(match owners.next() {
         Some(owner) => ReleaseOwner::Installation(owner.clone()),
         None if records.is_empty() => ReleaseOwner::Missing,
         None => ReleaseOwner::Foreign,
     })
+}
+
+/// The records of a release as they stand. The content of those that stand as `known` says is not read again.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn records(
+    cluster: &Cluster,
+    release: &HelmRelease,
+    known: &[HelmRecord],
+) -> Result<Vec<HelmRecord>, EngineError> {
+    #[derive(Deserialize)]
+    struct Content {
+        metadata: Metadata,
+        #[serde(default)]
+        data: BTreeMap<String, String>,
+    }
+    let mut records = Vec::new();
+    for Metadata {
+        name,
+        uid,
+        resource_version,
+        ..
+    } in secrets(cluster, release).await?
+    {
+        let mut known = known.iter();
+        let known =
+            known.find(|one| (&one.uid, &one.resource_version) == (&uid, &resource_version));
+        if let Some(known) = known {
+            records.push(known.clone());
+            continue;
+        }
+        let call = Call::get(&collection(release), &name, JSON);
+        let found = match cluster.send::<Content>(call).await {
+            Ok(answer) => answer.object,
+            Err(error) if error.is_not_found() => continue,
+            Err(error) => return Err(error),
+        };
+        let text = found.data.get("release");
+        let digest = text.and_then(|text| content::digest(text.as_bytes()));
+        records.push(HelmRecord {
+            digest: digest.unwrap_or_default(),
+            uid: found.metadata.uid,
+            resource_version: found.metadata.resource_version,
+            name,
+        });
+    }
+    records.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(records)
+}
+
+/// Whether the records of a release are those that a plan was made with, in the state in which it has seen them.
+pub(super) async fn is_as_planned(
+    cluster: &Cluster,
+    release: &HelmRelease,
+    planned: &ReleaseRecords,
+) -> Result<bool, EngineError> {
+    let now = secrets(cluster, release).await?;
+    let now: BTreeSet<(&str, &str)> = now
+        .iter()
+        .map(|one| (one.uid.as_str(), one.resource_version.as_str()))
+        .collect();
+    let planned = planned.known.iter().chain(&planned.left);
+    let planned = planned.map(|one| (one.uid.as_str(), one.resource_version.as_str()));
+    Ok(now == planned.collect())
+}
+
+/// Deletes records of a release that helm must not go on from.
+pub(super) async fn forget(
+    cluster: &Cluster,
+    release: &HelmRelease,
+    left: &[HelmRecord],
+) -> Result<(), EngineError> {
+    let collection = collection(release);
+    for record in left {
+        let doomed = Doomed {
+            collection: &collection,
+            name: &record.name,
+            uid: &record.uid,
+            judged: &record.resource_version,
+            propagation: Propagation::Background,
+        };
+        let judge = |found: &Metadata| {
+            let is_same = found.resource_version == record.resource_version;
+            (!is_same).then_some(Obstacle::ANOTHER)
+        };
+        delete(cluster, doomed, judge).await?;
+    }
+    Ok(())
+}
+
+async fn secrets(cluster: &Cluster, release: &HelmRelease) -> Result<Vec<Metadata>, EngineError> {
+    let selector = format!("owner=helm,name={}", release.name);
+    let selectors = [("labelSelector", selector.as_str())];
+    let found = read_selected(cluster, &collection(release), &selectors).await?;
+    Ok(found.unwrap_or_default())
+}
+
+fn collection(release: &HelmRelease) -> Collection {
+    Collection::known("v1", "Secret", "secrets", Some(&release.namespace))
 }

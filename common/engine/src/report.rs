@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, HelmRecord};
 use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
 pub use common::plan::refusal::Cause;
@@ -31,6 +31,9 @@ pub struct Report {
     pub migrated: usize,
     /// Objects that were deleted.
     pub pruned: Vec<ObjectKey>,
+    /// The records of the release that helm worked on, where it did.
+    #[serde(skip)]
+    pub helm_records: Option<Vec<HelmRecord>>,
     /// Objects left in place on purpose.
     pub retained: Vec<ObjectKey>,
     /// Objects that were up to date.

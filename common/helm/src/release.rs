@@ -5,7 +5,6 @@
 
 mod record;
 mod recovery;
-pub mod stored;
 
 use std::ffi::OsString;
 use std::path::Path;

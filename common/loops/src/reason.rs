@@ -42,6 +42,7 @@ fn reason(error: &OperationError) -> Reason {
         OperationError::Downgrade { .. } => Reason::Asks("Downgrade"),
         OperationError::Unfinished(_) => Reason::Asks("Unfinished"),
         OperationError::Adopt(AdoptError::Unconfirmed(_)) => Reason::Asks("Adopted"),
+        OperationError::ChangedRelease(_) => Reason::Asks("ReleaseChanged"),
         OperationError::Plan(PlanError::Refused { .. }) | OperationError::ForeignRelease(_) => {
             Reason::Stalls("Conflict")
         }

@@ -35,7 +35,7 @@ use crate::elapsed::seconds;
 use crate::gitops::InGit;
 use crate::interruption::Interrupted;
 use crate::not_local::NotLocal;
-use crate::release::{ForeignRelease, ModeError};
+use crate::release::{ChangedRelease, ForeignRelease, ModeError};
 use crate::required_types::NotServed;
 use crate::requirements::Dependents;
 use crate::rollback::RollbackError;
@@ -266,6 +266,9 @@ pub enum OperationError {
     /// A Helm release that the installation did not create.
     #[error(transparent)]
     ForeignRelease(#[from] ForeignRelease),
+    /// A Helm release that another client changed.
+    #[error(transparent)]
+    ChangedRelease(#[from] ChangedRelease),
     /// The mode of a helm release changed.
     #[error(transparent)]
     Mode(#[from] ModeError),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::former::{self, Begun, Members};
+use addons_engine::release::stored::{self, ChartName, Stored};
 use addons_engine::{Cluster, EngineError, snapshot};
-use addons_helm::release::stored::{self, ChartName, Stored};
 use addons_versions::tolerant;
 use common::api::catalogue::Method;
 use common::api::installation::{AddonInstallationStatus, FormerRecord, FormerTool, ObjectState};

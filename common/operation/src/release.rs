@@ -1,12 +1,13 @@
 //! Releases that helm itself installs and removes (`template.helm.mode: release`), as work that the engine does under the lock
 //! of the record.
 
-use addons_engine::release::{ReleaseOwner, owner};
+use addons_engine::release::{ReleaseOwner, owner, records};
 use addons_engine::{Cause, OutsideFailure, OwnedOutside};
 use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
-use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
+use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRecord, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
+use common::plan::release_records::ReleaseRecords;
 use futures::future::BoxFuture;
 use kube::Config;
 
@@ -29,6 +30,8 @@ pub(crate) struct ReleaseWork {
     owner: String,
     /// The chart; none where the release is removed.
     chart: Option<CompleteChart>,
+    /// Whether a release that is pending is recovered.
+    recovers: bool,
     run: Run,
     conflicts: Conflicts,
     interruption: Interruption,
@@ -50,8 +53,7 @@ impl ReleaseWork {
             return Ok(None);
         }
         let installation = &planned.plan.installation;
-        // Time went by since the plan was made: the user read it.
-        check_owner(ctx, installation, release).await?;
+        let records = planned.plan.release_records.as_ref();
         let work = Self {
             events: ctx.events(),
             helm: ctx.helm().await?.clone(),
@@ -59,6 +61,7 @@ impl ReleaseWork {
             release: release.clone(),
             owner: owner_hash(&installation.namespace, &installation.name),
             chart,
+            recovers: records.is_some_and(|records| records.recovers),
             run: run.clone(),
             conflicts: planned.plan.wanted.spec.conflicts,
             interruption: interruption.clone(),
@@ -102,7 +105,9 @@ impl ReleaseWork {
             return Ok(());
         };
         // The process that began it is gone: the lock of the record is ours.
-        if let Some(recovery) = release.recover(timeout).await? {
+        if self.recovers
+            && let Some(recovery) = release.recover(timeout).await?
+        {
             (self.events)(Event::Found(Finding::ReleaseRecovered {
                 release: name.clone(),
                 recovery: recovery.to_string(),
@@ -124,28 +129,57 @@ impl ReleaseWork {
     }
 }
 
-/// Refuses a release that the installation did not create. Its records prove that it did: a status can be written by whoever may
-/// write installations.
-pub(crate) async fn check_owner(
+/// The Secrets of a release as far as helm may go on from them. Refuses a release that the installation did not create, and one whose
+/// Secrets are not those that `status` knows: the label says whose it is, and only the record says what is in it. `accepts`: the caller
+/// takes it as it is.
+pub(crate) async fn check(
     ctx: &Context,
     installation: &InstallationName,
     release: &HelmRelease,
-) -> Result<(), OperationError> {
+    status: Option<&AddonInstallationStatus>,
+    accepts: bool,
+) -> Result<ReleaseRecords, OperationError> {
+    let cluster = ctx.cluster().await?;
     let HelmRelease { name, namespace } = release;
     let ours = owner_hash(&installation.namespace, &installation.name);
-    let other = match owner(ctx.cluster().await?, namespace, name).await? {
-        ReleaseOwner::Missing => return Ok(()),
-        ReleaseOwner::Installation(owner) if owner == ours => return Ok(()),
-        ReleaseOwner::Installation(_) => true,
-        ReleaseOwner::Foreign => false,
+    let other = match owner(cluster, release).await? {
+        ReleaseOwner::Missing => return Ok(ReleaseRecords::default()),
+        ReleaseOwner::Installation(owner) if owner == ours => None,
+        ReleaseOwner::Installation(_) => Some(true),
+        ReleaseOwner::Foreign => Some(false),
     };
-    Err(ForeignRelease {
-        installation: installation.clone(),
-        namespace: namespace.clone(),
-        release: name.clone(),
-        other,
+    if let Some(other) = other {
+        return Err(ForeignRelease {
+            installation: installation.clone(),
+            namespace: namespace.clone(),
+            release: name.clone(),
+            other,
+        }
+        .into());
     }
-    .into())
+    let known = known(status);
+    let found = records(cluster, release, known.unwrap_or_default()).await?;
+    let Some(known) = known.filter(|_| !accepts) else {
+        return Ok(ReleaseRecords::accepted(found));
+    };
+    let is_interrupted = status.is_some_and(|status| status.operation.is_some());
+    ReleaseRecords::judge(known, found, is_interrupted).map_err(|changed| {
+        ChangedRelease {
+            installation: installation.clone(),
+            release: release.clone(),
+            changed,
+        }
+        .into()
+    })
+}
+
+/// The Secrets of its release that a record knows: none before the first operation. `None`: an older program installed it, which has
+/// recorded none.
+fn known(status: Option<&AddonInstallationStatus>) -> Option<&[HelmRecord]> {
+    match status.filter(|status| recorded(status).is_some()) {
+        Some(status) => status.helm_records.as_deref(),
+        None => Some(&[]),
+    }
 }
 
 /// The connection settings for helm.
@@ -187,6 +221,22 @@ pub struct ForeignRelease {
     pub release: String,
     /// Whether another installation created it.
     pub other: bool,
+}
+
+/// A Helm release that another client has changed since our last operation, or that was there before the first one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Helm release {release} of {installation}: not as the last operation left it, and helm would apply and delete what it says \
+     now: Secret {}; nothing was changed",
+    changed.join(", Secret ")
+)]
+pub struct ChangedRelease {
+    /// The installation.
+    pub installation: InstallationName,
+    /// The release.
+    pub release: HelmRelease,
+    /// The Secrets that are new, gone, or others; one at least.
+    pub changed: Vec<String>,
 }
 
 /// Our own objects and a helm release cannot replace each other: helm refuses objects that it did not create, and those that it

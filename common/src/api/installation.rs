@@ -224,6 +224,10 @@ pub struct AddonInstallationStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub former: Vec<FormerRecord>,
+    /// The Secrets in which helm keeps the release that it installed, as the last operation left them: helm is run from no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
+    pub helm_records: Option<Vec<HelmRecord>>,
     /// Ended operations, newest first, 10 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
@@ -335,6 +339,35 @@ pub struct HelmRelease {
 impl std::fmt::Display for HelmRelease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A Secret in which helm keeps a revision of a release, as the last operation left it (semantics 13).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmRecord {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub resource_version: String,
+    /// sha256 of the objects and hooks in it, without the content of Secrets; absent where it cannot be read.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+}
+
+impl HelmRecord {
+    /// Whether nothing was written to it since.
+    #[must_use]
+    pub fn is_untouched(&self, now: &Self) -> bool {
+        (&self.uid, &self.resource_version) == (&now.uid, &now.resource_version)
+    }
+
+    /// Whether the release in it is the same, whatever its state.
+    #[must_use]
+    pub fn holds_the_same(&self, now: &Self) -> bool {
+        (&self.uid, &self.digest) == (&now.uid, &now.digest) && !self.digest.is_empty()
     }
 }
 

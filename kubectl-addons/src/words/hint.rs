@@ -19,11 +19,11 @@ use addons_engine::template_facts::OverlayError;
 use addons_operation::OperationError;
 use addons_operation::channel::IndexesError;
 use addons_operation::choose::ChooseError;
-use addons_operation::release::{ForeignRelease, ModeError};
+use addons_operation::release::{ChangedRelease, ForeignRelease, ModeError};
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
 use addons_operation::shell::word;
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, HelmRelease};
 use common::api::names::InstallationName;
 use common::catalogue::orphan::Lost;
 use common::plan::file::FileError;
@@ -155,6 +155,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::LookupUnreadable { error, .. } => of_engine(error),
         OperationError::Mode(error) => of_mode(error),
         OperationError::ForeignRelease(foreign) => of_release(foreign),
+        OperationError::ChangedRelease(changed) => of_changed_release(changed),
         OperationError::InGit(error) => plan::of_git(error),
         OperationError::Moved(moved) => of_moved(moved),
         other => source::of_operation(other),
@@ -208,6 +209,18 @@ fn of_release(foreign: &ForeignRelease) -> Vec<String> {
         format!("look:   helm history {release} -n {namespace}"),
         "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
             .to_owned(),
+    ]
+}
+
+/// For a release that helm would not go on from as we left it.
+fn of_changed_release(changed: &ChangedRelease) -> Vec<String> {
+    let HelmRelease { name, namespace } = &changed.release;
+    vec![
+        format!("look:   helm history {name} -n {namespace}"),
+        format!(
+            "accept: {} --repair --adopt",
+            command("upgrade", &changed.installation)
+        ),
     ]
 }
 

@@ -1,9 +1,18 @@
 //! A proof lies where the weaker party cannot write: what a record, a plan file or the Secrets of Helm say is compared with what only
 //! the stronger one can have written.
 
+use std::io::{Read as _, Write as _};
+
+use addons_tests::control_plane::binaries;
+use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::{Stage, config_map, tenant};
 use anyhow::{Context as _, Result, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use common::plan::file::{self, PlanFile};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 /// The namespace of a tenant of the cluster, which stands for it.
@@ -82,7 +91,10 @@ async fn g13_what_live_objects_confirm_is_claimed() -> Result<()> {
     stage.run("init").await?.done()?;
     let team = team(&stage).await?;
     let map = config_map("shared", "1");
-    let map = map.replace("{name: shared}", &format!("{{name: shared, namespace: {own}}}"));
+    let map = map.replace(
+        "{name: shared}",
+        &format!("{{name: shared, namespace: {own}}}"),
+    );
     let index = stage.index("index.yaml", &[("web", "1.0.0", &map)])?;
     let line = format!("install web -n {team} --channel {index} --yes");
     stage.run(&line).await?.done()?;
@@ -224,9 +236,151 @@ async fn g14_only_the_plan_with_the_expected_digest_is_run() -> Result<()> {
     ensure!(said.contains("not the plan that was reviewed"), "{said}");
     let requests = stage.requests(mark)?;
     ensure!(requests.of("kubectl-addons").count() == 0, "{requests:?}");
-    stage.run(&apply("plan.json", "sha256:12")).await?.ended(2)?;
+    stage
+        .run(&apply("plan.json", "sha256:12"))
+        .await?
+        .ended(2)?;
     stage.run(&apply("plan.json", &digest)).await?.done()?;
     let map = stage.must("configmap", "web").await?;
     ensure!(map["data"]["key"] == "2.0.0", "{map:#}");
+    Ok(())
+}
+
+/// An add-on that helm installs itself, and an object that is no part of it.
+struct Released {
+    stage: Stage,
+    flags: String,
+}
+
+impl Released {
+    /// `web` 1.0.0 is installed, and 1.1.0 is listed.
+    async fn new(what: &str) -> Result<Self> {
+        let stage = Stage::new(what).await?;
+        let shelf = Shelf::new()?;
+        let mut versions = Vec::new();
+        for version in ["1.0.0", "1.1.0"] {
+            let map = config_map("web-map", version);
+            let archive = shelf.chart("web", version, &[("templates/map.yaml", map.as_str())])?;
+            let file = stage.plugin.home().join(format!("web-{version}.tgz"));
+            std::fs::copy(archive, &file)?;
+            versions.push(json!({
+                "version": version, "defaultNamespace": stage.namespace,
+                "template": {"method": "helm", "helm": {"mode": "release"}},
+                "source": {"url": {"manifest": file.display().to_string()}},
+            }));
+        }
+        let catalogue = json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "web"},
+            "spec": {"addons": [{"name": "web", "versions": versions}]},
+        });
+        let file = stage.write("catalogue.json", &catalogue.to_string())?;
+        let flags = format!("--helm-bin {} --yes", binaries::helm()?.display());
+        let install = format!("install web@1.0.0 --channel {} {flags}", file.display());
+        stage.run(&install).await?.done()?;
+        stage.apply(&config_map("precious", "1")).await?;
+        Ok(Self { stage, flags })
+    }
+
+    fn revision(number: u32) -> String {
+        format!("sh.helm.release.v1.web.v{number}")
+    }
+
+    /// The Secret of the first revision, and the release in it with `precious` in its manifest.
+    async fn forged(&self) -> Result<(Value, Value)> {
+        let secret = self.stage.must("secret", &Self::revision(1)).await?;
+        let text = secret["data"]["release"].as_str().context("no release")?;
+        let bytes = STANDARD.decode(STANDARD.decode(text)?)?;
+        let mut text = String::new();
+        GzDecoder::new(bytes.as_slice()).read_to_string(&mut text)?;
+        let mut release: Value = serde_json::from_str(&text)?;
+        let manifest = release["manifest"].as_str().context("no manifest")?;
+        let forged = format!("{manifest}\n---\n{}", config_map("precious", "1"));
+        release["manifest"] = json!(forged);
+        Ok((secret, release))
+    }
+
+    async fn upgrade(&self) -> Result<addons_tests::plugin::Output> {
+        let line = format!(
+            "upgrade web@1.1.0 -n {} {}",
+            self.stage.namespace, self.flags
+        );
+        self.stage.run(&line).await
+    }
+
+    async fn value(&self) -> Result<Value> {
+        let mut map = self.stage.must("configmap", "web-map").await?;
+        Ok(map["data"]["key"].take())
+    }
+}
+
+/// A release as a Secret of helm has it.
+fn stored(release: &Value) -> Result<String> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(release.to_string().as_bytes())?;
+    Ok(STANDARD.encode(STANDARD.encode(encoder.finish()?)))
+}
+
+#[tokio::test]
+async fn g13_helm_does_not_go_on_from_a_forged_release() -> Result<()> {
+    let web = Released::new("forged-release").await?;
+    let stage = &web.stage;
+    let record = stage.record("web").await?;
+    let known = &record["status"]["helmRecords"];
+    ensure!(known[0]["name"] == Released::revision(1), "{record:#}");
+    ensure!(known[0]["digest"].is_string(), "{record:#}");
+    let (genuine, forged) = web.forged().await?;
+    let name = Released::revision(1);
+    let write = async |data: &Value| stage.patch("secret", &name, &json!({"data": data})).await;
+    write(&json!({"release": stored(&forged)?})).await?;
+    let uninstall = format!("uninstall web -n {} {}", stage.namespace, web.flags);
+    for ended in [web.upgrade().await?, stage.run(&uninstall).await?] {
+        let said = ended.ended(4)?.stderr;
+        let accept = format!("upgrade web -n {} --repair --adopt", stage.namespace);
+        for words in ["not as the last operation left it", &name, &accept] {
+            ensure!(said.contains(words), "{words}: {said}");
+        }
+        ensure!(stage.has("configmap", "precious").await?, "{said}");
+        ensure!(web.value().await? == "1.0.0", "{said}");
+    }
+    // The same release as before: whatever else is written on its Secret says nothing of it.
+    write(&genuine["data"]).await?;
+    web.upgrade().await?.done()?;
+    ensure!(web.value().await? == "1.1.0");
+    let record = stage.record("web").await?;
+    let known = record["status"]["helmRecords"].as_array();
+    ensure!(known.is_some_and(|all| all.len() == 2), "{record:#}");
+    stage.run(&uninstall).await?.done()?;
+    ensure!(stage.has("configmap", "precious").await?);
+    ensure!(!stage.has("configmap", "web-map").await?);
+    Ok(())
+}
+
+/// What an interrupted helm left cannot be told from what someone else wrote.
+#[tokio::test]
+async fn g13_an_unrecorded_revision_is_not_rolled_back() -> Result<()> {
+    let web = Released::new("forged-pending").await?;
+    let stage = &web.stage;
+    let (mut secret, mut release) = web.forged().await?;
+    release["version"] = json!(2);
+    release["info"]["status"] = json!("pending-upgrade");
+    let mut labels = secret["metadata"]["labels"].take();
+    labels["version"] = json!("2");
+    labels["status"] = json!("pending-upgrade");
+    let pending = json!({"apiVersion": "v1", "kind": "Secret", "type": secret["type"],
+        "metadata": {"name": Released::revision(2), "namespace": stage.namespace, "labels": labels},
+        "data": {"release": stored(&release)?}});
+    let args = ["create", "-f", "-"];
+    let pending = pending.to_string();
+    let created = stage.plugin.kubectl_with_input(&args, &pending).await?;
+    created.done()?;
+    let said = web.upgrade().await?.ended(4)?.stderr;
+    ensure!(said.contains(&Released::revision(2)), "{said}");
+    stage.begin("upgrade", "web", "ann@desk (test)", 60).await?;
+    web.upgrade().await?.done()?;
+    ensure!(web.value().await? == "1.1.0");
+    ensure!(stage.has("configmap", "precious").await?);
+    let record = stage.record("web").await?;
+    let known = record["status"]["helmRecords"].as_array();
+    ensure!(known.is_some_and(|all| all.len() == 2), "{record:#}");
     Ok(())
 }

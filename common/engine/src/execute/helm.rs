@@ -1,11 +1,15 @@
 //! The release that helm itself installs or removes, as one step of an operation.
 
+use common::api::installation::HelmRelease;
 use common::manifest::key::ObjectKey;
+use common::plan::release_records::ReleaseRecords;
 use common::plan::{Action, Verb};
 use common::readiness::{Readiness, Status};
 
+use super::super::error::EngineError;
 use super::super::event::Event;
-use super::super::report::{Failure, Fate, Report};
+use super::super::release;
+use super::super::report::{Cause, Failure, Fate, Report};
 use super::super::task::OutsideFailure;
 use super::operation::Operation;
 
@@ -32,8 +36,17 @@ impl Operation<'_> {
                 message: message.to_owned(),
             },
         };
+        let planned = plan.release_records.clone().unwrap_or_default();
+        if let Err(failure) = self.prepare(release, &key, &planned).await {
+            self.fail(report, failure);
+            return;
+        }
         (self.events)(helm(Status::InProgress, "helm is at work"));
-        if let Err(OutsideFailure { message, cause }) = outside().await {
+        let worked = outside().await;
+        // Where they cannot be read, what is recorded is not true any more, and a person is asked.
+        let records = release::records(self.cluster, release, &planned.known).await;
+        report.helm_records = records.ok();
+        if let Err(OutsideFailure { message, cause }) = worked {
             self.fail(
                 report,
                 Failure {
@@ -65,5 +78,31 @@ impl Operation<'_> {
             _ => &mut report.changed,
         };
         keys.push(key);
+    }
+
+    /// Makes sure that helm finds the records that the plan was made with, and no others.
+    async fn prepare(
+        &self,
+        release: &HelmRelease,
+        key: &ObjectKey,
+        planned: &ReleaseRecords,
+    ) -> Result<(), Failure> {
+        let failed = |error: &EngineError| Failure {
+            fate: Fate::Refused,
+            ..Failure::of(key.clone(), error)
+        };
+        let is_as_planned = release::is_as_planned(self.cluster, release, planned).await;
+        if !is_as_planned.map_err(|error| failed(&error))? {
+            let message = "its Secrets were changed after the plan was made".to_owned();
+            return Err(Failure {
+                fate: Fate::Refused,
+                key: key.clone(),
+                recorded: message.clone(),
+                message,
+                cause: Cause::Conflict,
+            });
+        }
+        let forgotten = release::forget(self.cluster, release, &planned.left).await;
+        forgotten.map_err(|error| failed(&error))
     }
 }

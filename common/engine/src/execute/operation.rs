@@ -436,6 +436,9 @@ impl Operation<'_> {
                     uid: uid.clone(),
                 });
             }
+            if let Some(records) = &report.helm_records {
+                status.helm_records = Some(records.clone());
+            }
             let by = &self.options.holder;
             let operation = status.operation.clone();
             status::end(status, plan, &recorded, &ending, generation, by, now);

@@ -14,6 +14,7 @@ use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::pin;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
+use common::plan::release_records::ReleaseRecords;
 use common::plan::restored::Memory;
 use common::plan::snapshot::{Reads, Snapshot};
 use common::values::mask::Mask;
@@ -59,7 +60,7 @@ pub(super) async fn one(
         mask: &mask,
     };
     let adopt = choices.adopt || resolved.adopts;
-    let helm_release = release_of(resolver, resolved, &rendered).await?;
+    let (helm_release, release_records) = release_of(resolver, resolved, &rendered, adopt).await?;
     let (mut desired, generated) =
         generated::desired(cluster, resolved, &mut rendered, &given, &inventory, adopt).await?;
     desired.share(&rendered.definitions);
@@ -111,6 +112,7 @@ pub(super) async fn one(
     former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
+    plan.release_records = release_records;
     of_records(resolver, resolved, identity, &mut plan).await?;
     Ok(planned(plan, resolved, desired, rendered.release))
 }
@@ -224,12 +226,13 @@ fn with_secrets(mask: Mask, desired: &Desired) -> Mask {
     mask.with_objects(secrets.map(|(_, wanted)| &*wanted.object))
 }
 
-/// The release that helm installs. It follows what is recorded, and is ours if it exists.
+/// The release that helm installs, and what it goes on from. It follows what is recorded, and is ours if it exists.
 async fn release_of(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
     rendered: &Rendered,
-) -> Result<Option<HelmRelease>, OperationError> {
+    accepts: bool,
+) -> Result<(Option<HelmRelease>, Option<ReleaseRecords>), OperationError> {
     let release = rendered.release.as_ref().map(|chart| HelmRelease {
         name: chart.release.clone(),
         namespace: resolved.target_namespace().to_owned(),
@@ -237,10 +240,13 @@ async fn release_of(
     let existing = resolved.existing.as_ref();
     let status = existing.and_then(|record| record.status.as_ref());
     release::check_mode(&resolved.name.name, status, release.as_ref())?;
-    if let Some(release) = release.as_ref().filter(|_| rendered.is_due) {
-        release::check_owner(resolver.ctx, &resolved.name, release).await?;
-    }
-    Ok(release)
+    let records = match release.as_ref().filter(|_| rendered.is_due) {
+        Some(release) => {
+            Some(release::check(resolver.ctx, &resolved.name, release, status, accepts).await?)
+        }
+        None => None,
+    };
+    Ok((release, records))
 }
 
 /// The live objects that an installation has recorded. `more`: what else has to be read of them.

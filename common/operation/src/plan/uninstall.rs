@@ -330,7 +330,8 @@ async fn one(
         .filter(|_| !removal.keep && !removal.give_back)
         .cloned();
     if let Some(release) = &plan.helm_release {
-        release::check_owner(resolver.ctx, &name, release).await?;
+        let records = release::check(resolver.ctx, &name, release, Some(&status), false).await?;
+        plan.release_records = Some(records);
     }
     if removal.give_back {
         former::give_back(&status, &mut plan)?;

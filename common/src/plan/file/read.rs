@@ -52,7 +52,9 @@ pub enum FileError {
         actual: String,
     },
     /// It is another plan than the one that was reviewed.
-    #[error("its digest is {actual}, but {expected} is expected: it is not the plan that was reviewed")]
+    #[error(
+        "its digest is {actual}, but {expected} is expected: it is not the plan that was reviewed"
+    )]
     NotExpected {
         /// The digest of the plan that was reviewed.
         expected: String,

@@ -22,8 +22,18 @@ pub struct Stored {
     pub manifest: String,
     /// The values that a user gave.
     pub config: Option<Value>,
+    /// What helm runs before and after it works on the release.
+    pub hooks: Vec<Hook>,
     #[serde(rename = "chart")]
     of_chart: Option<OfChart>,
+}
+
+/// A hook of a release.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Hook {
+    /// Its object.
+    pub manifest: String,
 }
 
 #[derive(Clone, Deserialize)]
