@@ -42,6 +42,7 @@ pub mod core_set;
 pub mod directory;
 pub mod doctor;
 pub mod fleet;
+pub mod foreign;
 pub mod hex;
 pub mod history;
 pub mod manifest;

@@ -12,6 +12,7 @@ pub mod template;
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 
+use common::foreign::escaped;
 use serde::Serialize;
 
 use crate::cli::{Format, Listing};
@@ -42,10 +43,11 @@ pub fn bytes(bytes: &[u8]) {
     }
 }
 
-/// Prints one line for programs, and whether that was possible: a reader that went away does not end the work that tells of itself.
-pub fn line(text: &str) -> bool {
+/// Prints JSON in one line for programs, and whether that was possible: a reader that went away does not end the work that tells of
+/// itself. What a terminal would obey is written out, which is the same JSON.
+pub fn line(json: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{text}")
+    writeln!(stdout, "{}", escaped(json))
         .and_then(|()| stdout.flush())
         .is_ok()
 }
@@ -104,23 +106,7 @@ pub fn note(text: &str) {
 /// Text of others (a catalogue, a manifest, a server) without what a terminal would obey: control characters but line breaks and
 /// tabs, and those that change the direction of a text, are written out.
 pub fn plain(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if steers(c) {
-            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-fn steers(c: char) -> bool {
-    let is_direction = matches!(
-        c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    );
-    is_direction || (c.is_control() && !matches!(c, '\n' | '\t'))
+    escaped(text)
 }
 
 /// The text in a column of this width. By hand, because the formatter of the standard library panics above a width of 65,535, and what

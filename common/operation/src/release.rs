@@ -7,6 +7,7 @@ use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
 use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRecord, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
+use common::foreign::Foreign;
 use common::plan::release_records::ReleaseRecords;
 use futures::future::BoxFuture;
 use kube::Config;
@@ -75,7 +76,7 @@ impl ReleaseWork {
             let _runs = self.interruption.helm_runs().await;
             let done = self.done().await;
             done.map_err(|error| {
-                let words = one_line(&error.to_string());
+                let words = Foreign::new(&error.to_string());
                 let cause = if error.is_conflict() {
                     Cause::Conflict
                 } else {
@@ -88,7 +89,7 @@ impl ReleaseWork {
                     Conflicts::Fail if error.is_conflict() => {
                         format!("{words}; spec.conflicts is Fail: nothing is taken back")
                     }
-                    _ => words,
+                    _ => words.into(),
                 };
                 OutsideFailure { message, cause }
             })
@@ -186,13 +187,6 @@ fn known(status: Option<&AddonInstallationStatus>) -> Option<&[HelmRecord]> {
 async fn config(ctx: &Context) -> Result<&Config, OperationError> {
     let config = ctx.cluster().await?.config();
     config.ok_or(OperationError::NoCluster)
-}
-
-/// Helm's message in one line, as progress, reports and conditions need it.
-#[must_use]
-pub fn one_line(words: &str) -> String {
-    let lines: Vec<&str> = words.lines().map(str::trim).collect();
-    lines.join("; ")
 }
 
 /// The release of a record: what is installed, what an interrupted operation was installing, or what
@@ -328,14 +322,5 @@ mod tests {
             let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
             assert_eq!(recorded(&read).is_some(), expected, "{status}");
         }
-    }
-
-    #[test]
-    fn helm_is_quoted_in_one_line() {
-        let said = "resource web not ready\n  context deadline exceeded\n";
-        assert_eq!(
-            one_line(said),
-            "resource web not ready; context deadline exceeded"
-        );
     }
 }

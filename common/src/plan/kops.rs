@@ -103,7 +103,7 @@ const SELECTED: [(&str, &str); 13] = [
 const DERIVED: [(&str, &str); 2] = [("", "Endpoints"), ("discovery.k8s.io", "EndpointSlice")];
 
 /// Where to look for objects of an add-on that were installed before there was an inventory, and what is not looked for. A rule
-/// without a selector would match what is not of the add-on: it matches nothing.
+/// without an equality (`a=b`, `a in (b)`, or the name of an object) would match what is not of the add-on: it matches nothing.
 #[must_use]
 pub fn prune_rules(version: &AddonVersion) -> (Vec<PruneKind>, Vec<String>) {
     let mut warnings = Vec::new();
@@ -111,18 +111,48 @@ pub fn prune_rules(version: &AddonVersion) -> (Vec<PruneKind>, Vec<String>) {
         return (selected(version), warnings);
     };
     let rules = prune.kinds.iter().filter(|rule| {
-        let is_empty =
-            |selector: &Option<String>| selector.as_ref().is_none_or(|text| text.trim().is_empty());
-        let is_open = is_empty(&rule.label_selector) && is_empty(&rule.field_selector);
+        let labels = rule.label_selector.as_deref().unwrap_or_default();
+        let fields = rule.field_selector.as_deref().unwrap_or_default();
+        let is_open = !equalities(labels) && !names_an_object(fields);
         if is_open {
+            let selectors = [labels, fields].map(str::trim);
+            let what = match selectors.iter().all(|selector| selector.is_empty()) {
+                true => "has no selector",
+                false => "has a selector without an equality (KEY=VALUE)",
+            };
             warnings.push(format!(
-                "prune.kinds: {} has no selector, and nothing of it is pruned",
+                "prune.kinds: {} {what}, and nothing of it is pruned",
                 rule.kind
             ));
         }
         !is_open && !DERIVED.contains(&(&*rule.group, &*rule.kind))
     });
     (rules.cloned().collect(), warnings)
+}
+
+/// Whether a selector of labels asks for a value of one of them.
+fn equalities(selector: &str) -> bool {
+    // The values of a set are between parentheses, with commas of their own.
+    let mut depth = 0_usize;
+    let requirements = selector.split(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    let mut requirements = requirements.map(str::trim);
+    requirements.any(|requirement| match requirement.split_once('(') {
+        Some((head, _)) => head.split_whitespace().nth(1) == Some("in"),
+        None => requirement.contains('=') && !requirement.contains("!="),
+    })
+}
+
+/// Whether a selector of fields asks for one object: that of a namespace finds everything in it.
+fn names_an_object(selector: &str) -> bool {
+    let mut requirements = selector.split(',').filter_map(|one| one.split_once('='));
+    requirements.any(|(field, _)| field.trim() == "metadata.name")
 }
 
 fn selected(version: &AddonVersion) -> Vec<PruneKind> {
@@ -164,18 +194,27 @@ mod tests {
                     rule("Secret", Some("a=b"), None),
                     rule("Pod", None, Some("metadata.name=a")),
                     rule("Endpoints", Some("a=b"), None),
+                    rule("Role", Some("!a,b!=c, d notin (e,f=g)"), None),
+                    rule(
+                        "Job",
+                        Some("a"),
+                        Some("metadata.namespace=a,metadata.name!=b"),
+                    ),
+                    rule("Lease", Some("!a, b in (c, d)"), None),
                 ],
             }),
             ..AddonVersion::default()
         };
         let (rules, warnings) = prune_rules(&version);
         let kinds: Vec<&str> = rules.iter().map(|rule| rule.kind.as_str()).collect();
-        assert_eq!(kinds, ["Secret", "Pod"]);
+        assert_eq!(kinds, ["Secret", "Pod", "Lease"]);
         assert_eq!(
             warnings,
             [
                 "prune.kinds: ConfigMap has no selector, and nothing of it is pruned",
                 "prune.kinds: Service has no selector, and nothing of it is pruned",
+                "prune.kinds: Role has a selector without an equality (KEY=VALUE), and nothing of it is pruned",
+                "prune.kinds: Job has a selector without an equality (KEY=VALUE), and nothing of it is pruned",
             ]
         );
     }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
+use common::foreign::Foreign;
 use common::plan::found::open_releases;
 use common::standing::object::ObjectHealth;
 use common::standing::{Offered, Word};
@@ -333,7 +334,7 @@ fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
             ..
         }) => format!(
             "Release {namespace}/{name}   {phase:?}, revision {revision}: {}",
-            release::one_line(&description)
+            Foreign::new(&description)
         ),
         Some(status) => format!(
             "Release {namespace}/{name}   {:?}, revision {}",

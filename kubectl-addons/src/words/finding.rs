@@ -4,6 +4,7 @@ use addons_operation::Finding;
 use addons_operation::required_types::named;
 use addons_operation::shell::word;
 use common::api::names::InstallationName;
+use common::foreign::Foreign;
 
 use super::hint;
 
@@ -43,11 +44,12 @@ pub fn text(finding: &Finding) -> String {
         Finding::Index(warning)
         | Finding::KopsRecord(warning)
         | Finding::Verdict(warning)
-        | Finding::Selection { warning, .. } => format!("warning: {warning}"),
-        Finding::Unmanaged(ignored) => format!(
-            "warning: {}: {} is ignored: {}",
-            ignored.place, ignored.key, ignored.why
-        ),
+        | Finding::Selection { warning, .. }
+        | Finding::Stays(warning) => format!("warning: {}", Foreign::new(warning)),
+        Finding::Unmanaged(ignored) => {
+            let why = format!("{}: {} is ignored: {}", ignored.place, ignored.key, ignored.why);
+            format!("warning: {}", Foreign::new(&why))
+        }
         Finding::OfDirectory {
             installation,
             directory,
@@ -68,7 +70,6 @@ pub fn text(finding: &Finding) -> String {
         } => format!(
             "warning: {controller} is running: the control planes of kops apply {channel} as well"
         ),
-        Finding::Stays(warning) => format!("warning: {warning}"),
         Finding::Requirement(unready) => {
             let (namespace, name) = unready.installation.split_once('/').unwrap_or_default();
             let look = hint::below(&hint::look(&format!(

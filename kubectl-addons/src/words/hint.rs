@@ -26,6 +26,7 @@ use addons_operation::shell::word;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::api::names::InstallationName;
 use common::catalogue::orphan::Lost;
+use common::foreign::Foreign;
 use common::plan::file::FileError;
 use common::plan::file::Moved;
 use common::values::ValuesError;
@@ -65,7 +66,7 @@ pub fn chain<'a>(
 pub fn below(lines: &[String]) -> String {
     lines
         .iter()
-        .map(|line| format!("\n       {line}"))
+        .map(|line| format!("\n       {}", Foreign::new(line)))
         .collect()
 }
 

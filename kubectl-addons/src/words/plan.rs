@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use addons_engine::Report;
 use common::api::installation::Installed;
+use common::foreign::Foreign;
 use common::manifest::key::ObjectKey;
 use common::plan::crd_safety::Breakage;
 use common::plan::graph::{Graph, Reason};
@@ -310,12 +311,13 @@ pub fn deleted(plan: &InstallationPlan) -> &'static str {
 
 /// `1.2.0`, `1.2.0 (id k8s-1.30)`, or the id or the beginning of the hash where there is no version.
 pub fn label(installed: &Installed) -> String {
-    match (installed.version.as_str(), installed.id.as_str()) {
+    let label = match (installed.version.as_str(), installed.id.as_str()) {
         ("", "") => installed.manifest_hash.chars().take(8).collect(),
         ("", id) => format!("id {id}"),
         (version, "") => version.to_owned(),
         (version, id) => format!("{version} (id {id})"),
-    }
+    };
+    Foreign::new(&label).into()
 }
 
 fn headline(item: &Planned) -> String {
@@ -394,5 +396,5 @@ fn some(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, S
 
 fn line(text: &mut String, word: &str, rest: &str) {
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "  {word:<9} {rest}");
+    let _ = writeln!(text, "  {word:<9} {}", Foreign::new(rest));
 }

@@ -5,6 +5,7 @@ mod causes;
 use kube::core::Status;
 
 use common::api::names;
+use common::foreign::Foreign;
 
 use super::super::request::Call;
 use super::EngineError;
@@ -15,11 +16,11 @@ const LONGEST_TEXT: usize = 200;
 /// The error of a response that is not a success.
 pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
     match serde_json::from_slice::<Status>(body) {
-        Ok(status) => of_status(call, server, code, Some(&status), status.message.clone()),
+        Ok(status) => of_status(call, server, code, Some(&status), &status.message),
         Err(_) => {
             let text = String::from_utf8_lossy(body);
-            let text = text.trim().chars().take(LONGEST_TEXT).collect();
-            of_status(call, server, code, None, text)
+            let text: String = text.trim().chars().take(LONGEST_TEXT).collect();
+            of_status(call, server, code, None, &text)
         }
     }
 }
@@ -27,13 +28,9 @@ pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> Engine
 /// The error of a watch that cannot be opened, or of an event in it.
 pub(crate) fn watch_error(call: &Call, server: &str, error: kube::Error) -> EngineError {
     match error {
-        kube::Error::Api(status) => of_status(
-            call,
-            server,
-            status.code,
-            Some(&status),
-            status.message.clone(),
-        ),
+        kube::Error::Api(status) => {
+            of_status(call, server, status.code, Some(&status), &status.message)
+        }
         other => EngineError::Unreachable {
             server: server.to_owned(),
             source: Box::new(other),
@@ -46,8 +43,9 @@ fn of_status(
     server: &str,
     code: u16,
     status: Option<&Status>,
-    message: String,
+    message: &str,
 ) -> EngineError {
+    let message = String::from(Foreign::new(message));
     if is_denial(&message) {
         return EngineError::Denied {
             object: call.object.clone(),

@@ -181,7 +181,13 @@ impl Archive {
     pub fn files(&self, artifact: &str) -> Result<Package, LayoutError> {
         let manifest = self.stored(artifact)?.manifest;
         let files = match manifest.blobs.last() {
-            Some(layer) => read_files(self.blob(&layer.digest)?),
+            Some(layer) => {
+                let mut blob = Hashed::new(self.blob(&layer.digest)?);
+                let files = read_files(&mut blob);
+                let found = blob.finish().map_err(file(&self.path))?;
+                self.check(&layer.digest, found)?;
+                files
+            }
             None => Err(PackageError::Empty.into()),
         };
         files.map_err(|source| LayoutError::Artifact {
@@ -202,7 +208,20 @@ impl Archive {
         }
         let mut bytes = Vec::new();
         blob.read_to_end(&mut bytes).map_err(file(&self.path))?;
+        self.check(digest, common::hex::of(&Sha256::digest(&bytes)))?;
         Ok(bytes)
+    }
+
+    /// Refuses content that is read again and is not what was verified: the file may be replaced meanwhile.
+    fn check(&self, digest: &str, found: String) -> Result<(), LayoutError> {
+        if found == hex(digest) {
+            return Ok(());
+        }
+        Err(LayoutError::Digest {
+            path: self.path.clone(),
+            name: format!("{BLOBS}/{}", hex(digest)),
+            found,
+        })
     }
 
     /// Whether a blob is there, with this size.
@@ -211,7 +230,7 @@ impl Archive {
         found.is_some_and(|(_, size)| *size == blob.size)
     }
 
-    /// The bytes of a blob.
+    /// The bytes of a blob, which are not verified again: a registry compares them with their digest.
     ///
     /// # Errors
     /// One that is missing.
@@ -235,16 +254,37 @@ impl Archive {
     }
 }
 
-fn sha256(bytes: &mut impl Read) -> io::Result<String> {
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match bytes.read(&mut buffer)? {
-            0 => break,
-            read => digest.update(buffer.get(..read).unwrap_or_default()),
+/// Bytes that are hashed while they are read.
+struct Hashed<R> {
+    inner: R,
+    digest: Sha256,
+}
+
+impl<R: Read> Hashed<R> {
+    fn new(inner: R) -> Self {
+        Self {
+            inner,
+            digest: Sha256::new(),
         }
     }
-    Ok(common::hex::of(&digest.finalize()))
+
+    /// The sha256 of all bytes, also of those that nobody has read.
+    fn finish(mut self) -> io::Result<String> {
+        io::copy(&mut self, &mut io::sink())?;
+        Ok(common::hex::of(&self.digest.finalize()))
+    }
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.digest.update(buffer.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+fn sha256(bytes: impl Read) -> io::Result<String> {
+    Hashed::new(bytes).finish()
 }
 
 #[cfg(test)]

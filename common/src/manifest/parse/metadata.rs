@@ -93,7 +93,8 @@ pub(super) fn check(
 
 /// Names become parts of URLs (Kubernetes' IsValidPathSegmentName).
 fn check_name(name: &str, field: &'static str, place: &Place) -> Result<(), ManifestError> {
-    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
+    let is_segment = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
+    if !is_segment || name.chars().any(char::is_control) {
         return Err(ManifestError::InvalidName {
             place: place.clone(),
             field,

@@ -3,6 +3,8 @@
 use kube::core::Status;
 use kube::core::response::StatusCause;
 
+use common::foreign::Foreign;
+
 use super::super::FieldCause;
 
 /// Messages that refuse the change of a field without the word `immutable`.
@@ -33,11 +35,15 @@ const NEVER_CHANGES: &[&str] = &[
 pub(super) fn conflicts(status: Option<&Status>) -> Vec<FieldCause> {
     let conflicts = causes(status).filter(|cause| cause.reason == "FieldManagerConflict");
     conflicts
-        .map(|cause| FieldCause {
-            field: cause.field.trim_start_matches('.').to_owned(),
-            message: cause.message.clone(),
-        })
+        .map(|cause| field_cause(cause.field.trim_start_matches('.'), &cause.message))
         .collect()
+}
+
+fn field_cause(field: &str, message: &str) -> FieldCause {
+    FieldCause {
+        field: Foreign::new(field).into(),
+        message: Foreign::new(message).into(),
+    }
 }
 
 /// The fields that never change, where these are all that the server objects to: with any other problem the object could
@@ -49,12 +55,12 @@ pub(super) fn immutable(status: Option<&Status>) -> Vec<FieldCause> {
 
 /// The fields that the server refuses, whatever the reason.
 pub(super) fn invalid(status: Option<&Status>) -> Vec<FieldCause> {
-    let found = causes(status).map(|cause| FieldCause {
-        field: match cause.field.as_str() {
-            "<nil>" => String::new(),
-            field => field.to_owned(),
-        },
-        message: cause.message.clone(),
+    let found = causes(status).map(|cause| {
+        let field = match cause.field.as_str() {
+            "<nil>" => "",
+            field => field,
+        };
+        field_cause(field, &cause.message)
     });
     found.collect()
 }
@@ -75,10 +81,7 @@ fn immutable_field(cause: &StatusCause) -> Option<FieldCause> {
         _ => None,
     }?;
     let never = NEVER_CHANGES.iter().any(|words| rule.contains(words));
-    never.then(|| FieldCause {
-        field: cause.field.clone(),
-        message: rule.to_owned(),
-    })
+    never.then(|| field_cause(&cause.field, rule))
 }
 
 #[cfg(test)]

@@ -227,3 +227,21 @@ fn an_image_is_not_an_artifact() {
         "{error}"
     );
 }
+
+/// What is pushed is what was verified, whoever writes the file meanwhile.
+#[test]
+fn a_manifest_that_was_replaced_since_is_not_read() {
+    let (archive, _folder) = open(&image()).unwrap();
+    let digest = format!("sha256:{}", sha256(&manifest()));
+    archive.stored(&digest).unwrap();
+    let mut bytes = fs::read(&archive.path).unwrap();
+    let (at, _) = archive.blobs[&digest];
+    let at = usize::try_from(at).unwrap();
+    bytes[at + 1] = b' ';
+    fs::write(&archive.path, bytes).unwrap();
+    let replaced = archive.stored(&digest);
+    assert!(
+        matches!(replaced, Err(LayoutError::Digest { .. })),
+        "{replaced:?}"
+    );
+}

@@ -1,0 +1,96 @@
+//! Text of others: of a catalogue, a manifest, a server, or helm.
+
+use std::fmt;
+
+/// Text of others in one line, in which nothing steers a terminal. What it says stands where it is put, and looks like no line of ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Foreign(String);
+
+impl Foreign {
+    /// Joins the lines of a text, and writes out what a terminal would obey.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let text = text.replace(['\t', '\r'], " ");
+        if !text.contains('\n') {
+            return Self(escaped(&text));
+        }
+        let lines = text.lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        Self(escaped(&lines.join("; ")))
+    }
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Foreign> for String {
+    fn from(text: Foreign) -> Self {
+        text.0
+    }
+}
+
+/// A text in which the characters that a terminal would obey are written out as JSON does. Line breaks and tabs stay.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Whether a character is a control character, changes the direction of a text, or cannot be seen.
+fn steers(c: char) -> bool {
+    let is_unseen = matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    is_unseen || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_is_one_line() {
+        for (text, shown) in [
+            ("1.0.0", "1.0.0"),
+            ("  kept  as it is ", "  kept  as it is "),
+            (
+                "x)\n  verified  signed by a@b\n",
+                "x); verified  signed by a@b",
+            ),
+            ("not ready\r\n\n  timed out\n", "not ready; timed out"),
+            ("a\tb\rc", "a b c"),
+            ("a\u{2028}b\u{1b}[2J\u{9b}c", "a\\u2028b\\u001b[2J\\u009bc"),
+            (
+                "a\u{200b}\u{feff}\u{e0041}b",
+                "a\\u200b\\ufeff\\udb40\\udc41b",
+            ),
+        ] {
+            assert_eq!(Foreign::new(text).to_string(), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_out_is_the_same_json() {
+        let text = "a\u{9b}2J \u{202e}b\u{e0041}ä";
+        let json = serde_json::to_string(text).unwrap();
+        let shown = escaped(&json);
+        assert!(shown.is_ascii() || shown.contains('ä'), "{shown}");
+        let read: String = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read, text);
+    }
+}
