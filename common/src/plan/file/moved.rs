@@ -113,7 +113,7 @@ fn with_generated(then: &InstallationPlan, now: &InstallationPlan) -> Installati
 }
 
 /// Objects of a plan file whose changes are not those that the server would make now. Of what is made at random, only the paths are
-/// compared.
+/// compared. When another manager last wrote changes with whatever it writes, and decides nothing.
 #[must_use]
 pub fn moved_changes(then: &PlanFile, now: &[ObjectDiff]) -> Vec<Difference> {
     let plans = then.installations.iter();
@@ -122,9 +122,13 @@ pub fn moved_changes(then: &PlanFile, now: &[ObjectDiff]) -> Vec<Difference> {
         let mut found: BTreeMap<ObjectKey, Vec<ObjectDiff>> = BTreeMap::new();
         for change in changes {
             let mut change = change.clone();
-            if generated.contains(&change.key) {
-                for field in &mut change.fields {
+            let is_generated = generated.contains(&change.key);
+            for field in &mut change.fields {
+                if is_generated {
                     (field.old, field.new) = (None, None);
+                }
+                for owner in &mut field.owners {
+                    owner.since = None;
                 }
             }
             found.entry(change.key.clone()).or_default().push(change);
