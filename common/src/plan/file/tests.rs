@@ -151,7 +151,7 @@ fn a_file_is_read_as_it_was_written() {
         "{digest}"
     );
     let bytes = serde_json::to_vec_pretty(&value).unwrap();
-    assert_eq!(json!(read(&bytes).unwrap()), json!(file()));
+    assert_eq!(json!(read(&bytes, None).unwrap()), json!(file()));
 }
 
 #[test]
@@ -164,11 +164,11 @@ fn a_file_of_a_fleet_is_read_as_it_was_written() {
     let (value, _) = write(&fleet).unwrap();
     assert_eq!(value["clusters"][0]["at"], json!({"context": "a"}));
     let bytes = value.to_string().into_bytes();
-    assert_eq!(json!(read(&bytes).unwrap()), json!(fleet));
+    assert_eq!(json!(read(&bytes, None).unwrap()), json!(fleet));
     let changed = value
         .to_string()
         .replace("\"context\":\"a\"", "\"context\":\"c\"");
-    let error = read(changed.as_bytes()).unwrap_err().to_string();
+    let error = read(changed.as_bytes(), None).unwrap_err().to_string();
     assert!(error.starts_with("its digest is sha256:"), "{error}");
 }
 
@@ -218,7 +218,55 @@ fn bad_files_are_one_clear_error() {
         (unknown.to_string(), "its digest is missing"),
         (resealed(unknown), "it cannot be read as a plan"),
     ] {
-        let error = read(bytes.as_bytes()).unwrap_err().to_string();
+        let error = read(bytes.as_bytes(), None).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
+}
+
+/// A digest of its own protects nothing from whoever edits the file: the one that was reviewed comes from elsewhere.
+#[test]
+fn only_the_expected_plan_is_read() {
+    let (value, digest) = write(&file()).unwrap();
+    let bytes = value.to_string().into_bytes();
+    assert!(read(&bytes, Some(&digest)).is_ok());
+    let other = format!("sha256:{}", "0".repeat(64));
+    let error = read(&bytes, Some(&other)).unwrap_err();
+    assert!(matches!(error, FileError::NotExpected { .. }), "{error}");
+    assert_eq!(expected(&digest), Ok(digest.clone()));
+    for wrong in [
+        "",
+        "sha256:",
+        "sha256:12",
+        digest.trim_start_matches("sha256:"),
+    ] {
+        assert!(expected(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn changes_that_the_server_would_not_make_are_listed() {
+    let change = |name: &str, new: &str| -> ObjectDiff {
+        let key = json!({"group": "", "kind": "ConfigMap", "namespace": "shop", "name": name});
+        let field =
+            json!({"path": "data.key", "new": new, "owners": [{"manager": "m", "since": new}]});
+        let change = json!({"key": key, "action": "update", "created": false, "fields": [field]});
+        serde_json::from_value(change).unwrap()
+    };
+    let mut then = file();
+    then.changes = vec![change("a", "1"), change("random", "1")];
+    then.installations[0].generated = [then.changes[1].key.clone()].into();
+    let lines = |now: &[ObjectDiff]| -> Vec<String> {
+        let moved = moved_changes(&then, now);
+        moved.iter().map(ToString::to_string).collect()
+    };
+    let shown = "other changes would be made than the plan shows";
+    let none: [String; 0] = [];
+    assert_eq!(lines(&[change("random", "2"), change("a", "1")]), none);
+    let of_a = format!("shop/ConfigMap a: {shown}");
+    assert_eq!(
+        lines(&[change("random", "2"), change("a", "2")]),
+        [of_a.clone()]
+    );
+    let of_both = [of_a, format!("shop/ConfigMap random: {shown}")];
+    assert_eq!(lines(&[]), of_both);
 }
