@@ -154,10 +154,10 @@ impl std::fmt::Display for InstallationName {
     }
 }
 
-/// Hash of the owning installation as it stands in [`LABEL_OWNER`]: 16 hex digits (semantics 5).
+/// Hash of the owning installation as it stands in [`LABEL_OWNER`]: 32 hex digits (semantics 5).
 #[must_use]
 pub fn owner_hash(namespace: &str, name: &str) -> String {
-    hex_prefix(format!("{namespace}/{name}").as_bytes(), 16)
+    hex_prefix(format!("{namespace}/{name}").as_bytes(), 32)
 }
 
 /// Field manager of an installation: two installations never undo each other (semantics 5).

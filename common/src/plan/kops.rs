@@ -134,7 +134,7 @@ pub fn prune_rules(version: &AddonVersion) -> (Vec<PruneKind>, Vec<String>) {
 fn equalities(selector: &str) -> bool {
     // The values of a set are between parentheses, with commas of their own.
     let mut depth = 0_usize;
-    let requirements = selector.split(|c| {
+    let requirements = selector.split(|c: char| {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),

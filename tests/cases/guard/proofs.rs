@@ -235,7 +235,7 @@ async fn g14_only_the_plan_with_the_expected_digest_is_run() -> Result<()> {
     let said = said.stderr;
     ensure!(said.contains("not the plan that was reviewed"), "{said}");
     let requests = stage.requests(mark)?;
-    ensure!(requests.of("kubectl-addons").count() == 0, "{requests:?}");
+    ensure!(requests.writes("kubectl-addons") == 0, "{requests:?}");
     stage
         .run(&apply("plan.json", "sha256:12"))
         .await?
