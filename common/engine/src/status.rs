@@ -55,10 +55,6 @@ pub(super) fn begun(
         remember(&mut status.history, interrupted, true);
     }
     status.inventory = plan.union.to_groups();
-    // A release that an operation leaves before it has recorded any is none that an older program installed.
-    if plan.helm_release.is_some() && stored.is_none_or(is_blank) {
-        status.helm_records.get_or_insert_default();
-    }
     status.choices = choices.to_record();
     if !plan.verb.ends() {
         former(&mut status.former, &plan.former, false);
@@ -111,11 +107,6 @@ pub(super) fn begun(
         lower(&mut status.conditions, r#type, reason(plan.verb), None, now);
     }
     status
-}
-
-/// Whether no operation ever began.
-fn is_blank(status: &AddonInstallationStatus) -> bool {
-    status.installed.is_none() && status.operation.is_none() && status.history.is_empty()
 }
 
 /// Notes which records of other tools are about to be set aside, or were.

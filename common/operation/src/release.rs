@@ -158,11 +158,11 @@ pub(crate) async fn check(
         }
         .into());
     }
-    let known = known(status);
-    let found = records(cluster, release, known.unwrap_or_default()).await?;
-    let Some(known) = known.filter(|_| !accepts) else {
+    let known = status.map_or(&[][..], |status| &status.helm_records);
+    let found = records(cluster, release, known).await?;
+    if accepts {
         return Ok(ReleaseRecords::accepted(found));
-    };
+    }
     let is_interrupted = status.is_some_and(|status| status.operation.is_some());
     ReleaseRecords::judge(known, found, is_interrupted).map_err(|changed| {
         ChangedRelease {
@@ -172,15 +172,6 @@ pub(crate) async fn check(
         }
         .into()
     })
-}
-
-/// The Secrets of its release that a record knows: none before the first operation. `None`: an older program installed it, which has
-/// recorded none.
-fn known(status: Option<&AddonInstallationStatus>) -> Option<&[HelmRecord]> {
-    match status.filter(|status| recorded(status).is_some()) {
-        Some(status) => status.helm_records.as_deref(),
-        None => Some(&[]),
-    }
 }
 
 /// The connection settings for helm.

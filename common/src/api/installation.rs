@@ -225,9 +225,9 @@ pub struct AddonInstallationStatus {
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub former: Vec<FormerRecord>,
     /// The Secrets in which helm keeps the release that it installed, as the last operation left them: helm is run from no others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
-    pub helm_records: Option<Vec<HelmRecord>>,
+    pub helm_records: Vec<HelmRecord>,
     /// Ended operations, newest first, 10 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]

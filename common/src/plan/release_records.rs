@@ -21,7 +21,7 @@ pub struct ReleaseRecords {
 }
 
 impl ReleaseRecords {
-    /// Those that are taken as they are: nothing is recorded of them, or a person accepts them.
+    /// Those that are taken as they are, because a person accepts them.
     #[must_use]
     pub fn accepted(found: Vec<HelmRecord>) -> Self {
         Self {

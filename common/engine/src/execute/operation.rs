@@ -437,7 +437,7 @@ impl Operation<'_> {
                 });
             }
             if let Some(records) = &report.helm_records {
-                status.helm_records = Some(records.clone());
+                status.helm_records.clone_from(records);
             }
             let by = &self.options.holder;
             let operation = status.operation.clone();
