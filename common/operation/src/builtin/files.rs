@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = files![
     "policies/enforce.yaml",
     "policies/guards.yaml",
     "policies/installations.yaml",
+    "policies/keys.yaml",
     "policies/kustomization.yaml",
     "policies/namespaces.yaml",
     "policies/status.yaml",
