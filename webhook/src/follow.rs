@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use common::entrance;
 use futures::StreamExt as _;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, ResourceExt as _};
@@ -230,16 +231,27 @@ fn is_gone(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 410)
 }
 
-/// An error with all its causes.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
+/// An error with all its causes. Of an answer that cannot be read nothing is repeated: it may hold values.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<serde_json::Error>() {
+            texts.push(entrance::category(error).to_owned());
+            break;
+        }
+        // Its own text is that of its cause.
+        let is_of_reading = matches!(
+            error.downcast_ref::<kube::Error>(),
+            Some(kube::Error::SerdeError(_))
+        );
+        texts.push(match is_of_reading {
+            true => "the answer cannot be read".to_owned(),
+            false => error.to_string(),
+        });
+        next = error.source();
     }
-    text
+    texts.join(": ")
 }
 
 #[cfg(test)]
