@@ -11,6 +11,7 @@
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
 //! | [`policy`] | what policies of administrators allow (semantics 19) |
 //! | [`listed`] | what is known of a catalogue, by the names of its add-ons |
+//! | [`object`] | objects without what no verdict reads |
 //! | [`marks`] | the metadata that guards need |
 //! | [`verdict`] | problems, warnings, and the denial that combines them |
 //!
@@ -23,7 +24,7 @@ pub mod document;
 pub mod listed;
 pub mod marks;
 pub mod mutate;
-mod object;
+pub mod object;
 pub mod policy;
 pub mod review;
 pub mod rules;

@@ -6,6 +6,7 @@ pub mod installation;
 pub mod names;
 pub mod policy;
 pub mod rules;
+mod stored;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

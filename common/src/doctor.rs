@@ -142,7 +142,9 @@ pub fn diagnose(facts: &Facts) -> Vec<Problem> {
     if is_defined {
         leftovers::judge(facts, &mut found);
         let catalogues = read(&facts.catalogues, "the catalogues", &mut found);
-        found.extend(catalogues.into_iter().flatten().filter_map(duplicate));
+        let catalogues = || catalogues.into_iter().flatten();
+        found.extend(catalogues().filter_map(unreadable));
+        found.extend(catalogues().filter_map(duplicate));
     }
     found
 }
@@ -221,6 +223,18 @@ pub fn judge_policies(pairs: &[Pair], records: &[AddonInstallation]) -> Vec<Prob
         }
     });
     judged.collect()
+}
+
+fn unreadable(catalogue: &AddonCatalogue) -> Option<Problem> {
+    let metadata = &catalogue.metadata;
+    Some(Problem::Unreadable {
+        resource: "addoncatalogue",
+        object: InstallationName {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+        },
+        unreadable: catalogue.spec.unreadable.clone()?,
+    })
 }
 
 fn duplicate(catalogue: &AddonCatalogue) -> Option<Problem> {

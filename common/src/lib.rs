@@ -21,6 +21,7 @@
 //! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
 //! | [`fleet`] | in which waves the clusters of a fleet are changed |
 //! | [`doctor`] | what is wrong with a cluster, from facts |
+//! | [`entrance`] | JSON that others wrote, within bounds |
 //! | [`history`] | what is kept of each revision of an installation, and which one a rollback goes back to |
 //! | [`preflight`] | what a future release of Kubernetes would do to an installation |
 //! | [`set`] | the installations of a cluster in a file |
@@ -41,6 +42,7 @@ pub mod catalogue;
 pub mod core_set;
 pub mod directory;
 pub mod doctor;
+pub mod entrance;
 pub mod fleet;
 pub mod foreign;
 pub mod hex;

@@ -168,6 +168,9 @@ fn judged(record: &AddonInstallation, facts: &Facts<'_>, failed: Option<&Failed>
         let blocked = raised(DELETION_BLOCKED).cloned();
         return Word::Uninstalling.because(blocked.unwrap_or_default());
     }
+    if let Some(unreadable) = &record.spec.unreadable {
+        return Word::Stalled.because(unreadable);
+    }
     if record.spec.suspend {
         return Word::Suspended.into();
     }

@@ -104,7 +104,7 @@ impl Exit {
         match error {
             EngineError::Denied { .. } => Self::Denied,
             EngineError::Locked { .. }
-            | EngineError::NewerFormat(_)
+            | EngineError::Record(_)
             | EngineError::Conflict { .. }
             | EngineError::FieldConflict { .. }
             | EngineError::Stale { .. }

@@ -10,13 +10,14 @@ use common::admission::rules::reference::Unseen;
 use common::api::catalogue::AddonCatalogue;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
-use kube::core::{ApiResource, PartialObjectMeta};
+use kube::core::{ApiResource, ObjectList, PartialObjectMeta, Request};
 use kube::{Api, Client};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::warn;
 
 use crate::cache::{self, Stored};
+use crate::follow::chain;
 use crate::refusal::Refusal;
 
 /// For all requests of one look; the API server waits for 5 s.
@@ -59,7 +60,7 @@ impl Live {
             Ok(Ok(seen)) => Ok(seen),
             Ok(Err(error)) => {
                 let (addon, namespace) = (&unseen.addon.name, &unseen.namespace);
-                let error = format!("{error:#}");
+                let error = chain(&*error);
                 warn!(
                     addon,
                     namespace, error, "cannot look for what a review refers to"
@@ -86,8 +87,11 @@ impl Live {
         // The only ones that an installation can refer to (semantics 1).
         let system = facts.settings.system_namespace.clone();
         let api = Api::<Stored>::namespaced_with(self.client.clone(), &system, &resource);
-        let listed = api.list_metadata(&ListParams::default()).await;
-        let listed = listed.context("cannot list catalogues")?.items;
+        // As metadata of ours: managed fields may nest too deep for those of kube.
+        let request = Request::new(api.resource_url()).list_metadata(&ListParams::default());
+        let listed = self.client.request(request?).await;
+        let listed: ObjectList<Stored> = listed.context("cannot list catalogues")?;
+        let listed = listed.items;
         let wanted = unseen.addon.catalogue.as_ref();
         let changed: Vec<String> = listed
             .into_iter()
@@ -116,7 +120,7 @@ impl Live {
 }
 
 /// Whether the facts have a catalogue just as it is.
-fn is_known(facts: &Facts, object: &PartialObjectMeta<Stored>) -> bool {
+fn is_known(facts: &Facts, object: &Stored) -> bool {
     let metadata = &object.metadata;
     facts.catalogues.iter().any(|known| {
         known.metadata.uid == metadata.uid

@@ -21,7 +21,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::definitions;
 use super::error::EngineError;
-use super::listing;
+use super::listing::{self, Read};
 use super::meta::Metadata;
 use super::request::{Answer, Call};
 use super::served;
@@ -138,20 +138,21 @@ pub(super) async fn metadata(
 ///
 /// # Errors
 /// As [`metadata`].
-pub(super) async fn list<T: DeserializeOwned>(
+pub(super) async fn list<T>(
     cluster: &Cluster,
     collection: Collection,
     selector: Option<&str>,
     form: &'static str,
+    read: Read<T>,
 ) -> Result<(Collection, Vec<T>), EngineError> {
-    let refused = match listing::all_as(cluster, &collection, selector, form).await {
+    let refused = match listing::all_as(cluster, &collection, selector, form, read).await {
         Err(error) if error.is_unserved() => error,
         found => return Ok((collection, found?)),
     };
     let Some(served) = again(cluster, &collection, refused).await? else {
         return Ok((collection, Vec::new()));
     };
-    let found = listing::all_as(cluster, &served, selector, form).await?;
+    let found = listing::all_as(cluster, &served, selector, form, read).await?;
     Ok((served, found))
 }
 

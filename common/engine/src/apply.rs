@@ -28,6 +28,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
 use common::api::names;
+use common::entrance::or_default;
 use common::plan::inventory::{Answer, Inventory};
 use common::plan::{Action, Step, Target};
 use common::readiness::{Readiness, Status};
@@ -37,7 +38,6 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::event::Event;
-use super::meta::or_default;
 use super::report::Settled;
 use super::request::{self, APPLY_PATCH, Call, METADATA};
 use super::served;
@@ -489,7 +489,7 @@ pub(super) fn is_silent_webhook(error: &EngineError) -> bool {
 /// Digest of the fields that a manager owns after a write with this answer.
 #[cfg(test)]
 pub(super) fn written_fields(answer: &Value, manager: &str) -> String {
-    let written: Written = serde_json::from_str(&answer.to_string()).unwrap_or_default();
+    let written: Written = common::entrance::from_str(&answer.to_string()).unwrap_or_default();
     managed::fields_of(&written.metadata.managed_fields, manager)
 }
 

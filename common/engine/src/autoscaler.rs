@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use common::entrance;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 
@@ -80,8 +81,8 @@ pub(super) async fn of(
             "horizontalpodautoscalers",
             namespace.as_deref(),
         );
-        let found: Option<Vec<Value>> = match addressed::list(cluster, collection, None, JSON).await
-        {
+        let read = |text: &str| entrance::from_str::<Value>(text);
+        let found = match addressed::list(cluster, collection, None, JSON, read).await {
             Ok((_, found)) => Some(found),
             // A cluster without autoscalers serves nothing of the group.
             Err(error) if error.is_unserved() => Some(Vec::new()),

@@ -14,7 +14,7 @@ use common::readiness::{Readiness, ended_by_events};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
-use super::listing::Page;
+use super::listing::one_page;
 use super::request::{Call, JSON};
 
 /// Pods and events that are read.
@@ -141,6 +141,6 @@ fn time(event: &Value) -> &str {
 
 /// What cannot be read counts as empty.
 async fn items(cluster: &Cluster, call: Call) -> Vec<Value> {
-    let found = cluster.send::<Page<Value>>(call).await;
-    found.map_or_else(|_| Vec::new(), |answer| answer.object.items)
+    let found = one_page::<Value>(cluster, call).await;
+    found.map_or_else(|_| Vec::new(), |page| page.items)
 }

@@ -10,6 +10,7 @@ use common::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonCatalogueStatus, SyncedRevision,
 };
 use common::api::{conditions, names};
+use common::entrance::{self, MAX_STORED_DEPTH};
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -34,12 +35,20 @@ pub enum Written {
     Unchanged,
 }
 
-/// All catalogues of a namespace. [`EngineError::NotInitialised`] where our definitions are missing.
+/// All catalogues of a namespace. Of one that cannot be read there are the names alone ([`AddonCatalogue::read`]).
+/// [`EngineError::NotInitialised`] where our definitions are missing.
 ///
 /// # Errors
 /// Those of the requests.
 pub async fn list(cluster: &Cluster, namespace: &str) -> Result<Vec<AddonCatalogue>, EngineError> {
-    listing::all(cluster.home(), &collection(namespace), None).await
+    let list = Call::list(&collection(namespace), JSON);
+    listing::pages(cluster.home(), list, AddonCatalogue::read).await
+}
+
+/// Reads a catalogue that is the answer to a request.
+fn answered(bytes: &[u8]) -> Result<AddonCatalogue, String> {
+    let read = String::from_utf8_lossy(bytes);
+    AddonCatalogue::read(&read).map_err(|error| entrance::reason(bytes, &error, MAX_STORED_DEPTH))
 }
 
 /// Creates a catalogue, or replaces the spec of the one that has its name; labels and annotations of the latter stay.
@@ -56,7 +65,7 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
     let collection = collection(namespace);
     let live = match cluster
         .home()
-        .send::<AddonCatalogue>(Call::get(&collection, name, JSON))
+        .exchange(Call::get(&collection, name, JSON), answered)
         .await
     {
         Ok(answer) => Some(answer.object),
@@ -136,7 +145,7 @@ pub async fn replace(
     let call = Call::replace(&collection, name, JSON)
         .query("fieldManager", names::CLIENT)
         .body(body);
-    Ok(cluster.home().send::<AddonCatalogue>(call).await?.object)
+    Ok(cluster.home().exchange(call, answered).await?.object)
 }
 
 /// Says in the status of a catalogue that its add-ons are those of a revision of `spec.from`, or why they are not. Returns whether
@@ -159,7 +168,7 @@ pub async fn record_sync(
             Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
                 let (collection, name) = place(&known);
                 let call = Call::get(&collection, name, JSON);
-                known = cluster.home().send::<AddonCatalogue>(call).await?.object;
+                known = cluster.home().exchange(call, answered).await?.object;
             }
             Err(error) => return Err(error),
         }

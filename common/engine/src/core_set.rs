@@ -144,7 +144,7 @@ pub async fn release(
     deletes: bool,
 ) -> Result<(), EngineError> {
     let marked = match released(dropped) {
-        Some(released) => record::replace(cluster, &released).await?,
+        Some(released) => record::put_metadata(cluster, &released).await?,
         None => dropped.clone(),
     };
     if deletes && marked.metadata.deletion_timestamp.is_none() {
@@ -159,7 +159,7 @@ pub async fn release(
 /// Those of the request; a conflict where the record was written meanwhile.
 pub async fn free(cluster: &Cluster, held: &AddonInstallation) -> Result<bool, EngineError> {
     match freed(held) {
-        Some(free) => match record::replace(cluster, &free).await {
+        Some(free) => match record::put_metadata(cluster, &free).await {
             Err(error) if error.is_not_found() => Ok(true),
             other => other.map(|_| true),
         },

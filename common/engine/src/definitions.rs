@@ -10,6 +10,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 
 use common::api::names;
+use common::entrance;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::traits::is_built_in;
 use common::manifest::managed_fields::CLIENT_SIDE;
@@ -20,8 +21,8 @@ use common::plan::{Action, InstallationPlan, Step, Verb};
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing::{self, Page};
-use super::meta::{Partial, PartialList};
+use super::listing::{self, one_page};
+use super::meta::Partial;
 use super::request::{Call, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
 use super::served::{self, is_definition};
 
@@ -141,9 +142,8 @@ async fn count(cluster: &Cluster, definition: &Value) -> Result<Option<usize>, E
         return Ok(None);
     };
     let call = Call::list(&collection, METADATA_LIST).query("limit", "1");
-    match cluster.send::<PartialList>(call).await {
-        Ok(answer) => {
-            let page = answer.object;
+    match one_page::<Partial>(cluster, call).await {
+        Ok(page) => {
             let more = page.metadata.remaining_item_count;
             let is_counted = page.metadata.r#continue.is_empty() || more > 0;
             Ok(is_counted.then(|| page.items.len() + more))
@@ -250,29 +250,30 @@ async fn judge(
     collection: &Collection,
     scan: &mut Scan,
 ) -> Result<(), EngineError> {
-    let (mut read, mut taken) = (0, 0);
+    let read = |text: &str| entrance::from_str::<Value>(text);
+    let (mut count, mut taken) = (0, 0);
     let mut next = String::new();
     loop {
         let mut call = Call::list(collection, JSON).query("limit", PAGE);
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match listing::page::<Page<Value>>(cluster, call, &mut taken).await {
+        let page = match listing::page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
             // The server's continue token expired. What was read was judged; the rest is reported as not read.
-            Err(error) if error.code() == Some(410) && read > 0 => {
+            Err(error) if error.code() == Some(410) && count > 0 => {
                 scan.there_are_more();
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
-        read += page.items.len();
+        count += page.items.len();
         scan.judge(&collection.gvk.version, &page.items);
         next = page.metadata.r#continue;
         if next.is_empty() {
             return Ok(());
         }
-        if read >= MOST_OBJECTS {
+        if count >= MOST_OBJECTS {
             scan.there_are_more();
             return Ok(());
         }

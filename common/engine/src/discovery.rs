@@ -11,13 +11,13 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde::Deserialize;
 
+use common::entrance::or_default;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable, singular_or_default};
 
 use super::address::group_version_path;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::or_default;
 use super::request::{Call, JSON};
 
 /// Newest first, plain discovery last: an old server answers with the newest that it supports.

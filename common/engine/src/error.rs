@@ -2,7 +2,7 @@
 
 pub(super) mod classify;
 
-use common::api::installation::format::NewerFormat;
+use common::api::installation::format::RecordError;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::Remedy;
@@ -45,9 +45,9 @@ pub enum EngineError {
         /// The server's message.
         message: String,
     },
-    /// A newer release recorded the installation: exit 4.
+    /// A newer release recorded the installation, or its record cannot be read: exit 4.
     #[error(transparent)]
-    NewerFormat(#[from] NewerFormat),
+    Record(#[from] RecordError),
     /// Another client holds the lock: exit 4.
     #[error("{installation} is being changed by {holder} since {since}")]
     Locked {
@@ -233,7 +233,7 @@ impl EngineError {
             }
             Self::Unreachable { .. }
             | Self::Unauthorized { .. }
-            | Self::NewerFormat(_)
+            | Self::Record(_)
             | Self::Locked { .. }
             | Self::Stale { .. }
             | Self::NotInitialised

@@ -16,6 +16,7 @@ use common::api::installation::{FormerObject, FormerRecord, FormerTool};
 use common::api::names::{
     ANNOTATION_SET_ASIDE, CLIENT, InstallationName, LABEL_SET_ASIDE, owner_hash,
 };
+use common::entrance;
 use common::manifest::key::ObjectKey;
 use common::plan::prune::Obstacle;
 use common::plan::snapshot::{FormerMark, LiveObject};
@@ -185,7 +186,7 @@ struct KappKind {
 /// `None` where a ConfigMap is not that of an application that kapp finds.
 fn kapp_meta(app: &Content) -> Option<KappMeta> {
     app.metadata.labels.get(KAPP_APP)?;
-    serde_json::from_str(app.data.get(KAPP_DATA)?).ok()
+    entrance::from_str(app.data.get(KAPP_DATA)?).ok()
 }
 
 async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, EngineError> {
@@ -343,7 +344,7 @@ pub(super) async fn restore(
             let labels = &live.metadata.labels;
             labels.get(LABEL_SET_ASIDE).filter(|by| **by == owner)?;
             let kept = live.metadata.annotations.get(ANNOTATION_SET_ASIDE)?;
-            let mut restored: BTreeMap<String, Option<String>> = serde_json::from_str(kept).ok()?;
+            let mut restored: BTreeMap<String, Option<String>> = entrance::from_str(kept).ok()?;
             restored.insert(LABEL_SET_ASIDE.to_owned(), None);
             let mut patch = json!({"metadata": {
                 "labels": restored,

@@ -13,7 +13,7 @@ use super::cluster::Cluster;
 use super::definitions::objects_of;
 use super::delete::finalizers;
 use super::error::EngineError;
-use super::listing::Page;
+use super::listing::one_page;
 use super::request::{Call, JSON};
 
 /// The API server's own finalizer on definitions: it deletes their objects first.
@@ -75,7 +75,7 @@ async fn first_held(
         return Ok(None);
     };
     let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
-    let found = cluster.send::<Page<Value>>(call).await?.object.items;
+    let found = one_page::<Value>(cluster, call).await?.items;
     let held = found
         .into_iter()
         .find(|object| !finalizers(object).is_empty());
@@ -96,8 +96,8 @@ async fn workloads(cluster: &Cluster) -> Vec<Workload> {
     let lists = WORKLOADS.map(async |(kind, plural)| {
         let collection = Collection::known("apps/v1", kind, plural, None);
         let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
-        let found = cluster.send::<Page<Value>>(call).await;
-        let items = found.map_or_else(|_| Vec::new(), |answer| answer.object.items);
+        let found = one_page::<Value>(cluster, call).await;
+        let items = found.map_or_else(|_| Vec::new(), |page| page.items);
         let workloads = items.iter().filter_map(|item| Workload::of(kind, item));
         workloads.collect::<Vec<_>>()
     });

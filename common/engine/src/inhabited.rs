@@ -18,7 +18,8 @@ use super::addressed;
 use super::cluster::Cluster;
 use super::definitions::{self, objects_of};
 use super::error::EngineError;
-use super::meta::{Partial, PartialList};
+use super::listing::one_page;
+use super::meta::Partial;
 use super::request::{Call, METADATA_LIST};
 use super::served::is_definition;
 
@@ -60,9 +61,9 @@ async fn of_definition(
         return Ok(Some(found));
     };
     let list = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
-    if let Some(page) = seen(&mut found, cluster.send::<PartialList>(list).await)? {
-        found.more = page.object.metadata.remaining_item_count;
-        let items = page.object.items.into_iter();
+    if let Some(page) = seen(&mut found, one_page::<Partial>(cluster, list).await)? {
+        found.more = page.metadata.remaining_item_count;
+        let items = page.items.into_iter();
         found.objects = items.map(|item| collection.key(&item.metadata)).collect();
         // Most definitions have no objects, and need no second look.
         if !found.objects.is_empty() {
@@ -116,15 +117,15 @@ async fn owned(
             .query("limit", "1")
             .query("labelSelector", &query_value(&selector))
     };
-    let page = match cluster.send::<PartialList>(list(collection)).await {
+    let page = match one_page::<Partial>(cluster, list(collection)).await {
         // Definitions come and go: a version that was just discovered may be gone, or its kind.
         Err(error) if error.is_unserved() => {
             let Some(served) = addressed::again(cluster, collection, error).await? else {
                 return Ok(None);
             };
-            cluster.send::<PartialList>(list(&served)).await?.object
+            one_page::<Partial>(cluster, list(&served)).await?
         }
-        answer => answer?.object,
+        page => page?,
     };
     let first = page.items.into_iter().next();
     Ok(first.map(|Partial { metadata }| {

@@ -1,12 +1,13 @@
 //! LISTs: whole collections, page by page, or one page.
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+
+use common::entrance::{self, List, MAX_DEPTH, Named};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{ListMetadata, or_default};
+use super::meta::ListMetadata;
 use super::request::{Call, JSON};
 
 /// Objects of one page.
@@ -17,13 +18,33 @@ const LARGEST_LIST: usize = 256 * 1024 * 1024;
 const SMALLEST_PAGE: usize = 128 * 1024;
 
 /// The response of a LIST.
-#[derive(Deserialize)]
-#[serde(bound = "T: DeserializeOwned")]
+#[derive(Debug)]
 pub(super) struct Page<T> {
-    #[serde(default)]
     pub(super) metadata: ListMetadata,
-    #[serde(default = "Vec::new", deserialize_with = "or_default")]
     pub(super) items: Vec<T>,
+}
+
+/// Reads one object of a list.
+pub(super) type Read<T> = fn(&str) -> Result<T, serde_json::Error>;
+
+impl<T> Page<T> {
+    /// Reads a response, each object by itself.
+    ///
+    /// # Errors
+    /// The first object that cannot be read, and why; nothing of it is repeated.
+    fn read(bytes: &[u8], read: Read<T>) -> Result<Self, String> {
+        let list = entrance::list(bytes);
+        let List { metadata, items } =
+            list.map_err(|error| entrance::reason(bytes, &error, usize::MAX))?;
+        let items = items.unwrap_or_default().into_iter().map(|text| {
+            let why = |error| entrance::reason(text.get().as_bytes(), &error, MAX_DEPTH);
+            read(text.get()).map_err(|error| format!("{}: {}", Named::of(text.get()), why(error)))
+        });
+        Ok(Self {
+            metadata,
+            items: items.collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 /// Every object of a collection, or those that a label selector matches.
@@ -32,27 +53,32 @@ pub(super) async fn all<T: DeserializeOwned>(
     collection: &Collection,
     selector: Option<&str>,
 ) -> Result<Vec<T>, EngineError> {
-    all_as(cluster, collection, selector, JSON).await
+    all_as(cluster, collection, selector, JSON, |text| {
+        entrance::from_str(text)
+    })
+    .await
 }
 
 /// The same in this form: whole objects, or their metadata.
-pub(super) async fn all_as<T: DeserializeOwned>(
+pub(super) async fn all_as<T>(
     cluster: &Cluster,
     collection: &Collection,
     selector: Option<&str>,
     form: &'static str,
+    read: Read<T>,
 ) -> Result<Vec<T>, EngineError> {
     let mut call = Call::list(collection, form);
     if let Some(selector) = selector {
         call = call.query("labelSelector", &query_value(selector));
     }
-    pages(cluster, call).await
+    pages(cluster, call, read).await
 }
 
 /// Every object of a LIST.
-pub(super) async fn pages<T: DeserializeOwned>(
+pub(super) async fn pages<T>(
     cluster: &Cluster,
     list: Call,
+    read: Read<T>,
 ) -> Result<Vec<T>, EngineError> {
     let list = list.query("limit", PAGE);
     let mut found = Vec::new();
@@ -62,7 +88,7 @@ pub(super) async fn pages<T: DeserializeOwned>(
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match page::<Page<T>>(cluster, call, &mut taken).await {
+        let page = match page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
             // The continue token expired: the list begins again.
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
@@ -82,13 +108,16 @@ pub(super) async fn pages<T: DeserializeOwned>(
 
 /// One page of a LIST, whose pages before it took so many bytes. A server whose address came from a Secret (semantics 6) could go on
 /// for ever.
-pub(super) async fn page<P: DeserializeOwned>(
+pub(super) async fn page<T>(
     cluster: &Cluster,
     call: Call,
     taken: &mut usize,
-) -> Result<P, EngineError> {
+    read: Read<T>,
+) -> Result<Page<T>, EngineError> {
     let what = call.object.clone();
-    let answer = cluster.send::<P>(call).await?;
+    let answer = cluster
+        .exchange(call, |bytes| Page::read(bytes, read))
+        .await?;
     *taken = taken.saturating_add(answer.bytes.max(SMALLEST_PAGE));
     if cluster.is_remote() && *taken > LARGEST_LIST {
         return Err(EngineError::Api {
@@ -98,6 +127,14 @@ pub(super) async fn page<P: DeserializeOwned>(
         });
     }
     Ok(answer.object)
+}
+
+/// The only page of a LIST.
+pub(super) async fn one_page<T: DeserializeOwned>(
+    cluster: &Cluster,
+    call: Call,
+) -> Result<Page<T>, EngineError> {
+    page(cluster, call, &mut 0, |text| entrance::from_str(text)).await
 }
 
 #[cfg(test)]

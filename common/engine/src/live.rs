@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::try_join_all;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use common::api::installation::LiveState;
 use common::api::names::{CLIENT, LABEL_OWNER, manager_of_owner};
+use common::entrance;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::manifest::managed_fields;
@@ -80,10 +80,10 @@ pub async fn owned(
         };
         let collection = Collection::new(gvk, info, selection.namespace.as_deref());
         let form = if selection.whole { JSON } else { METADATA_LIST };
-        match addressed::list::<Listed>(cluster, collection, Some(&selector), form).await {
+        match addressed::list(cluster, collection, Some(&selector), form, listed).await {
             Ok((collection, objects)) => {
                 let objects = objects.into_iter();
-                let objects = objects.map(|Listed(object)| typed(object, &collection.gvk));
+                let objects = objects.map(|object| typed(object, &collection.gvk));
                 Ok((selection, Ok(objects.collect())))
             }
             Err(error) if error.is_of_reading() || error.is_unserved() => {
@@ -196,22 +196,18 @@ pub fn fields_of(object: &Value) -> String {
     }
 }
 
-/// An object of a list. Which fields belong to other managers is asked of none of them, and is a third of what they take: it is left out
-/// before the next object is read.
-struct Listed(Value);
-
-impl<'de> Deserialize<'de> for Listed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut object = Value::deserialize(deserializer)?;
-        let entries = object.pointer_mut("/metadata/managedFields");
-        let entries = entries.and_then(Value::as_array_mut);
-        for entry in entries.into_iter().flatten() {
-            let manager = entry["manager"].as_str();
-            let is_ours = manager.is_some_and(|manager| manager.starts_with(CLIENT));
-            if let Some(entry) = entry.as_object_mut().filter(|_| !is_ours) {
-                entry.remove("fieldsV1");
-            }
+/// Reads an object of a list. Which fields belong to other managers is asked of none of them, and is a third of what they take: it is left
+/// out before the next object is read.
+fn listed(text: &str) -> Result<Value, serde_json::Error> {
+    let mut object = entrance::object(text)?;
+    let entries = object.pointer_mut("/metadata/managedFields");
+    let entries = entries.and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten() {
+        let manager = entry["manager"].as_str();
+        let is_ours = manager.is_some_and(|manager| manager.starts_with(CLIENT));
+        if let Some(entry) = entry.as_object_mut().filter(|_| !is_ours) {
+            entry.remove("fieldsV1");
         }
-        Ok(Self(object))
     }
+    Ok(object)
 }

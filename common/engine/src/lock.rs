@@ -327,7 +327,7 @@ impl Lock {
 
     async fn release_and_delete(&mut self, cluster: &Cluster) -> Result<(), EngineError> {
         if let Some(released) = record::without_finalizer(&self.record) {
-            match record::replace(cluster, &released).await {
+            match record::put_metadata(cluster, &released).await {
                 Ok(replaced) => self.record = replaced,
                 // It was the last one of a record that is being deleted.
                 Err(error) if error.is_not_found() => return Ok(()),

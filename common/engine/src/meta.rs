@@ -9,29 +9,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use common::api::names::{self, CLIENT};
+use common::entrance::{self, or_default};
 use common::manifest::{digest, managed_fields};
-
-/// A value that Go writes as `null` where it is empty.
-pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
-}
 
 /// An object of which only the metadata was asked for.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Partial {
     #[serde(default)]
     pub(super) metadata: Metadata,
-}
-
-/// A page of such objects.
-#[derive(Debug, Deserialize)]
-pub(super) struct PartialList {
-    #[serde(default)]
-    pub(super) metadata: ListMetadata,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) items: Vec<Partial>,
 }
 
 /// Metadata of an object.
@@ -123,13 +108,15 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
     let ours: Vec<Value> = entries
         .iter()
         .filter(|entry| is_installation(&entry.manager))
-        .map(|entry| {
-            json!({"manager": entry.manager, "subresource": entry.subresource, "fieldsV1": entry.fields})
+        .filter_map(|entry| {
+            // Fields that nest too deep are none that we know: the object counts as edited.
+            let fields = serde_json::to_value(&entry.fields).ok()?;
+            Some(json!({"manager": entry.manager, "subresource": entry.subresource, "fieldsV1": fields}))
         })
         .collect();
     let writers = entries.iter().map(|entry| {
         let text = entry.fields.as_ref().map(|fields| fields.get());
-        let fields = text.and_then(|text| serde_json::from_str::<Fields>(text).ok());
+        let fields = text.and_then(|text| entrance::outline::<Fields>(text.as_bytes()).ok());
         let spec = fields.and_then(|fields| fields.spec);
         Writer {
             sets_replicas: spec.is_some_and(|spec| spec.replicas.is_some()),

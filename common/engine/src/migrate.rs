@@ -28,7 +28,7 @@ use super::definitions::{self, in_version};
 use super::error::EngineError;
 use super::event::Event;
 use super::journal::Journal;
-use super::listing::Page;
+use super::listing::{Page, one_page};
 use super::meta::Partial;
 use super::report::{Failure, Report};
 use super::request::{Call, JSON, METADATA};
@@ -182,7 +182,7 @@ impl<'a> Migrator<'a> {
         if !next.is_empty() {
             call = call.query("continue", &query_value(next));
         }
-        Ok(self.cluster.send::<Page<Value>>(call).await?.object)
+        one_page(self.cluster, call).await
     }
 
     /// Writes the objects of one page; every object that is refused is named.

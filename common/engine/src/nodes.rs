@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 
+use common::entrance::or_default;
+
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing;
-use super::meta::or_default;
 
 #[derive(Deserialize)]
 struct Node {

@@ -2,6 +2,7 @@
 
 use common::api::names;
 use common::api::policy::AddonPolicy;
+use common::entrance;
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -15,7 +16,8 @@ use super::request::{Call, JSON};
 /// Those of the request.
 pub async fn list(cluster: &Cluster) -> Result<Vec<AddonPolicy>, EngineError> {
     let collection = Collection::known(names::API_VERSION, "AddonPolicy", "addonpolicies", None);
-    match listing::pages(cluster, Call::list(&collection, JSON).own()).await {
+    let list = Call::list(&collection, JSON).own();
+    match listing::pages(cluster, list, |text| entrance::from_str(text)).await {
         Err(EngineError::NotInitialised) => Ok(Vec::new()),
         other => other,
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
 use common::api::installation::{
@@ -17,6 +17,7 @@ use common::api::names::{
     self, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, GROUP, InstallationName,
 };
 use common::core_set::change::is_released;
+use common::entrance::{self, MAX_STORED_DEPTH};
 use common::manifest::key::ObjectKey;
 use common::plan::gitops::keep_writers;
 
@@ -26,7 +27,7 @@ use super::delete::{self, Propagation};
 use super::error::EngineError;
 use super::listing;
 use super::meta::Partial;
-use super::request::{Call, JSON, METADATA};
+use super::request::{Call, JSON, MERGE_PATCH, METADATA};
 use super::snapshot::read_selected;
 
 /// The kind of a record.
@@ -55,7 +56,7 @@ pub async fn get(
     let call = Call::get(&collection(Some(namespace)), name, JSON)
         .urgent()
         .own();
-    match cluster.home().send::<AddonInstallation>(call).await {
+    match cluster.home().exchange(call, answered).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
@@ -97,7 +98,8 @@ pub async fn owners(
     Ok(Some(owners.collect()))
 }
 
-/// All installations of one namespace, or of all. Of their managedFields there are those of spec and metadata alone.
+/// All installations of one namespace, or of all. Of their managedFields there are those of spec and metadata alone. What of one cannot be
+/// read is missing in it ([`AddonInstallation::read`]).
 ///
 /// # Errors
 /// Those of the requests.
@@ -105,8 +107,8 @@ pub async fn list(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Vec<AddonInstallation>, EngineError> {
-    let listed = listing::all(cluster.home(), &collection(namespace), None).await?;
-    Ok(listed.into_iter().map(|Listed(record)| record).collect())
+    let list = Call::list(&collection(namespace), JSON);
+    listing::pages(cluster.home(), list, listed).await
 }
 
 /// Those of one namespace, or of all, with labels that a selector matches: one LIST.
@@ -127,17 +129,20 @@ pub async fn labelled(
     Ok(names.collect())
 }
 
-/// A record of a list. Which fields belong to whom is half of a record; who set the spec is asked.
-struct Listed(AddonInstallation);
-
-impl<'de> Deserialize<'de> for Listed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut record = AddonInstallation::deserialize(deserializer)?;
-        if let Some(managers) = &mut record.metadata.managed_fields {
-            keep_writers(managers);
-        }
-        Ok(Self(record))
+/// Reads a record of a list. Which fields belong to whom is half of a record; who set the spec is asked.
+fn listed(text: &str) -> Result<AddonInstallation, serde_json::Error> {
+    let mut record = AddonInstallation::read(text)?;
+    if let Some(managers) = &mut record.metadata.managed_fields {
+        keep_writers(managers);
     }
+    Ok(record)
+}
+
+/// Reads a record that is the answer to a request.
+fn answered(bytes: &[u8]) -> Result<AddonInstallation, String> {
+    let read = String::from_utf8_lossy(bytes);
+    AddonInstallation::read(&read)
+        .map_err(|error| entrance::reason(bytes, &error, MAX_STORED_DEPTH))
 }
 
 /// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where one exists.
@@ -170,7 +175,33 @@ pub(super) async fn replace(
         .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(wanted)?);
-    Ok(cluster.home().send(call).await?.object)
+    Ok(cluster.home().exchange(call, answered).await?.object)
+}
+
+/// Writes what marks and holds a record, at its resourceVersion, and returns it as the server completed it. Of a record that cannot be read
+/// as a whole nothing else can be written: the rest would be lost.
+pub(super) async fn put_metadata(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    if wanted.spec.unreadable.is_none() {
+        return replace(cluster, wanted).await;
+    }
+    format::check_status(wanted)?;
+    let namespace = wanted.namespace().unwrap_or_default();
+    let metadata = json!({
+        "annotations": wanted.annotations(),
+        "finalizers": wanted.finalizers(),
+        "ownerReferences": wanted.owner_references(),
+        "resourceVersion": wanted.resource_version(),
+    });
+    let body = json!({"metadata": metadata}).to_string();
+    let collection = collection(Some(&namespace));
+    let call = Call::patch(&collection, &wanted.name_any(), MERGE_PATCH, JSON)
+        .own()
+        .query("fieldManager", names::CLIENT)
+        .body(body.into_bytes());
+    Ok(cluster.home().exchange(call, answered).await?.object)
 }
 
 /// The only write of a status: the whole object at its resourceVersion, which is then the response's.
@@ -178,7 +209,7 @@ pub(super) async fn put_status(
     cluster: &Cluster,
     record: &mut AddonInstallation,
 ) -> Result<(), EngineError> {
-    format::check(record)?;
+    format::check_status(record)?;
     let namespace = record.namespace().unwrap_or_default();
     let call = Call::replace(&collection(Some(&namespace)), &record.name_any(), METADATA)
         .subresource("status")
@@ -198,7 +229,7 @@ pub(super) async fn delete(
     record: &AddonInstallation,
     dry_run: bool,
 ) -> Result<(), EngineError> {
-    format::check(record)?;
+    format::check_status(record)?;
     let namespace = record.namespace().unwrap_or_default();
     let mut preconditions = json!({"uid": record.uid()});
     if !dry_run {
@@ -233,7 +264,7 @@ pub async fn hold(
     }
     let mut held = record.clone();
     held.finalizers_mut().push(FINALIZER_UNINSTALL.to_owned());
-    replace(cluster, &held).await
+    put_metadata(cluster, &held).await
 }
 
 /// Removes our finalizer; its deletion leaves the objects of a record then. Returns whether it had one.
@@ -242,7 +273,7 @@ pub async fn hold(
 /// Those of the request; a conflict where the record was written meanwhile.
 pub async fn let_go(cluster: &Cluster, record: &AddonInstallation) -> Result<bool, EngineError> {
     match without_finalizer(record) {
-        Some(free) => replace(cluster, &free).await.map(|_| true),
+        Some(free) => put_metadata(cluster, &free).await.map(|_| true),
         None => Ok(false),
     }
 }

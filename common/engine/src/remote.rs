@@ -15,7 +15,8 @@ use common::target::{
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{Partial, PartialList};
+use super::listing::one_page;
+use super::meta::Partial;
 use super::request::{Call, METADATA, METADATA_LIST};
 use super::secret;
 use super::snapshot::{namespace_collection, read_one};
@@ -115,8 +116,8 @@ pub async fn standing(home: &Cluster, namespace: &str) -> Result<Standing, Remot
     let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
     let of_type = format!("type={TYPE_CLUSTER_API}");
     let list = Call::list(&secrets, METADATA_LIST).query("fieldSelector", &query_value(&of_type));
-    let cluster_api = home.send::<PartialList>(list).await;
-    let cluster_api = known(cluster_api.map(|answer| answer.object.items))?.unwrap_or_default();
+    let cluster_api = one_page::<Partial>(home, list).await;
+    let cluster_api = known(cluster_api.map(|page| page.items))?.unwrap_or_default();
     let kkp = home.send::<Partial>(Call::get(&secrets, SECRET_KKP, METADATA));
     let kkp = known(kkp.await)?.is_some();
     let names = cluster_api.into_iter().map(|one| one.metadata.name);

@@ -18,6 +18,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
 
+use common::entrance::{self, MAX_DEPTH};
+
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
@@ -266,6 +268,11 @@ struct Groups {
     kind: String,
 }
 
+/// Reads an answer as a whole.
+fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    entrance::from_slice(bytes).map_err(|error| entrance::reason(bytes, &error, MAX_DEPTH))
+}
+
 /// The result of one try.
 enum Try<T> {
     Done(Answer<T>),
@@ -281,7 +288,16 @@ impl Cluster {
     /// Sends a request, repeats it within the bounds of this module, and reads the answer as `T`.
     pub(super) async fn send<T: DeserializeOwned>(
         &self,
+        call: Call,
+    ) -> Result<Answer<T>, EngineError> {
+        self.exchange(call, whole).await
+    }
+
+    /// The same, with the answer read by `read`, whose error says what is wrong with it and repeats nothing of it.
+    pub(super) async fn exchange<T>(
+        &self,
         mut call: Call,
+        read: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<Answer<T>, EngineError> {
         let patience = if self.answered.load(Ordering::Relaxed) {
             PATIENCE_AFTER
@@ -295,7 +311,7 @@ impl Cluster {
         loop {
             let body = shared.try_clone().unwrap_or_else(Body::empty);
             let is_renewed = self.is_renewed();
-            let tried = match self.attempt(&call, body).await {
+            let tried = match self.attempt(&call, body, &read).await {
                 Err(EngineError::Unauthorized { .. }) if !is_renewed && self.renew().await => {
                     continue;
                 }
@@ -328,7 +344,7 @@ impl Cluster {
     async fn check_discovery(&self, refused: &Call) -> Result<(), EngineError> {
         let mut call = Call::path(GROUPS, JSON);
         (call.own, call.urgent) = (refused.own, refused.urgent);
-        let error = match self.attempt::<Groups>(&call, Body::empty()).await {
+        let error = match self.attempt(&call, Body::empty(), &whole::<Groups>).await {
             Ok(Try::Done(answer)) if answer.object.kind == "APIGroupList" => return Ok(()),
             Err(EngineError::Forbidden { .. } | EngineError::Denied { .. }) => return Ok(()),
             Ok(Try::Done(answer)) => format!("a {:?}", answer.object.kind),
@@ -343,10 +359,11 @@ impl Cluster {
         })
     }
 
-    async fn attempt<T: DeserializeOwned>(
+    async fn attempt<T>(
         &self,
         call: &Call,
         body: Body,
+        read: &impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<Try<T>, EngineError> {
         let request = call.request(body)?;
         // The semaphore is never closed; without a permit the request is merely not counted.
@@ -395,9 +412,9 @@ impl Cluster {
                 _ => Err(error),
             };
         }
-        let object = serde_json::from_slice(&bytes).map_err(|error| EngineError::Api {
+        let object = read(&bytes).map_err(|why| EngineError::Api {
             what: call.object.clone(),
-            message: format!("the server's answer is not understood: {error}"),
+            message: format!("the server's answer is not understood: {why}"),
             code: status.as_u16(),
         })?;
         Ok(Try::Done(Answer {

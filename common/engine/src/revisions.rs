@@ -10,6 +10,7 @@ use common::api::installation::AddonInstallation;
 use common::api::names::{
     self, InstallationName, LABEL_OUTCOME, LABEL_REVISION_OF, OUTCOME_DONE, OUTCOME_FAILED,
 };
+use common::entrance;
 use common::history::{self, StoredRevision, TooLarge};
 use common::manifest::key::ObjectKey;
 
@@ -17,7 +18,8 @@ use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::event::Event;
-use super::meta::{Metadata, Partial, PartialList};
+use super::listing::one_page;
+use super::meta::{Metadata, Partial};
 use super::request::{Call, JSON, METADATA, METADATA_LIST};
 use super::task::Task;
 use super::{delete, listing, record};
@@ -57,7 +59,7 @@ struct Whole {
     data: Value,
 }
 
-/// The revisions of an installation, newest first. What another release wrote in another form is left out.
+/// The revisions of an installation, newest first. What another release wrote in another form is left out, and what cannot be read.
 ///
 /// # Errors
 /// Those of the request.
@@ -70,8 +72,10 @@ pub async fn list(
     let call = Call::list(&collection, JSON)
         .own()
         .query("labelSelector", &query_value(&selector(&name)));
-    let found: Vec<Whole> = listing::pages(cluster.home(), call).await?;
-    let ours = found.into_iter().filter(|one| owns(record, &one.metadata));
+    let read = |text: &str| Ok(entrance::from_str::<Whole>(text).ok());
+    let found = listing::pages(cluster.home(), call, read).await?;
+    let found = found.into_iter().flatten();
+    let ours = found.filter(|one| owns(record, &one.metadata));
     let mut revisions: Vec<StoredRevision> = ours
         .filter_map(|one| {
             let revision: StoredRevision = serde_json::from_value(one.data).ok()?;
@@ -230,7 +234,7 @@ async fn find(cluster: &Cluster, record: &AddonInstallation) -> Result<Vec<Found
     let call = Call::list(&collection(&name.namespace), METADATA_LIST)
         .own()
         .query("labelSelector", &query_value(&selector(&name)));
-    let listed = cluster.home().send::<PartialList>(call).await?.object;
+    let listed = one_page::<Partial>(cluster.home(), call).await?;
     let prefix = format!("{}.v", names::revision_stem(&name));
     let found = listed.items.into_iter().filter_map(|Partial { metadata }| {
         let outcome = metadata.labels.get(LABEL_OUTCOME).map(String::as_str);

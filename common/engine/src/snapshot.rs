@@ -11,6 +11,7 @@ use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
 use common::api::names;
+use common::entrance;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::plan::gitops::Reconciler;
@@ -24,7 +25,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::inhabited;
 use super::listing;
-use super::meta::{Metadata, Partial, PartialList};
+use super::meta::{Metadata, Partial};
 use super::request::{Call, METADATA, METADATA_LIST};
 
 /// Objects of one page.
@@ -248,7 +249,8 @@ pub(super) async fn read_selected(
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match listing::page::<PartialList>(cluster, call, &mut taken).await {
+        let read = |text: &str| entrance::from_str::<Partial>(text);
+        let page = match listing::page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
             Err(error) if error.is_unserved() => return Ok(None),
             Err(error) if error.code() == Some(410) && !next.is_empty() => {

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use common::api::names::TEMPLATE_DATA;
+use common::entrance::or_default;
 use common::manifest::Place;
 use common::render::facts::{Facts, Observed, Overlays, SecretOverlay};
 use common::values::secret::{NotValues, check_content, check_label};
@@ -15,8 +16,8 @@ use common::values::{self, ValuesError};
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing::{self, Page};
-use super::meta::{Metadata, or_default};
+use super::listing::{self, one_page};
+use super::meta::Metadata;
 use super::request::{Call, JSON};
 
 /// The namespace of the control plane.
@@ -76,8 +77,8 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
     let nodes = async {
         let nodes = Collection::known("v1", "Node", "nodes", None);
         let call = Call::list(&nodes, JSON).query("limit", NODES);
-        let page = cluster.send::<Page<Value>>(call).await;
-        known(page.map(|answer| answer.object.items))
+        let page = one_page::<Value>(cluster, call).await;
+        known(page.map(|page| page.items))
     };
     let daemon_sets = async {
         let daemon_sets = Collection::known("apps/v1", "DaemonSet", "daemonsets", None);

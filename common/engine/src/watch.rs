@@ -8,10 +8,12 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
+use common::entrance;
+
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
-use super::listing::Page;
+use super::listing::page;
 use super::request::{Call, JSON, METADATA, METADATA_LIST};
 use events::Events;
 
@@ -113,8 +115,8 @@ async fn list_and_watch(
 ) -> Result<(), EngineError> {
     let mut pause = Pause::default();
     loop {
-        let list = match cluster.send::<Page<Value>>(listed.clone()).await {
-            Ok(answer) => answer.object,
+        let list = match page(cluster, listed.clone(), &mut 0, entrance::object).await {
+            Ok(page) => page,
             Err(error) if passes(&error) => {
                 if see(Seen::Lost(error.words())) {
                     return Ok(());

@@ -24,6 +24,7 @@ mod tests;
 use std::rc::Rc;
 
 pub use dict::Dict;
+pub(crate) use from_json::Decoded;
 pub use from_json::TooDeep;
 pub use list::List;
 pub use record::{Record, Shape};

@@ -16,7 +16,7 @@ use addons_operation::{
     Resolver, Run, execute, name_of, rollout, unfinished,
 };
 use common::api::conditions::bounded;
-use common::api::installation::{AddonInstallation, DeletionPolicy};
+use common::api::installation::{AddonInstallation, DeletionPolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::core_set::change::{is_guarded, is_released};
 
@@ -244,6 +244,7 @@ async fn plan(
             return Err(AdoptError::Unconfirmed(name_of(record)).into());
         }
         None => {
+            format::check(record).map_err(EngineError::from)?;
             // What the core set lists is repaired, whoever began to remove it (semantics 14).
             if !is_guarded(record) || is_released(record) {
                 unfinished::check(record, ctx.home().await?.now())?;

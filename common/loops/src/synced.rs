@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use addons_operation::distribution::sync::sync;
 use addons_operation::{Context, OperationError};
+use common::api::catalogue::AddonCatalogue;
 use common::catalogue::is_copy;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -36,7 +37,8 @@ pub async fn once(ctx: &Context, is_loop: bool) -> Synced {
         return synced;
     };
     let sources = all.iter().filter(|it| !is_copy(&it.metadata));
-    for catalogue in sources.filter(|it| it.spec.from.is_some()) {
+    let is_followed = |it: &&AddonCatalogue| it.spec.from.is_some() || it.spec.unreadable.is_some();
+    for catalogue in sources.filter(is_followed) {
         match sync(ctx, catalogue, is_loop).await {
             Ok(one) => synced.is_changed |= one.is_changed,
             Err(error) if error.is_forbidden() => {}

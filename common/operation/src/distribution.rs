@@ -14,6 +14,7 @@ use common::catalogue::compatible::TooMany;
 use common::catalogue::reference::OtherNames;
 use common::catalogue::size::TooLarge;
 use common::catalogue::unread::Unread;
+use common::entrance::Unreadable;
 
 /// Why a catalogue is not what it is to be.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +36,7 @@ pub enum DistributionError {
     /// The file of a catalogue.
     #[error(transparent)]
     File(Box<FileError>),
-    /// A catalogue by reference whose file cannot be read.
+    /// A catalogue that cannot be read, or its file.
     #[error("catalogue {catalogue}: {why}")]
     Unread {
         /// The catalogue.
@@ -101,6 +102,16 @@ pub enum DistributionError {
         #[source]
         error: TooLarge,
     },
+}
+
+impl DistributionError {
+    /// A catalogue that cannot be read.
+    pub(crate) fn unreadable(catalogue: String, unreadable: &Unreadable) -> Self {
+        Self::Unread {
+            catalogue,
+            why: unreadable.to_string(),
+        }
+    }
 }
 
 impl From<&Unread> for DistributionError {

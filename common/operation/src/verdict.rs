@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use addons_engine::EngineError;
 use common::admission::marks::Marks;
 use common::admission::rules;
 use common::admission::verdict::{Problem, Verdict};
 use common::admission::{Facts, NamespaceFacts, Requester, Settings, mutate, validate};
 use common::api::catalogue::FormField;
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, format};
 use common::api::names::InstallationName;
 use common::api::policy::PolicyAction;
 use common::catalogue::Origin;
@@ -106,6 +107,9 @@ pub(crate) async fn judge(
     resolved: &mut Resolved,
     facts: &Facts,
 ) -> Result<(), OperationError> {
+    if let Some(existing) = &resolved.existing {
+        format::check(existing).map_err(EngineError::from)?;
+    }
     let questions = questions(resolved);
     fill_in(resolved, facts)?;
     let requester = requester(ctx, &resolved.wanted).await?;

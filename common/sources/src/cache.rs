@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use common::api::names::hex_prefix;
+use common::entrance;
 use common::manifest::digest::sha256;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +112,7 @@ impl Cache {
     /// The note on `key`; `kind` is the source that keeps it (`url`, `git`, …).
     pub fn note(&self, kind: &str, key: &str) -> Option<Note> {
         let found = read(&self.note_path(kind, key)?, MAX_NOTE)?;
-        serde_json::from_slice(&found.bytes).ok()
+        entrance::from_slice(&found.bytes).ok()
     }
 
     /// The note on `key` and its content, if the cache has both.

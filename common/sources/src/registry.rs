@@ -21,6 +21,7 @@ pub mod push;
 mod reference;
 mod referrers;
 
+use common::entrance;
 use common::manifest::digest;
 use common::render::image::Image;
 use reqwest::Method;
@@ -216,7 +217,7 @@ impl<'a> Registry<'a> {
             let (headers, bytes) = read.await?;
             let next = answers::next_page(&headers);
             let page: Tags =
-                serde_json::from_slice(&bytes).map_err(|_| wrong("is not valid JSON"))?;
+                entrance::from_slice(&bytes).map_err(|_| wrong("is not valid JSON"))?;
             tags.extend(page.tags.unwrap_or_default());
             match next {
                 // Only the query is used, so that the link cannot lead to another host.

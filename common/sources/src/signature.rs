@@ -11,6 +11,7 @@ mod signer;
 use common::airgap::referrers;
 use common::api::catalogue::{Source, SourceKind};
 use common::api::installation::Signature;
+use common::entrance;
 use common::render::image::Image;
 
 use crate::Access;
@@ -198,7 +199,7 @@ impl Search<'_> {
     async fn kept(&self, registry: &mut Registry<'_>, digest: &str) -> Option<String> {
         let (note, bytes) = self.access.cache.noted(NOTES, &self.key(digest))?;
         let signed = note.resolved?;
-        let evidence: Evidence = serde_json::from_slice(&bytes).ok()?;
+        let evidence: Evidence = entrance::from_slice(&bytes).ok()?;
         evidence.judge(&signed, self.signer).ok()?;
         let is_its_own =
             signed == digest || registry.names(&signed, digest).await.unwrap_or_default();

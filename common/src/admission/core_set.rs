@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::Facts;
-use super::review::{Operation, Request, category};
+use super::review::{Operation, Request};
 use super::verdict::{Problem, Verdict};
 use crate::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS};
 use crate::core_set::Unknown;
 use crate::core_set::document::{
     KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_addons, read_rollout, read_rules,
 };
+use crate::entrance::{self, category};
 
 /// The rule, for metrics and logs.
 const RULE: &str = "core-set";
@@ -41,7 +42,8 @@ pub fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
     if kind != ("", "ConfigMap") || !is_written || !is_of_system || request.is_of_subresource() {
         return Verdict::default();
     }
-    let read = |raw: &serde_json::value::RawValue| serde_json::from_str::<ConfigMap>(raw.get());
+    let read =
+        |raw: &serde_json::value::RawValue| entrance::outline::<ConfigMap>(raw.get().as_bytes());
     let mut verdict = Verdict::default();
     let new = match request.object.map(read) {
         Some(Ok(new)) => new,

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::object;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::MARKED;
+use crate::entrance;
 
 /// Metadata, the core flag, and whether the record has objects.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +48,7 @@ impl Marks {
             #[serde(default)]
             inventory: Option<Vec<serde::de::IgnoredAny>>,
         }
-        let object: Object = serde_json::from_str(object.get())?;
+        let object: Object = entrance::outline(object.get().as_bytes())?;
         let spec = object.spec.unwrap_or_default();
         let inventory = object.status.unwrap_or_default().inventory;
         Ok(Self {

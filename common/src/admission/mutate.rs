@@ -14,6 +14,7 @@ use crate::api::catalogue::Method;
 use crate::api::installation::AddonRef;
 use crate::api::names::{ANNOTATION_DEFAULTED, GROUP};
 use crate::catalogue::Entry;
+use crate::entrance;
 use crate::values::defaulted::{self, Filled, Record};
 
 /// What is filled in.
@@ -132,7 +133,7 @@ fn found<'a>(spec: &Spec<'_>, namespace: &str, facts: &'a Facts) -> Found<'a> {
     let Some(reference) = spec.addon_ref else {
         return Found::default();
     };
-    let Ok(reference) = serde_json::from_str::<AddonRef>(reference.get()) else {
+    let Ok(reference) = entrance::from_str::<AddonRef>(reference.get()) else {
         return Found::default();
     };
     let resolved = reference::resolve(&reference, namespace, facts);
@@ -155,7 +156,7 @@ fn fill_values(object: &Written<'_>, entry: &Entry) -> Vec<PatchOperation> {
     let annotation = annotations
         .as_ref()
         .and_then(|all| all.get(ANNOTATION_DEFAULTED));
-    let annotation = annotation.map(|text| serde_json::from_str::<String>(text.get()).ok());
+    let annotation = annotation.map(|text| entrance::from_str::<String>(text.get()).ok());
     let record = Record::parse(annotation.as_ref().and_then(Option::as_deref));
     // Plain manifests take no values (semantics 10).
     let defaults = match entry.version.template.method {

@@ -1,22 +1,27 @@
-//! Objects as far as verdicts read them: managed fields and status, often the larger part of an object, are skipped.
+//! Objects as far as verdicts read them: managed fields and status, often the larger part of an object, are skipped, however deep they nest.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
-/// An object with this specification.
+/// An object with the text of its specification.
 #[derive(Debug, Deserialize)]
-pub(super) struct Object<S> {
+pub(super) struct Object<'a> {
     /// The metadata.
     #[serde(deserialize_with = "metadata")]
     pub(super) metadata: ObjectMeta,
     /// The specification.
-    pub(super) spec: S,
+    #[serde(borrow)]
+    pub(super) spec: &'a RawValue,
 }
 
 /// Reads the metadata that a rule looks at.
-pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+///
+/// # Errors
+/// One of these fields has a wrong type.
+pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Metadata {
@@ -26,6 +31,10 @@ pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Obj
         generate_name: Option<String>,
         #[serde(default)]
         namespace: Option<String>,
+        #[serde(default)]
+        uid: Option<String>,
+        #[serde(default)]
+        resource_version: Option<String>,
         #[serde(default)]
         labels: Option<BTreeMap<String, String>>,
         #[serde(default)]
@@ -44,6 +53,8 @@ pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Obj
         name: read.name,
         generate_name: read.generate_name,
         namespace: read.namespace,
+        uid: read.uid,
+        resource_version: read.resource_version,
         labels: read.labels,
         annotations: read.annotations,
         finalizers: read.finalizers,

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 pub use self::response::Response;
 use super::Requester;
+use crate::entrance::{self, category};
 
 /// The only version of AdmissionReview that we register for.
 pub const API_VERSION: &str = "admission.k8s.io/v1";
@@ -154,11 +155,7 @@ impl<'a> Request<'a> {
             #[serde(borrow)]
             uid: Cow<'a, str>,
         }
-        // Of text that was checked once, no string is checked by itself.
-        let review = match std::str::from_utf8(body) {
-            Ok(text) => serde_json::from_str::<Review<'a>>(text),
-            Err(_) => serde_json::from_slice::<Review<'a>>(body),
-        };
+        let review = entrance::outline::<Review<'a>>(body);
         let error = match review {
             Ok(review) if !review.request.uid.is_empty() => return Ok(review.request),
             Ok(_) => {
@@ -172,7 +169,7 @@ impl<'a> Request<'a> {
         };
         let (category, line, column) = (category(&error), error.line(), error.column());
         // A response without the uid counts as a failed call, one with it as a denial.
-        match serde_json::from_slice::<Lenient<'_>>(body) {
+        match entrance::outline::<Lenient<'_>>(body) {
             Ok(lenient) if !lenient.request.uid.is_empty() => Err(ReviewError::Unreadable {
                 uid: lenient.request.uid.into_owned(),
                 category,
@@ -201,16 +198,6 @@ impl<'a> Request<'a> {
             user: self.user_info.username.clone().unwrap_or_default(),
             groups: self.user_info.groups.clone().unwrap_or_default(),
         }
-    }
-}
-
-/// The category of a JSON error, without anything of the input.
-pub(crate) fn category(error: &serde_json::Error) -> &'static str {
-    match error.classify() {
-        serde_json::error::Category::Io => "unreadable",
-        serde_json::error::Category::Syntax => "syntax error",
-        serde_json::error::Category::Data => "wrong type or missing field",
-        serde_json::error::Category::Eof => "cut off",
     }
 }
 

@@ -8,8 +8,6 @@ pub use self::namespace::{makes_local, unentitled};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use super::marks::Marks;
 use super::policy::{self, Candidate};
 use super::review::{Operation, Request};
@@ -48,7 +46,12 @@ pub fn catalogue(
     // Also while it is being deleted: it stays for as long as a finalizer holds it.
     match old {
         Some(old) if old.spec == new.spec => marked_catalogue(new, old, requester, facts),
-        _ => written_catalogue(new, old, requester, facts),
+        _ => {
+            let mut verdict = written_catalogue(new, old, requester, facts);
+            let spec = serde_json::to_string(&new.spec).unwrap_or_default();
+            verdict.problem(rules::nesting::text("spec", &spec));
+            verdict
+        }
     }
 }
 
@@ -172,6 +175,7 @@ pub fn installation(
         verdict.problem(rules::cluster::is_going(marks.namespace(), facts));
     }
     if !marks.is_going() && is_judged(new, old) {
+        verdict.problem(rules::nesting::installation(new));
         let entry = content(new, old, facts, &mut verdict);
         policies(new, entry, requester, facts, &mut verdict);
     }
@@ -198,11 +202,13 @@ pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) 
     verdict
 }
 
-/// Whether references, constraints, values and policies are judged: on CREATE, and when addonRef or values change (semantics 4).
+/// Whether references, constraints, values and policies are judged: on CREATE, and when addonRef or values change, or may have changed
+/// (semantics 4).
 #[must_use]
 pub fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
     old.is_none_or(|old| {
-        new.spec.addon_ref != old.spec.addon_ref
+        old.spec.unreadable.is_some()
+            || new.spec.addon_ref != old.spec.addon_ref
             || new.spec.values != old.spec.values
             || new.spec.values_from != old.spec.values_from
     })
@@ -293,15 +299,19 @@ fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
             Ok(old) => catalogue_deletion(&old, &requester, facts),
             Err(problem) => unreadable(problem, &requester),
         },
+        // Whatever it is like, its metadata can be changed.
+        Operation::Update if read::keeps_spec(request) => {
+            match (read::names(request), read::former(request)) {
+                (Ok(new), Ok(old)) => marked_catalogue(&new, &old, &requester, facts),
+                (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
+            }
+        }
         Operation::Create | Operation::Update => {
-            let new = read::catalogue(request, request.object);
+            let new = read::catalogue(request);
             let old = (request.operation == Operation::Update)
                 .then(|| read::former(request))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(Some(old))) if read::keeps_spec(request, &new, &old) => {
-                    marked_catalogue(&new, &old, &requester, facts)
-                }
                 (Ok(new), Ok(old)) => written_catalogue(&new, old.as_ref(), &requester, facts),
                 (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
             }
@@ -323,13 +333,16 @@ fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
                 .then(|| read::installation(request, request.old_object))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(mut old)) => {
-                    read::ended(request, &new, old.as_mut());
-                    installation(&new, old.as_ref(), &requester, facts)
-                }
-                (Err(problem), _) | (_, Err(problem)) => {
-                    unreadable_installation(request, problem, &requester, facts)
-                }
+                (Ok(new), Ok(mut old)) => match rules::nesting::installation(&new) {
+                    Some(problem) if new.spec.unreadable.is_some() => {
+                        unreadable_installation(request, problem, &requester, facts)
+                    }
+                    _ => {
+                        read::ended(request, &new, old.as_mut());
+                        installation(&new, old.as_ref(), &requester, facts)
+                    }
+                },
+                (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
             }
         }
     }
@@ -352,11 +365,7 @@ fn unreadable_installation(
         (Ok(new), Ok(old)) => guarded(&new, old.as_ref(), requester, facts),
         (Err(problem), _) | (_, Err(problem)) => return unreadable(problem, requester),
     };
-    let spec = |raw: Option<&RawValue>| {
-        let object: serde_json::Value = serde_json::from_str(raw?.get()).ok()?;
-        object.get("spec").cloned()
-    };
-    if spec(request.object) != spec(request.old_object) {
+    if !read::keeps_spec(request) {
         verdict.problems.push(problem);
     }
     verdict.lift(requester);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{Descriptor, INDEX, is_digest};
+use crate::entrance;
 use crate::render::image::{Image, ImageError};
 
 /// The content of `oci-layout`.
@@ -85,7 +86,7 @@ pub fn write(named: &[Named]) -> Vec<u8> {
 /// # Errors
 /// [`LayoutError`].
 pub fn read(bytes: &[u8]) -> Result<Vec<Named>, LayoutError> {
-    let index: Index = serde_json::from_slice(bytes).map_err(LayoutError::Malformed)?;
+    let index: Index = entrance::from_slice(bytes).map_err(LayoutError::Malformed)?;
     let entries = index.manifests.into_iter();
     entries.map(named).collect()
 }

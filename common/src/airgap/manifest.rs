@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::entrance;
+
 /// The media type of an OCI index.
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// The media type of an OCI image or artifact.
@@ -78,7 +80,7 @@ impl Manifest {
     /// # Errors
     /// [`ManifestError`].
     pub fn read(bytes: &[u8]) -> Result<Self, ManifestError> {
-        let written: Written = serde_json::from_slice(bytes).map_err(ManifestError::Malformed)?;
+        let written: Written = entrance::from_slice(bytes).map_err(ManifestError::Malformed)?;
         let is_index = match (&written.manifests, &written.layers) {
             (Some(_), Some(_)) => return Err(ManifestError::Ambiguous),
             (manifests, _) => manifests.is_some(),

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::manifest::{Descriptor, INDEX, Manifest, ManifestError};
+use crate::entrance;
 
 /// Endings of cosign's tags.
 const COSIGN: [&str; 3] = ["sig", "att", "sbom"];
@@ -46,7 +47,7 @@ pub fn with(
         if listed(bytes)?.contains(&referrer.digest) {
             return Ok(None);
         }
-        index = serde_json::from_slice(bytes).map_err(ManifestError::Malformed)?;
+        index = entrance::from_slice(bytes).map_err(ManifestError::Malformed)?;
     }
     let mut entry = json!({
         "mediaType": referrer.media_type, "digest": referrer.digest, "size": referrer.size,

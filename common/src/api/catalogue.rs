@@ -3,6 +3,7 @@
 //! A kops index is read into the same shape (`catalogue::channel`), so that everything behind it knows one model.
 
 mod from;
+mod read;
 mod signature;
 mod source;
 mod template;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::conditions::Condition;
+use crate::entrance::Unreadable;
 
 pub(crate) use from::at_digest;
 pub use from::{CatalogueFrom, MergedFrom};
@@ -81,6 +83,10 @@ pub struct AddonCatalogueSpec {
     #[schemars(length(max = 1000))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
     pub addons: Vec<Addon>,
+    /// What of the stored catalogue cannot be read: then there are only the names of its entries here. It is never written.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub unreadable: Option<Unreadable>,
 }
 
 impl AddonCatalogueSpec {

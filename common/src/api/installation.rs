@@ -6,6 +6,7 @@ pub mod format;
 mod former;
 mod installed;
 mod inventory;
+mod read;
 mod signature;
 mod values_from;
 
@@ -26,6 +27,7 @@ use serde_json::Value;
 use super::catalogue::{Requirement, free_form};
 use super::conditions::Condition;
 use super::rules::RuleSet;
+use crate::entrance::Unreadable;
 
 /// An installation of one add-on; its namespace says in which cluster (semantics 6).
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -113,6 +115,10 @@ pub struct AddonInstallationSpec {
     /// Nothing is done while true.
     #[serde(default)]
     pub suspend: bool,
+    /// What of the stored record cannot be read, and is therefore missing here. It is never written.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub unreadable: Option<Unreadable>,
 }
 
 fn yes() -> bool {

@@ -40,6 +40,7 @@ pub fn refer(
         base_url: content.base_url.clone(),
         registry: content.registry.clone(),
         signature: content.signature.clone(),
+        unreadable: None,
     }
 }
 

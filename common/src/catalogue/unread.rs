@@ -1,9 +1,9 @@
-//! Catalogues by reference whose file cannot be read: what they hold is not known.
+//! Catalogues that cannot be read, or are by reference and their file cannot be read: what they hold is not known.
 
 use super::{held, is_copy, offering};
 use crate::api::catalogue::{AddonCatalogue, CatalogueClass};
 
-/// A catalogue by reference whose file cannot be read.
+/// A catalogue that cannot be read, or is by reference and its file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// Its name.

@@ -78,6 +78,13 @@ impl Place<'_> {
         if standing.word == Word::OtherCluster {
             return vec![Problem::OtherCluster { installation }];
         }
+        if let Some(unreadable) = &record.spec.unreadable {
+            return vec![Problem::Unreadable {
+                resource: "addoninstallation",
+                object: installation,
+                unreadable: unreadable.clone(),
+            }];
+        }
         let namespaces = self.facts.namespaces.as_ref().ok();
         let own = namespaces.and_then(|all| all.get(&installation.namespace));
         if let Some(own) = own

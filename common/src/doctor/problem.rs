@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::right::Right;
 use crate::api::names::{InstallationName, SYSTEM_NAMESPACE};
+use crate::entrance::Unreadable;
 use crate::plan::continuation::Continuation;
 
 /// How bad it is.
@@ -136,6 +137,16 @@ pub enum Problem {
         /// The first field that differs.
         field: String,
     },
+    /// Something of a stored object cannot be read.
+    #[error("{unreadable}")]
+    Unreadable {
+        /// `addoninstallation`, `addoncatalogue`.
+        resource: &'static str,
+        /// The object.
+        object: InstallationName,
+        /// What, and why.
+        unreadable: Unreadable,
+    },
     /// A client stopped in the middle of an operation.
     #[error("an operation of {holder} was interrupted")]
     Interrupted {
@@ -267,6 +278,9 @@ impl Problem {
             | Self::PolicyMissing { object }
             | Self::PolicyDiffers { object, .. } => object.clone(),
             Self::Certificate { secret, .. } => format!("{SYSTEM_NAMESPACE}/Secret {secret}"),
+            Self::Unreadable {
+                resource, object, ..
+            } => format!("{resource} {object}"),
             Self::Interrupted { installation, .. }
             | Self::Held { installation }
             | Self::OtherCluster { installation }

@@ -3,7 +3,7 @@
 //! As upstream, a stream is cut at lines that begin with `---` before any YAML is parsed, and scalars are
 //! those of YAML 1.1: `yes` is true (also as a key), `0644` is 420, dates are text. Where the original loses data
 //! silently we refuse instead: repeated keys, a merge key after the key that it replaces, bytes that are not
-//! text, a second document after `...` (which we read). JSON is YAML, so it is read by the same code.
+//! text, a second document after `...` (which we read), keys that cannot be read back as JSON ([`crate::entrance`]). JSON is YAML, so it is read by the same code.
 //!
 //! Sizes are bounded: [`MAX_BYTES`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_COPIED`].
 
@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use crate::entrance;
 use section::Section;
 
 pub use error::{YamlError, YamlProblem};
@@ -27,10 +28,10 @@ pub use places::Places;
 
 /// Longest input, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
-/// Deepest nesting of lists and maps: what serde_json reads back.
-pub const MAX_DEPTH: usize = 127;
+/// Deepest nesting of lists and maps: what can be read back as JSON.
+pub const MAX_DEPTH: usize = entrance::MAX_DEPTH;
 /// Most scalars, lists and maps of a stream, copies by aliases included.
-pub const MAX_NODES: usize = 5_000_000;
+pub const MAX_NODES: usize = entrance::MAX_NODES;
 /// Most bytes that anchors and aliases may copy in a stream; a node counts as 64.
 pub const MAX_COPIED: usize = 16 << 20;
 

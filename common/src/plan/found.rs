@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::api::installation::{AddonInstallation, FormerTool, HelmRelease};
 use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_MODE, LABEL_OWNER, MODE_ENSURE_EXISTS};
+use crate::entrance;
 use crate::manifest::key::ObjectKey;
 
 /// Annotation of the kops tool at the namespace of an add-on: this, and the name of the add-on.
@@ -225,7 +226,7 @@ fn of_kops(object: &Marked) -> impl Iterator<Item = Install> + '_ {
     let noted = object.annotations.iter().filter(move |_| is_namespace);
     noted.filter_map(|(annotation, value)| {
         let name = annotation.strip_prefix(KOPS)?;
-        let noted: Value = serde_json::from_str(value).ok()?;
+        let noted: Value = entrance::from_str(value).ok()?;
         let text = |field: &str| {
             let text = noted.get(field)?.as_str()?;
             (!text.is_empty()).then(|| text.to_owned())

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value, json};
 
 use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
+use crate::entrance;
 use crate::manifest::managed_fields::former::tool;
 use crate::plan::found::{HELM_NAME, LAST_APPLIED};
 
@@ -254,7 +255,7 @@ impl Owner {
 /// The spec that client-side apply has sent last.
 fn last_applied(record: &AddonInstallation) -> Option<Value> {
     let annotations = record.metadata.annotations.as_ref()?;
-    let mut applied: Value = serde_json::from_str(annotations.get(LAST_APPLIED)?).ok()?;
+    let mut applied: Value = entrance::from_str(annotations.get(LAST_APPLIED)?).ok()?;
     applied.get_mut("spec").map(Value::take)
 }
 

@@ -4,11 +4,18 @@ use serde_json::Value;
 
 use super::fields::{condition, field, number, text, why};
 use super::{Context, GRACE, Readiness, Status};
+use crate::entrance;
 
 /// Deletion, generation, Reconciling, Stalled: judged before the rule of the kind (kstatus).
 pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
     if field(object, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null()) {
         return Some(Readiness::new(Status::Terminating, deletion(object)));
+    }
+    if let Some(why) = entrance::reduced(object) {
+        return Some(Readiness::new(
+            Status::Unknown,
+            format!("it cannot be read: {why}"),
+        ));
     }
     let generation = number(object, &["metadata", "generation"]);
     let observed = number(object, &["status", "observedGeneration"]);

@@ -13,6 +13,7 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use crate::api::catalogue::Constraints;
+use crate::entrance;
 
 use super::package::{Package, normal_path};
 use crate::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, YamlProblem, documents};
@@ -307,7 +308,7 @@ pub fn overrides(defaults: &Value, merged: &Value) -> Value {
 /// Whether the schema of the values forbids the data of templates. An unreadable schema is left to helm.
 fn is_closed(package: &Package) -> bool {
     let schema = package.get(SCHEMA);
-    let schema = schema.and_then(|file| serde_json::from_slice::<Value>(&file.bytes).ok());
+    let schema = schema.and_then(|file| entrance::from_slice::<Value>(&file.bytes).ok());
     schema.is_some_and(|schema| schema::refuses(&schema, TEMPLATE_DATA))
 }
 

@@ -14,6 +14,7 @@ use super::merge::{Layer, merge};
 use super::path::unescaped;
 use crate::api::catalogue::AddonVersion;
 use crate::api::names::hex_prefix;
+use crate::entrance;
 
 /// Annotations of an object may have 256 KiB together; a larger record is not written, because rendering merges by itself.
 const MAX_RECORD: usize = 128 << 10;
@@ -38,7 +39,7 @@ impl Record {
     #[must_use]
     pub fn parse(annotation: Option<&str>) -> Self {
         annotation
-            .and_then(|text| serde_json::from_str(text).ok())
+            .and_then(|text| entrance::from_str(text).ok())
             .map(Self)
             .unwrap_or_default()
     }

@@ -50,6 +50,12 @@ pub fn fix(problem: &Problem) -> String {
         Problem::NoPolicies | Problem::PolicyMissing { .. } | Problem::PolicyDiffers { .. } => {
             POLICIES.to_owned()
         }
+        Problem::Unreadable {
+            resource, object, ..
+        } => format!(
+            "kubectl edit {resource} {} -n {}",
+            object.name, object.namespace
+        ),
         Problem::Interrupted {
             installation, next, ..
         } => continued::command(next, installation),

@@ -6,24 +6,25 @@ use std::sync::Arc;
 use common::admission::NamespaceFacts;
 use common::admission::listed::CatalogueFacts;
 use common::api::catalogue::AddonCatalogue;
-use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
+use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
 };
 use common::api::policy::{AddonPolicy, AddonPolicySpec, Installers};
+use common::entrance::{self, MAX_STORED_DEPTH};
 use common::target::kkp;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource as _;
 use kube::core::PartialObjectMeta;
-use serde_json::Value;
 use tracing::{error, warn};
 
 use super::stored::Stored;
+use crate::follow::key;
 
 /// A catalogue; one that cannot be read counts as missing, so references to it are denied.
 pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
-    match serde_json::from_value(object.spec) {
+    match entrance::from_str(object.spec()) {
         Ok(spec) => {
             let catalogue = AddonCatalogue {
                 metadata: object.metadata,
@@ -32,10 +33,10 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
             };
             Some(Arc::new(catalogue.into()))
         }
-        Err(_) => {
-            let name = object.metadata.name.unwrap_or_default();
+        Err(error) => {
             error!(
-                catalogue = name,
+                catalogue = name(&object),
+                why = why(&object, &error),
                 "a stored catalogue cannot be read: its entries are unknown"
             );
             None
@@ -45,32 +46,14 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
 
 /// An installation without status; of one that cannot be read, what guards need.
 pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
-    let text = |pointer: &str| {
-        let text = object.spec.pointer(pointer).and_then(Value::as_str);
-        text.map(str::to_owned)
-    };
-    // Its entry and its target namespace are guarded as well.
-    let guarded = AddonInstallationSpec {
-        addon_ref: AddonRef {
-            name: text("/addonRef/name").unwrap_or_default(),
-            version: text("/addonRef/version"),
-            id: text("/addonRef/id"),
-            catalogue: text("/addonRef/catalogue"),
-            index: text("/addonRef/index"),
-            directory: text("/addonRef/directory"),
-        },
-        target_namespace: text("/targetNamespace"),
-        core_addon: object.spec.pointer("/coreAddon") == Some(&Value::Bool(true)),
-        ..AddonInstallationSpec::default()
-    };
-    let spec = serde_json::from_value(object.spec).unwrap_or_else(|_| {
-        let name = object.metadata.name.as_deref().unwrap_or_default();
+    let spec = AddonInstallationSpec::read(object.spec());
+    if let Some(unreadable) = &spec.unreadable {
         error!(
-            installation = name,
+            installation = name(&object),
+            why = unreadable.to_string(),
             "a stored installation cannot be read: only its guards hold"
         );
-        guarded
-    });
+    }
     Some(Arc::new(AddonInstallation {
         metadata: object.metadata,
         spec,
@@ -80,10 +63,10 @@ pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
 
 /// A policy; one that cannot be read lets no one install.
 pub fn policy(object: Stored) -> Option<Arc<AddonPolicy>> {
-    let spec = serde_json::from_value(object.spec).unwrap_or_else(|_| {
-        let name = object.metadata.name.as_deref().unwrap_or_default();
+    let spec = entrance::from_str(object.spec()).unwrap_or_else(|error| {
         error!(
-            policy = name,
+            policy = name(&object),
+            why = why(&object, &error),
             "a stored policy cannot be read: no one may install while it is there"
         );
         AddonPolicySpec {
@@ -95,6 +78,20 @@ pub fn policy(object: Stored) -> Option<Arc<AddonPolicy>> {
         metadata: object.metadata,
         spec,
     }))
+}
+
+/// Namespace and name, for the log.
+fn name(object: &Stored) -> String {
+    let (namespace, name) = key(object);
+    match namespace.as_str() {
+        "" => name,
+        namespace => format!("{namespace}/{name}"),
+    }
+}
+
+/// Why a spec cannot be read, without anything of it.
+fn why(object: &Stored, error: &serde_json::Error) -> String {
+    entrance::reason(object.spec().as_bytes(), error, MAX_STORED_DEPTH)
 }
 
 /// The facts about a namespace; most have none. Labels are kept where installations are executed.

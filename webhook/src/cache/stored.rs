@@ -2,28 +2,30 @@
 
 use std::borrow::Cow;
 
+use common::admission::object;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicResourceScope};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// An object of ours without its status: an inventory has up to 0.8 MB and no verdict needs it.
 ///
-/// The spec stays JSON, so that one object that cannot be read does not stop the whole watch.
+/// The spec stays text, and managed fields are skipped, so that one object that cannot be read, however deep it nests, does not stop the
+/// whole watch: [`common::entrance`].
 #[derive(Clone, Debug, Deserialize)]
 pub struct Stored {
-    /// Metadata without managed fields.
-    #[serde(deserialize_with = "without_managers")]
+    /// Metadata, as far as verdicts read it.
+    #[serde(deserialize_with = "object::metadata")]
     pub metadata: ObjectMeta,
-    /// The spec.
     #[serde(default)]
-    pub spec: Value,
+    spec: Option<Box<RawValue>>,
 }
 
-fn without_managers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let mut metadata = ObjectMeta::deserialize(deserializer)?;
-    metadata.managed_fields = None;
-    Ok(metadata)
+impl Stored {
+    /// The text of the spec.
+    pub fn spec(&self) -> &str {
+        self.spec.as_ref().map_or("null", |spec| spec.get())
+    }
 }
 
 impl kube::Resource for Stored {

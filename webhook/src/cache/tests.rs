@@ -105,6 +105,41 @@ fn what_cannot_be_read_keeps_its_guards_and_stops_nothing() {
     assert_eq!(found, [(true, "dns"), (false, "")]);
 }
 
+/// However deep it nests, and also with the key that serde_json takes for its own.
+#[test]
+fn what_nests_too_deep_stops_no_list() {
+    let deep = format!("{}1{}", r#"{"a":"#.repeat(1000), "}".repeat(1000));
+    let keyed = r#"{"$serde_json::private::RawValue":"x {"}"#;
+    let item = |name: &str, values: &str| {
+        format!(
+            r#"{{"metadata":{{"namespace":"n","name":"{name}","uid":"u","resourceVersion":"7",
+                "managedFields":[{{"manager":"m","fieldsV1":{deep}}}]}},
+                "spec":{{"addonRef":{{"name":"web"}},"coreAddon":true,"values":{values}}},"status":{deep}}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"apiVersion":"v1","kind":"List","metadata":{{}},"items":[{},{},{}]}}"#,
+        item("a", &deep),
+        item("b", keyed),
+        item("c", "{}")
+    );
+    let list: kube::core::ObjectList<Stored> = serde_json::from_str(&text).unwrap();
+    let read = list.items.into_iter().filter_map(reduce::installation);
+    let read: Vec<_> = read.collect();
+    let unreadable = |at: usize| read[at].spec.unreadable.as_ref().map(|it| it.field);
+    assert_eq!(unreadable(0), Some("spec.values"));
+    assert_eq!(unreadable(1), Some("spec.values"));
+    assert_eq!(unreadable(2), None);
+    for record in &read {
+        assert!(record.spec.core_addon);
+        assert_eq!(record.spec.addon_ref.name, "web");
+        assert_eq!(record.metadata.resource_version.as_deref(), Some("7"));
+    }
+    let event = format!(r#"{{"type":"MODIFIED","object":{}}}"#, item("a", &deep));
+    let event: kube::api::WatchEvent<Stored> = serde_json::from_str(&event).unwrap();
+    assert!(matches!(event, kube::api::WatchEvent::Modified(_)));
+}
+
 #[test]
 fn the_entry_and_the_target_namespace_of_what_cannot_be_read_stay_guarded() {
     let mut dns = json!({

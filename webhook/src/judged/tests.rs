@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::*;
+
 #[test]
 fn a_panic_is_counted_and_a_denial_with_the_uid() {
     let review = br#"{"request": {"uid": "the-uid", "operation": "CREATE",
@@ -23,4 +24,50 @@ fn a_panic_is_counted_and_a_denial_with_the_uid() {
         metrics.contains("refused_total{reason=\"panic\"} 1"),
         "{metrics}"
     );
+}
+
+/// Bodies that nest as deep as they can, on a stack of a worker: nothing that anyone sends ends the process. Frames of a build for tests are
+/// larger than those of a release.
+#[test]
+fn no_body_uses_up_the_stack_of_a_worker() {
+    const KEY: &str = "$serde_json::private::RawValue";
+    let nested = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+    let keyed = (0..10).fold(nested(100), |inner, _| json!({ KEY: inner }).to_string());
+    let review = |kind: &str, spec: &str| {
+        let object =
+            format!(r#"{{"metadata":{{"name":"x","namespace":"kubectl-addons"}},"spec":{spec}}}"#);
+        format!(
+            r#"{{"request":{{"uid":"u","operation":"UPDATE","name":"x","namespace":"kubectl-addons",
+                "kind":{{"group":"kubectl-addons.dev","version":"v1alpha1","kind":"{kind}"}},
+                "object":{object},"oldObject":{{"metadata":{{"name":"x"}},"spec":{{"addonRef":{{"name":"web"}},"addons":[]}}}}}}}}"#
+        )
+    };
+    let mut bodies = vec![nested(500_000), "[".repeat(3 << 20), keyed.clone()];
+    for values in [nested(90), nested(127), nested(128), nested(300_000), keyed] {
+        let record = format!(r#"{{"addonRef":{{"name":"web"}},"values":{values}}}"#);
+        bodies.push(review("AddonInstallation", &record));
+        let catalogue = format!(
+            r#"{{"addons":[{{"name":"a","versions":[{{"version":"1","values":{values},"source":{{"inline":{{"manifest":""}}}}}}]}}]}}"#
+        );
+        bodies.push(review("AddonCatalogue", &catalogue));
+        bodies.push(format!(
+            r#"{{"request":{{"uid":"u","userInfo":{values}}}}}"#
+        ));
+    }
+    let work = move || {
+        for body in bodies {
+            for task in [
+                Task::Mutate,
+                Task::Validate,
+                Task::CoreSets,
+                Task::Clusters { is_entitled: true },
+            ] {
+                let judged = Judged::of(task, &Facts::default(), body.as_bytes());
+                assert!(judged.status != StatusCode::INTERNAL_SERVER_ERROR);
+            }
+        }
+    };
+    // Of actix' workers and of the threads that tokio blocks.
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    thread.spawn(work).unwrap().join().unwrap();
 }

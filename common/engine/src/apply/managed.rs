@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use common::api::names;
+use common::entrance;
 use common::manifest::managed_fields::path::Path;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
 use common::plan::found::{self, HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
@@ -70,7 +71,9 @@ pub(super) struct Manager {
 /// Digest of the fields that a manager owns.
 pub(super) fn fields_of(managers: &[Manager], manager: &str) -> String {
     let ours = managers.iter().filter(|one| one.manager == manager);
-    let ours: Vec<Value> = ours.map(|one| json!(one)).collect();
+    // Fields that nest too deep are none that we know.
+    let ours = ours.filter_map(|one| serde_json::to_value(one).ok());
+    let ours: Vec<Value> = ours.collect();
     managed_fields::digest_of_owned(&ours, manager)
 }
 
@@ -371,7 +374,10 @@ fn read(target: &Target, live: &Value) -> Result<WrittenMetadata, EngineError> {
     let read = Written::deserialize(live);
     let read = read.map_err(|error| EngineError::Api {
         what: target.key.to_string(),
-        message: format!("the server's answer is not understood: {error}"),
+        message: format!(
+            "the server's answer is not understood: {}",
+            entrance::category(&error)
+        ),
         code: 0,
     });
     Ok(read?.metadata)

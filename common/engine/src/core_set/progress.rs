@@ -2,6 +2,7 @@
 
 use common::api::names::CORE_ADDON_ROLLOUT;
 use common::core_set::rollout::Progress;
+use common::entrance;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 use serde_json::json;
@@ -30,7 +31,7 @@ pub async fn read(cluster: &Cluster, system: &str) -> Result<Stored, EngineError
     let live = config_map::get(cluster, system, CORE_ADDON_ROLLOUT).await?;
     let data = live.as_ref().and_then(|live| live.data.as_ref());
     let text = data.and_then(|data| data.get(KEY));
-    let progress = text.and_then(|text| serde_json::from_str(text).ok());
+    let progress = text.and_then(|text| entrance::from_str(text).ok());
     Ok(Stored {
         progress: progress.unwrap_or_default(),
         live,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use common::api::names;
+use common::entrance;
 use common::plan::changes::{FieldChange, FieldOwner};
 use common::values::mask::MASK;
 
@@ -256,9 +257,8 @@ fn at<'a>(fields: &'a Value, path: &[Segment]) -> Option<&'a Value> {
 /// What a manager's fields have one step further.
 fn next<'a>(fields: &'a Value, segment: &Segment) -> Option<&'a Value> {
     let known = fields.as_object()?;
-    let tagged = |key: &str, tag: &str| -> Option<Value> {
-        serde_json::from_str(key.strip_prefix(tag)?).ok()
-    };
+    let tagged =
+        |key: &str, tag: &str| -> Option<Value> { entrance::from_str(key.strip_prefix(tag)?).ok() };
     let of_value = |value: &Value| {
         let mut items = known.iter();
         items.find_map(|(key, fields)| (tagged(key, "v:")? == *value).then_some(fields))

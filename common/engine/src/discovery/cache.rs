@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use common::api::names;
+use common::entrance;
 use common::manifest::kinds::KindTable;
 
 use super::super::random;
@@ -53,7 +54,7 @@ impl Cache {
 
     /// The kinds, where they were written not too long ago.
     pub(crate) fn load(&self, now: Timestamp) -> Option<KindTable> {
-        let stored: Stored = serde_json::from_slice(&fs::read(&self.file).ok()?).ok()?;
+        let stored: Stored = entrance::from_slice(&fs::read(&self.file).ok()?).ok()?;
         let age = now.duration_since(stored.at);
         let fresh = !age.is_negative() && age < LIFETIME;
         (stored.format == FORMAT && fresh && !stored.kinds.is_empty()).then_some(stored.kinds)

@@ -5,6 +5,7 @@ mod causes;
 use kube::core::Status;
 
 use common::api::names;
+use common::entrance;
 use common::foreign::Foreign;
 
 use super::super::request::Call;
@@ -15,7 +16,7 @@ const LONGEST_TEXT: usize = 200;
 
 /// The error of a response that is not a success.
 pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
-    match serde_json::from_slice::<Status>(body) {
+    match entrance::from_slice::<Status>(body) {
         Ok(status) => of_status(call, server, code, Some(&status), &status.message),
         Err(_) => {
             let text = String::from_utf8_lossy(body);

@@ -14,8 +14,9 @@ use super::super::address::{Collection, query_value};
 use super::super::apply::plain;
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
+use super::super::listing::one_page;
 use super::super::live;
-use super::super::meta::PartialList;
+use super::super::meta::Partial;
 use super::super::request::{Call, METADATA_LIST};
 use super::planned::{Planned, is_named};
 use super::reachable;
@@ -44,8 +45,8 @@ pub(super) async fn address(cluster: &Cluster, step: &Step) -> Result<Option<Hel
     };
     let selector = format!("spec.clusterIP={address}");
     let call = Call::list(&all, METADATA_LIST).query("fieldSelector", &query_value(&selector));
-    let found = match cluster.send::<PartialList>(call).await {
-        Ok(answer) => answer.object.items,
+    let found = match one_page::<Partial>(cluster, call).await {
+        Ok(page) => page.items,
         // Who may not list them learns it from the operation.
         Err(error) => return reachable(error).map(|_| None),
     };

@@ -9,6 +9,8 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 
+use common::entrance;
+
 /// A Secret holds 1 MiB; manifests compress well.
 const LARGEST: u64 = 64 << 20;
 /// The first bytes of gzip.
@@ -78,7 +80,7 @@ pub fn read(text: &[u8]) -> Result<Stored, StoredError> {
     if json.len() as u64 > LARGEST {
         return Err(StoredError);
     }
-    serde_json::from_slice(&json).map_err(|_| StoredError)
+    entrance::from_slice(&json).map_err(|_| StoredError)
 }
 
 #[cfg(test)]

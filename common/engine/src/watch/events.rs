@@ -1,11 +1,18 @@
 //! The events of a watch, one a line. kube's own stream keeps a line however long it is, and a server whose address came from a
 //! Secret (semantics 6) may send lines that never end.
 
+use std::borrow::Cow;
+
 use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
 use kube::core::{Status, WatchEvent};
+use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use common::entrance::{self, MAX_DEPTH};
 
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, classify};
@@ -102,14 +109,34 @@ impl<'a> Events<'a> {
 
     /// What a line says; `None` for one that is cut off or empty.
     fn event(&self, line: &[u8]) -> Option<Result<WatchEvent<Value>, EngineError>> {
-        let error = match serde_json::from_slice(line) {
+        #[derive(Deserialize)]
+        struct Event<'a> {
+            #[serde(borrow)]
+            r#type: Cow<'a, str>,
+            #[serde(borrow)]
+            object: &'a RawValue,
+        }
+        let read = entrance::outline::<Event<'_>>(line).and_then(|event| {
+            let text = event.object.get();
+            match event.r#type.as_ref() {
+                "ADDED" => entrance::object(text).map(WatchEvent::Added),
+                "MODIFIED" => entrance::object(text).map(WatchEvent::Modified),
+                "DELETED" => entrance::object(text).map(WatchEvent::Deleted),
+                "BOOKMARK" => entrance::from_str(text).map(WatchEvent::Bookmark),
+                _ => entrance::from_str::<Status>(text).map(|it| WatchEvent::Error(it.boxed())),
+            }
+        });
+        let error = match read {
             Ok(event) => return Some(Ok(event)),
             Err(error) if error.is_eof() => return None,
             Err(error) => error,
         };
-        let error = match serde_json::from_slice::<Status>(line) {
+        let error = match entrance::from_slice::<Status>(line) {
             Ok(status) => kube::Error::Api(status.boxed()),
-            Err(_) => kube::Error::SerdeError(error),
+            Err(_) => {
+                let why = entrance::reason(line, &error, MAX_DEPTH);
+                kube::Error::SerdeError(serde_json::Error::custom(why))
+            }
         };
         Some(Err(classify::watch_error(self.call, self.server, error)))
     }

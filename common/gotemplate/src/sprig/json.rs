@@ -3,7 +3,7 @@
 use super::{ITEM, reserve_items};
 use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
 use crate::value::Type::{Any, Text};
-use crate::value::{MAX_DEPTH, MAX_TEXT, Value};
+use crate::value::{Decoded, MAX_DEPTH, MAX_TEXT, Value};
 
 pub(super) const JSON: &[Function<'static>] = &[
     Function::new("fromJson", &[Text], &|ctx, args| {
@@ -51,9 +51,8 @@ fn parsed(ctx: &mut Context, text: &str) -> Limited {
     reserve_items(ctx, values.count() + 1, 2 * ITEM)?;
     ctx.reserve(text.len())?;
     // serde_json reads at most 128 levels.
-    let read: Result<serde_json::Value, _> = serde_json::from_str(text);
-    match read {
-        Ok(json) => Ok(Value::with_floats(&json).map_err(|_| FunctionError::too_deep())),
+    match serde_json::from_str(text) {
+        Ok(Decoded(value)) => Ok(Ok(value)),
         Err(error) => match error.to_string() {
             message if message.starts_with("recursion limit") => Err(FunctionError::too_deep()),
             message => Ok(Err(message.into())),

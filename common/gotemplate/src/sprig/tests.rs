@@ -231,3 +231,11 @@ fn deep_json_is_refused_and_not_nothing() {
     let refused = rendered("{{ fromJson .deep }}", &json!({"deep": deep}));
     assert!(refused.is_err());
 }
+
+/// serde_json's own value would take this key for JSON in the place of the map.
+#[test]
+fn json_is_what_it_looks_like() {
+    let text = r#"{"a":{"$serde_json::private::RawValue":"[1]"},"b":[null,true,-1,1.5,"x"]}"#;
+    let read = rendered("{{ fromJson .text | toJson }}", &json!({"text": text}));
+    assert_eq!(read.unwrap(), text);
+}

@@ -1,7 +1,11 @@
 //! JSON as values.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::rc::Rc;
 
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value as Json};
 
 use super::{Dict, MAX_DEPTH, Type, Value};
@@ -24,11 +28,67 @@ impl TryFrom<&Json> for Value {
     }
 }
 
-impl Value {
-    /// As Go's encoding/json decodes JSON: every number becomes a float64.
-    pub(crate) fn with_floats(json: &Json) -> Result<Self, TooDeep> {
-        let number = |number: &Number| Self::Float(number.as_f64().unwrap_or_default());
-        value(json, number, 0)
+/// JSON as Go's encoding/json decodes it: every number becomes a float64. Read without serde_json's own value, which takes a key of its
+/// own for JSON in the place of the map.
+pub(crate) struct Decoded(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Decoded {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Decoder).map(Self)
+    }
+}
+
+struct Decoder;
+
+impl<'de> Visitor<'de> for Decoder {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Nil)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Float(
+            Number::from(number).as_f64().unwrap_or_default(),
+        ))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Float(
+            Number::from(number).as_f64().unwrap_or_default(),
+        ))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Float(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Decoded(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::list(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut entries = BTreeMap::new();
+        while let Some((name, Decoded(field))) = fields.next_entry::<String, Decoded>()? {
+            entries.insert(Rc::from(name.as_str()), field);
+        }
+        Ok(Value::Dict(Dict::new(&Type::Any, entries)))
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use common::entrance;
+
 use crate::process::{Call, run};
 use crate::template::{MAX_OUTPUT, TemplateRequest, arguments};
 use crate::workspace::Workspace;
@@ -61,6 +63,6 @@ pub(crate) async fn capabilities(
         Call::new("template", request.timeout, MAX_OUTPUT).args(arguments(request, path.into()));
     let text = run(&helm.program, workspace, call).await?.text()?;
     let line = text.lines().find_map(|line| line.strip_prefix(LINE));
-    let read = line.and_then(|line| serde_json::from_str(line).ok());
+    let read = line.and_then(|line| entrance::from_str(line).ok());
     read.ok_or(HelmError::Answer { verb: "template" })
 }

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use common::entrance;
+
 use super::HelmError;
 
 /// How a release is.
@@ -75,7 +77,7 @@ struct Info {
 /// Of `helm status --output json`.
 pub(super) fn status(text: &str) -> Result<Status, HelmError> {
     let answer: Answer =
-        serde_json::from_str(text).map_err(|_| HelmError::Answer { verb: "status" })?;
+        entrance::from_str(text).map_err(|_| HelmError::Answer { verb: "status" })?;
     Ok(Status {
         revision: answer.version,
         phase: answer.info.status,
@@ -86,7 +88,7 @@ pub(super) fn status(text: &str) -> Result<Status, HelmError> {
 /// Of `helm history --output json`, the oldest first.
 pub(super) fn history(text: &str) -> Result<Vec<Revision>, HelmError> {
     let mut history: Vec<Revision> =
-        serde_json::from_str(text).map_err(|_| HelmError::Answer { verb: "history" })?;
+        entrance::from_str(text).map_err(|_| HelmError::Answer { verb: "history" })?;
     history.sort_by_key(|revision| revision.revision);
     Ok(history)
 }

@@ -18,7 +18,7 @@ use crate::error::{OperationError, within};
 #[derive(Default)]
 pub(super) struct Catalogues {
     objects: OnceCell<Vec<AddonCatalogue>>,
-    /// `None` where no catalogue is by reference: the objects have everything.
+    /// `None` where each catalogue is whole: the objects have everything.
     contents: OnceCell<Option<Read>>,
 }
 
@@ -121,18 +121,23 @@ impl Context {
     }
 
     async fn read(&self, objects: &[AddonCatalogue]) -> Option<Read> {
-        let is_reference = |object: &AddonCatalogue| object.spec.reference().is_some();
-        if !objects.iter().any(is_reference) {
+        let is_whole = |object: &AddonCatalogue| {
+            object.spec.reference().is_none() && object.spec.unreadable.is_none()
+        };
+        if objects.iter().all(is_whole) {
             return None;
         }
         let known = self.files.0.lock().await.clone();
         let reading = objects.iter().map(async |object| {
+            if let Some(unreadable) = &object.spec.unreadable {
+                return Some(Err(unreadable.to_string()));
+            }
             let (from, digest) = object.spec.from.as_ref().zip(object.spec.reference())?;
             if let Some(there) = version(object).and_then(|version| known.get(&version)) {
                 return Some(Ok(Arc::clone(there)));
             }
             let content = file::content_of(self, object, from, digest).await;
-            Some(content.map(Arc::new))
+            Some(content.map(Arc::new).map_err(|error| error.chain()))
         });
         let (mut read, mut kept) = (Vec::new(), BTreeMap::new());
         let mut unread = Vec::new();
@@ -150,13 +155,13 @@ impl Context {
                         kept.insert(version, spec);
                     }
                 }
-                Some(Err(error)) => {
+                Some(Err(why)) => {
                     unread.push(Unread {
                         catalogue: object.metadata.name.clone().unwrap_or_default(),
                         class: object.spec.class,
                         addons: names(object),
                         losers: losers(object, objects),
-                        why: error.chain(),
+                        why,
                     });
                     read.push(object.clone());
                 }

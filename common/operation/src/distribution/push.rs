@@ -47,6 +47,14 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
         .iter()
         .filter(|it| is_source(&it.metadata, &settings) && offers(&it.metadata))
         .collect();
+    // Without it, what it lists would be taken from every target.
+    if let Some((source, unreadable)) = sources
+        .iter()
+        .find_map(|source| Some((source, source.spec.unreadable.as_ref()?)))
+    {
+        let name = source.metadata.name.clone().unwrap_or_default();
+        return Err(DistributionError::unreadable(name, unreadable).into());
+    }
     if sources.is_empty() {
         return Err(DistributionError::NoSources.into());
     }

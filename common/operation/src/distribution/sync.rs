@@ -46,6 +46,9 @@ pub struct Referred {
 /// It does not say that; the file cannot be read.
 pub async fn refer(ctx: &Context, known: &AddonCatalogue) -> Result<Referred, OperationError> {
     let name = known.metadata.name.clone().unwrap_or_default();
+    if let Some(unreadable) = &known.spec.unreadable {
+        return Err(DistributionError::unreadable(name, unreadable).into());
+    }
     let Some(from) = &known.spec.from else {
         return Err(DistributionError::NoFrom { name }.into());
     };
@@ -97,6 +100,10 @@ async fn attempt(
     let name = known.metadata.name.clone().unwrap_or_default();
     if is_copy(&known.metadata) {
         return Err(DistributionError::Copy { name }.into());
+    }
+    // Of where it comes from only the digest is read then.
+    if let Some(unreadable) = &known.spec.unreadable {
+        return Err(DistributionError::unreadable(name, unreadable).into());
     }
     let Some(from) = &known.spec.from else {
         return Err(DistributionError::NoFrom { name }.into());

@@ -283,7 +283,7 @@ async fn one(
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(&record);
-    format::check(&record).map_err(EngineError::from)?;
+    format::check_status(&record).map_err(EngineError::from)?;
     let status = record.status.clone().unwrap_or_default();
     if !removal.keep
         && let Some(other) = resolver.ctx.other_cluster(&record).await?

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use common::entrance;
+
 use super::{CONTENTS, HOUR, MAX_NOTE, NOTES, Note, is_digest, read, write};
 
 /// Bytes of all contents.
@@ -87,7 +89,7 @@ fn files(folder: &Path) -> impl Iterator<Item = Entry> {
 
 fn speaks_of_something(note: &Path, contents: &Path) -> bool {
     let note = read(note, MAX_NOTE);
-    let note = note.and_then(|note| serde_json::from_slice::<Note>(&note.bytes).ok());
+    let note = note.and_then(|note| entrance::from_slice::<Note>(&note.bytes).ok());
     note.is_some_and(|note| is_digest(&note.digest) && contents.join(note.digest).exists())
 }
 

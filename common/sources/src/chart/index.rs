@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use common::entrance;
 use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, documents};
 use common::nearest::nearest;
 use serde::Deserialize;
@@ -105,12 +106,12 @@ fn json(bytes: &[u8], chart: &str) -> Result<Vec<Entry>, IndexProblem> {
         entries: BTreeMap<String, &'a RawValue>,
     }
     let unreadable = IndexProblem::Unreadable { line: 0 };
-    let index: Index<'_> = serde_json::from_slice(bytes).map_err(|_| unreadable.clone())?;
+    let index: Index<'_> = entrance::outline(bytes).map_err(|_| unreadable.clone())?;
     let Some(list) = index.entries.get(chart) else {
         let names: Vec<&str> = index.entries.keys().map(String::as_str).collect();
         return Err(unknown(chart, &names));
     };
-    let list = serde_json::from_str(list.get()).map_err(|_| unreadable)?;
+    let list = entrance::from_str(list.get()).map_err(|_| unreadable)?;
     Ok(read(&list))
 }
 

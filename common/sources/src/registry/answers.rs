@@ -3,6 +3,8 @@
 use reqwest::header::{HeaderMap, LINK};
 use serde_json::Value;
 
+use common::entrance;
+
 use super::sha256;
 
 /// Characters of an error that are shown.
@@ -25,7 +27,7 @@ pub fn next_page(headers: &HeaderMap) -> Option<String> {
 
 /// The message of an error answer as `: TEXT` in one line; empty if there is none.
 pub fn detail(bytes: &[u8]) -> String {
-    let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let value: Value = entrance::from_slice(bytes).unwrap_or_default();
     let of = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let text = [
         "/errors/0/message",

@@ -7,6 +7,8 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
+use common::entrance;
+
 use super::login::Identity;
 use crate::names::{is_within, listed};
 
@@ -63,7 +65,7 @@ pub fn identity(
     repository: &str,
 ) -> Result<Identity, DockerConfigError> {
     let config: DockerConfig =
-        serde_json::from_slice(config).map_err(|_| DockerConfigError::Malformed)?;
+        entrance::from_slice(config).map_err(|_| DockerConfigError::Malformed)?;
     let fitting = config.auths.iter().filter_map(|(key, entry)| {
         let (key_host, path) = split(key);
         (same_host(key_host, host) && is_within(repository, path)).then_some((

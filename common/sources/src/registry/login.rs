@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use common::entrance;
 use common::render::image::Image;
 use docker_credential::{CredentialRetrievalError, DockerCredential};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
@@ -233,7 +234,7 @@ impl<'a> Login<'a> {
             return Err(no_token(format!("{status}{detail}")));
         }
         // An error of serde may quote the token.
-        let token: Token = serde_json::from_slice(&received.bytes)
+        let token: Token = entrance::from_slice(&received.bytes)
             .map_err(|_| no_token("its answer is not JSON with a token".to_owned()))?;
         let token = token.token.or(token.access_token);
         let header = token.and_then(|token| secret(&format!("Bearer {token}")));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::airgap::manifest::{DOCKER_IMAGE, DOCKER_LIST, IMAGE, INDEX};
+use common::entrance;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -109,7 +110,7 @@ pub fn read(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     let malformed = |error: serde_json::Error| ManifestError::Malformed {
         why: error.to_string(),
     };
-    let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
+    let value: Value = entrance::from_slice(bytes).map_err(malformed)?;
     let media_type = value.get("mediaType").and_then(Value::as_str);
     if value.get("schemaVersion").and_then(Value::as_u64) != Some(2) {
         let found = media_type.unwrap_or("without schemaVersion 2").to_owned();

@@ -3,6 +3,7 @@
 
 use common::airgap::manifest::INDEX;
 use common::airgap::referrers::tag;
+use common::entrance;
 use serde::Deserialize;
 
 use super::manifest::{Manifest, ManifestError};
@@ -135,7 +136,7 @@ fn lacks_api(error: &RegistryError) -> bool {
 }
 
 fn list(bytes: &[u8], location: String) -> Result<Vec<Referrer>, RegistryError> {
-    let read: Result<Referrers, _> = serde_json::from_slice(bytes);
+    let read: Result<Referrers, _> = entrance::from_slice(bytes);
     let list = read.map_err(|error| RegistryError::Manifest {
         location,
         source: ManifestError::Malformed {

@@ -7,6 +7,8 @@ use sigstore_verify::types::{
     Bundle, DsseEnvelope, Sha256Hash, SignatureBytes, SignatureContent, Statement,
 };
 
+use common::entrance;
+
 use super::Flaw;
 use super::signer::{Key, Signer};
 
@@ -107,7 +109,7 @@ fn is_of(envelope: &DsseEnvelope, hash: &Sha256Hash) -> Result<(), Flaw> {
     if envelope.payload_type != IN_TOTO {
         return Err(malformed(format!("its type is {}", envelope.payload_type)));
     }
-    let statement: Statement = serde_json::from_slice(envelope.payload.as_bytes())
+    let statement: Statement = entrance::from_slice(envelope.payload.as_bytes())
         .map_err(|error| malformed(error.to_string()))?;
     if statement.predicate_type != SIGNED {
         return Err(Flaw::Attestation {
@@ -127,7 +129,7 @@ fn simple(payload: &str, signature: &str, digest: &str, key: &Key) -> Result<(),
     let verified = key.key.verify(payload, &SignatureBytes::new(signature));
     verified.map_err(|_| Flaw::Key)?;
     let read: Payload =
-        serde_json::from_str(payload).map_err(|error| Flaw::malformed("payload", error))?;
+        entrance::from_str(payload).map_err(|error| Flaw::malformed("payload", error))?;
     if read.critical.kind != IMAGE_SIGNATURE {
         let why = format!("its type is {:?}", read.critical.kind);
         return Err(Flaw::malformed("payload", why));

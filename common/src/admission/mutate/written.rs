@@ -7,6 +7,8 @@ use serde::de::{Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 use serde_json::{Error, Map, Value};
 
+use crate::entrance;
+
 /// The object.
 pub(super) struct Written<'a> {
     /// Its metadata.
@@ -63,7 +65,7 @@ impl<'a> Written<'a> {
             #[serde(borrow)]
             spec: &'a RawValue,
         }
-        let Object { metadata, spec } = serde_json::from_str(object)?;
+        let Object { metadata, spec } = entrance::outline(object.as_bytes())?;
         Ok(Self {
             metadata: fields(metadata)?,
             spec: fields(spec)?,
@@ -107,7 +109,7 @@ impl Spec<'_> {
             false => fields(values)?,
         };
         let wanted = values.into_iter().filter(|(key, _)| keys.contains(key));
-        let read = wanted.map(|(key, text)| Ok((key, serde_json::from_str(text.get())?)));
+        let read = wanted.map(|(key, text)| Ok((key, entrance::from_str(text.get())?)));
         read.collect::<Result<_, _>>().map(Some)
     }
 }
@@ -117,7 +119,7 @@ fn fields<'a, T: Deserialize<'a>>(object: &'a RawValue) -> Result<T, Error> {
     if !object.get().starts_with('{') {
         return Err(Error::custom("an object is expected"));
     }
-    serde_json::from_str(object.get())
+    entrance::outline(object.get().as_bytes())
 }
 
 /// Whether two texts mean the same.
@@ -125,6 +127,6 @@ fn is_same(a: Option<&RawValue>, b: Option<&RawValue>) -> bool {
     let (Some(a), Some(b)) = (a, b) else {
         return a.is_none() && b.is_none();
     };
-    let read = |text: &RawValue| serde_json::from_str::<Value>(text.get());
+    let read = |text: &RawValue| entrance::from_str::<Value>(text.get());
     a.get() == b.get() || matches!((read(a), read(b)), (Ok(a), Ok(b)) if a == b)
 }

@@ -1,48 +1,52 @@
 //! The objects of a request, with the namespace and name of the request where they have none of their own.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::admission::marks::Marks;
 use crate::admission::object::Object;
-use crate::admission::review::{Request, category};
-use crate::admission::rules::catalogue::in_use;
+use crate::admission::review::Request;
+use crate::admission::rules::nesting;
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::AddonCatalogue;
-use crate::api::installation::{AddonInstallation, AddonInstallationStatus, Installed, Revision};
+use crate::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, Installed, Revision,
+};
+use crate::entrance::{self, MAX_STORED_DEPTH};
 
 /// The marks of an object, with the namespace and name of the request where it has none of its own.
 pub(super) fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<Marks, Problem> {
     let raw = object.ok_or_else(|| missing(request))?;
-    let mut marks = Marks::read(raw).map_err(|error| wrong(request, &error))?;
+    let mut marks = Marks::read(raw).map_err(|error| wrong(request, raw, &error))?;
     let metadata = &mut marks.metadata;
     complete(request, &mut metadata.namespace, &mut metadata.name);
     Ok(marks)
 }
 
-/// The object as a catalogue.
-pub(super) fn catalogue(
-    request: &Request<'_>,
-    raw: Option<&RawValue>,
-) -> Result<AddonCatalogue, Problem> {
-    let Object { metadata, spec } = object(request, raw)?;
+/// The new object as a catalogue.
+pub(super) fn catalogue(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
+    let (metadata, spec) = object(request, request.object)?;
+    if let Some(problem) = nesting::text("spec", spec.get()) {
+        return Err(problem);
+    }
+    let read = entrance::from_str(spec.get());
     Ok(AddonCatalogue {
         metadata,
-        spec,
+        spec: read.map_err(|error| wrong(request, spec, &error))?,
         status: None,
     })
 }
 
-/// The object as an installation.
+/// The object as an installation. Where its specification cannot be read, `spec.unreadable` says so.
 pub(super) fn installation(
     request: &Request<'_>,
     raw: Option<&RawValue>,
 ) -> Result<AddonInstallation, Problem> {
-    let Object { metadata, spec } = object(request, raw)?;
+    let (metadata, spec) = object(request, raw)?;
     Ok(AddonInstallation {
         metadata,
-        spec,
+        spec: AddonInstallationSpec::read(spec.get()),
         status: None,
     })
 }
@@ -70,7 +74,7 @@ pub(super) fn ended(
     };
     let read = request
         .old_object
-        .map(|raw| serde_json::from_str(raw.get()));
+        .map(|raw| entrance::outline(raw.get().as_bytes()));
     if let Some(Ok(Object { status })) = read {
         old.status = Some(AddonInstallationStatus {
             installed: status.installed,
@@ -80,50 +84,49 @@ pub(super) fn ended(
     }
 }
 
-/// The object with a specification of ours.
-fn object<S: DeserializeOwned>(
-    request: &Request<'_>,
-    object: Option<&RawValue>,
-) -> Result<Object<S>, Problem> {
+/// Metadata and specification of an object.
+fn object<'a>(
+    request: &Request<'a>,
+    object: Option<&'a RawValue>,
+) -> Result<(ObjectMeta, &'a RawValue), Problem> {
     let raw = object.ok_or_else(|| missing(request))?;
-    let mut object: Object<S> =
-        serde_json::from_str(raw.get()).map_err(|error| wrong(request, &error))?;
-    let metadata = &mut object.metadata;
+    let read: Result<Object<'a>, _> = entrance::outline(raw.get().as_bytes());
+    let Object { mut metadata, spec } = read.map_err(|error| wrong(request, raw, &error))?;
     complete(request, &mut metadata.namespace, &mut metadata.name);
-    Ok(object)
+    Ok((metadata, spec))
 }
 
 /// What rules read of a catalogue as it was: one that cannot be read otherwise, e.g. of an older schema, can be mended and deleted.
 pub(super) fn former(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
-    let raw = request.old_object.ok_or_else(|| missing(request))?;
-    let mut old = in_use::names(raw).map_err(|error| wrong(request, &error))?;
-    let metadata = &mut old.metadata;
-    complete(request, &mut metadata.namespace, &mut metadata.name);
-    Ok(old)
+    listed(request, request.old_object)
 }
 
-/// Whether the specification stays as it is. The API server writes both objects in the same way: the same has the same text,
-/// which is not looked for where other numbers of versions are listed.
-pub(super) fn keeps_spec(
-    request: &Request<'_>,
-    new: &AddonCatalogue,
-    old: &AddonCatalogue,
-) -> bool {
+/// The same of the new object.
+pub(super) fn names(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
+    listed(request, request.object)
+}
+
+fn listed(request: &Request<'_>, raw: Option<&RawValue>) -> Result<AddonCatalogue, Problem> {
+    let raw = raw.ok_or_else(|| missing(request))?;
+    let read = AddonCatalogue::names(raw.get());
+    let mut catalogue = read.map_err(|error| wrong(request, raw, &error))?;
+    let metadata = &mut catalogue.metadata;
+    complete(request, &mut metadata.namespace, &mut metadata.name);
+    Ok(catalogue)
+}
+
+/// Whether the specification stays as it is. The API server writes both objects in the same way: the same has the same text.
+pub(super) fn keeps_spec(request: &Request<'_>) -> bool {
     #[derive(Deserialize)]
     struct Object<'a> {
         #[serde(borrow)]
         spec: &'a RawValue,
     }
     fn spec(object: Option<&RawValue>) -> Option<&str> {
-        let object: Object<'_> = serde_json::from_str(object?.get()).ok()?;
+        let object: Object<'_> = entrance::outline(object?.get().as_bytes()).ok()?;
         Some(object.spec.get())
     }
-    let entries = |catalogue: &AddonCatalogue| {
-        let addons = catalogue.spec.addons.iter();
-        addons.map(|addon| addon.versions.len()).collect::<Vec<_>>()
-    };
-    entries(new) == entries(old)
-        && spec(request.object).is_some_and(|new| spec(request.old_object) == Some(new))
+    spec(request.object).is_some_and(|new| spec(request.old_object) == Some(new))
 }
 
 fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {
@@ -146,19 +149,14 @@ fn missing(request: &Request<'_>) -> Problem {
     )
 }
 
-/// Quotes nothing of the object: serde's own message would contain values.
-fn wrong(request: &Request<'_>, error: &serde_json::Error) -> Problem {
-    Problem::invalid(
-        "unreadable",
-        "",
-        format!(
-            "the object cannot be read as {}: {} at line {}, column {}",
-            request.kind.kind,
-            category(error),
-            error.line(),
-            error.column()
-        ),
-    )
+/// Quotes nothing of the text: serde's own message would contain values.
+fn wrong(request: &Request<'_>, text: &RawValue, error: &serde_json::Error) -> Problem {
+    let reason = entrance::reason(text.get().as_bytes(), error, MAX_STORED_DEPTH);
+    let message = format!(
+        "the object cannot be read as {}: {reason}",
+        request.kind.kind
+    );
+    Problem::invalid("unreadable", "", message)
 }
 
 #[cfg(test)]

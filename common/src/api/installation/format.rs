@@ -2,6 +2,7 @@
 
 use super::AddonInstallation;
 use crate::api::names::InstallationName;
+use crate::entrance::Unreadable;
 
 /// The format that this release reads and writes.
 pub const FORMAT: u32 = 1;
@@ -19,26 +20,68 @@ pub struct NewerFormat {
     pub format: u32,
 }
 
-/// Refuses to write over a record of a newer release.
+/// A record that this release must not act on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// Of a newer release.
+    #[error(transparent)]
+    Newer(NewerFormat),
+    /// Parts of it cannot be read.
+    #[error("{installation}: {unreadable}; write it again with kubectl, or uninstall it")]
+    Unreadable {
+        /// The installation.
+        installation: InstallationName,
+        /// What cannot be read, and why.
+        unreadable: Unreadable,
+    },
+}
+
+/// Refuses to act by a record that a newer release wrote, or that cannot be read as a whole.
 ///
 /// # Errors
-/// [`NewerFormat`].
-pub fn check(record: &AddonInstallation) -> Result<(), NewerFormat> {
+/// [`RecordError`].
+pub fn check(record: &AddonInstallation) -> Result<(), RecordError> {
+    check_status(record)?;
+    match &record.spec.unreadable {
+        Some(unreadable) => Err(refused(record, unreadable)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to write over the status of a newer release, or over one that cannot be read. Of any other record it is known what belongs to
+/// it: it can be uninstalled.
+///
+/// # Errors
+/// [`RecordError`].
+pub fn check_status(record: &AddonInstallation) -> Result<(), RecordError> {
+    let unreadable = record.spec.unreadable.as_ref();
+    if let Some(unreadable) = unreadable.filter(|one| one.field == AddonInstallation::STATUS) {
+        return Err(refused(record, unreadable));
+    }
     let status = record.status.as_ref();
-    let Some(format) = status.and_then(|status| status.format) else {
-        return Ok(());
-    };
+    let format = status.and_then(|status| status.format).unwrap_or(FORMAT);
     if format <= FORMAT {
         return Ok(());
     }
-    let metadata = &record.metadata;
-    Err(NewerFormat {
-        installation: InstallationName {
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
-        },
+    Err(RecordError::Newer(NewerFormat {
+        installation: name(record),
         format,
-    })
+    }))
+}
+
+fn refused(record: &AddonInstallation, unreadable: &Unreadable) -> RecordError {
+    RecordError::Unreadable {
+        installation: name(record),
+        unreadable: unreadable.clone(),
+    }
+}
+
+fn name(record: &AddonInstallation) -> InstallationName {
+    let metadata = &record.metadata;
+    InstallationName {
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: metadata.name.clone().unwrap_or_default(),
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +109,19 @@ mod tests {
             (json!({"format": 2}), true),
         ] {
             assert_eq!(check(&record(&status)).is_err(), is_refused, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_uninstalled_at_most() {
+        for (field, may_be_uninstalled) in [("spec.values", true), ("status", false)] {
+            let mut record = record(&json!({}));
+            record.spec.unreadable = Some(Unreadable {
+                field,
+                why: "why".to_owned(),
+            });
+            assert!(check(&record).is_err());
+            assert_eq!(check_status(&record).is_ok(), may_be_uninstalled);
         }
     }
 

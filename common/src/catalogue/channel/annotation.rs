@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalogue::Entry;
 use crate::catalogue::replaces::Recorded;
+use crate::entrance;
 
 /// In front of the add-on's name.
 const PREFIX: &str = "addons.k8s.io/";
@@ -63,7 +64,7 @@ impl ChannelVersion {
             why,
         };
         let fields: Map<String, Value> =
-            serde_json::from_str(text).map_err(|source| error(source.to_string()))?;
+            entrance::from_str(text).map_err(|source| error(source.to_string()))?;
         let mut read = Self::default();
         for (name, value) in fields {
             let field = match name.as_str() {

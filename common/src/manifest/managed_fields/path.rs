@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use crate::entrance;
+
 /// A field of an object, from the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(Vec<String>);
@@ -164,7 +166,7 @@ fn take(set: &mut Map<String, Value>, path: &[String]) {
 /// Whether an item of a list is the one that `k:{"name":"web"}` or `v:"a"` names.
 #[must_use]
 pub fn is_item(item: &Value, segment: &str) -> bool {
-    let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let parsed = |text: &str| entrance::from_str::<Value>(text).ok();
     if let Some(keys) = segment.strip_prefix("k:") {
         let keys = parsed(keys);
         let keys = keys.as_ref().and_then(Value::as_object);
@@ -182,7 +184,7 @@ impl fmt::Display for Path {
                 Some(("f", name)) if index == 0 => f.write_str(name)?,
                 Some(("f", name)) => write!(f, ".{name}")?,
                 Some(("k", keys)) => {
-                    let keys: Value = serde_json::from_str(keys).unwrap_or_default();
+                    let keys: Value = entrance::from_str(keys).unwrap_or_default();
                     let keys = keys.as_object().into_iter().flatten();
                     let keys: Vec<String> =
                         keys.map(|(key, value)| format!("{key}={value}")).collect();

@@ -12,6 +12,8 @@ use super::map::{Key, OpenMap, Position};
 use super::scalar::{ScalarTag, key_of, resolve};
 use super::section::{Budget, Failure};
 use super::text::is_line_separator;
+use crate::entrance;
+
 use super::{Document, DuplicateKeys, MAX_COPIED, MAX_DEPTH, MAX_NODES, YamlOptions};
 
 /// Builds one document after the other. `'t` is the text of the section.
@@ -158,8 +160,7 @@ impl<'t, 'o> Builder<'t, 'o> {
                     .map_err(|problem| self.error(span, problem))?;
                 Key::Text(key, position)
             };
-            self.set_key(key);
-            return Ok(());
+            return self.set_key(key, span);
         }
         self.begin_value(span)?;
         let value = scalar
@@ -215,8 +216,7 @@ impl<'t, 'o> Builder<'t, 'o> {
             Some(anchored) if self.awaits_key() => {
                 let key = key_of(&anchored.value).map_err(|problem| self.error(span, problem))?;
                 let position = self.position(span);
-                self.set_key(Key::Text(Cow::Owned(key), position));
-                return Ok(());
+                return self.set_key(Key::Text(Cow::Owned(key), position), span);
             }
             Some(anchored) => anchored.value.clone(),
             None => Value::Null,
@@ -269,10 +269,14 @@ impl<'t, 'o> Builder<'t, 'o> {
         )
     }
 
-    fn set_key(&mut self, key: Key<'t>) {
+    fn set_key(&mut self, key: Key<'t>, span: &Span) -> Result<(), YamlError> {
+        if matches!(&key, Key::Text(text, _) if entrance::is_reserved(text)) {
+            return Err(self.error(span, YamlProblem::ReservedKey));
+        }
         if let Some(Content::Map(open)) = self.frames.last_mut().map(|frame| &mut frame.content) {
             open.key = Some(key);
         }
+        Ok(())
     }
 
     /// How the place of a node that is not a key is used.

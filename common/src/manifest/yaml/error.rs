@@ -1,5 +1,7 @@
 //! Errors of YAML, and their places.
 
+use crate::entrance;
+
 use super::{MAX_BYTES, MAX_COPIED, MAX_DEPTH, MAX_NODES};
 
 /// A mistake in a stream; no variant repeats a value, because it could be a secret.
@@ -96,6 +98,9 @@ pub enum YamlProblem {
     /// A list or map as a key: mostly a template that was not rendered.
     #[error("a key has to be text: is this {{{{ … }}}} of a template that was not rendered?")]
     KeyNotText,
+    /// A key that the JSON library takes for its own.
+    #[error("{}", entrance::Refused::Key)]
+    ReservedKey,
     /// An empty key.
     #[error("a key is missing or null: quote it if it is meant")]
     KeyNull,

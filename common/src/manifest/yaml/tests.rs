@@ -132,6 +132,20 @@ fn float_keys_are_written_as_go_writes_them() {
 }
 
 #[test]
+fn reserved_keys_are_refused_however_they_are_written() {
+    let key = "$serde_json::private::RawValue";
+    for text in [
+        format!("{key}: '1'"),
+        format!("a: [{{\"{key}\": '1'}}]"),
+        "\"\\x24serde_json::private::RawValue\": '1'".to_owned(),
+        format!("a: &k {key}\n*k : '1'"),
+    ] {
+        assert_eq!(error(text).problem, YamlProblem::ReservedKey);
+    }
+    assert_eq!(read(&format!("a: {key}"))[0].value, json!({"a": key}));
+}
+
+#[test]
 fn what_is_read_is_bounded() {
     let deep = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let deepest = &read(&deep(MAX_DEPTH))[0].value;

@@ -7,6 +7,8 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
+use crate::entrance;
+
 /// One step into an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
@@ -160,14 +162,14 @@ fn position(items: &[Value], selector: &str) -> Option<usize> {
         return Some(index);
     }
     if let Some(value) = selector.strip_prefix('=') {
-        let value: Value = serde_json::from_str(value).ok()?;
+        let value: Value = entrance::from_str(value).ok()?;
         return items.iter().position(|item| *item == value);
     }
     let keys: Option<Vec<(&str, Value)>> = split(selector, ',')
         .into_iter()
         .map(|pair| {
             let (key, value) = pair.split_once('=')?;
-            Some((key.trim(), serde_json::from_str(value).ok()?))
+            Some((key.trim(), entrance::from_str(value).ok()?))
         })
         .collect();
     let keys = keys?;

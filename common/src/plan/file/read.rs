@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{FleetPlan, KIND, KIND_FLEET, PlanFile, VERSION};
+use crate::entrance;
 use crate::manifest::digest::sha256_canonical;
 
 /// Bytes that a plan file may have.
@@ -85,7 +86,7 @@ pub fn read(bytes: &[u8], expected: Option<&str>) -> Result<Plans, FileError> {
     if bytes.len() > LARGEST {
         return Err(FileError::TooLarge);
     }
-    let mut value: Value = serde_json::from_slice(bytes).map_err(|error| FileError::NotJson {
+    let mut value: Value = entrance::from_slice(bytes).map_err(|error| FileError::NotJson {
         line: error.line(),
         column: error.column(),
     })?;

@@ -75,6 +75,8 @@ fn row(object: &AddonCatalogue) -> Row {
     let synced = status.and_then(|status| status.synced.as_ref());
     let mut conditions = status.iter().flat_map(|status| &status.conditions);
     let problem = conditions.find(|it| it.r#type == SYNCED && it.status == "False");
+    let problem = problem.map(|condition| condition.message.clone());
+    let unreadable = object.spec.unreadable.as_ref().map(ToString::to_string);
     let digest = object.spec.reference();
     let addons = object.spec.addons.iter();
     let versions = || addons.map(|addon| addon.versions.len()).sum();
@@ -85,7 +87,7 @@ fn row(object: &AddonCatalogue) -> Row {
         base_url: object.spec.base_url.clone(),
         from: from.map(|from| title(&from.source())),
         revision: synced.map(|synced| synced.revision.clone()),
-        problem: problem.map(|condition| condition.message.clone()),
+        problem: unreadable.or(problem),
         addons: object.spec.addons.len(),
         versions: digest.is_none().then(versions),
         digest: digest.map(str::to_owned),

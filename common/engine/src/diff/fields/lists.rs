@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use common::entrance;
+
 use super::plain;
 
 /// Keys that identify items of a list that is merged as a whole, or of which no manager is recorded: the first that are unique.
@@ -41,7 +43,7 @@ pub(super) fn merge_of<'a>(fields: impl Iterator<Item = &'a Value>) -> Option<Me
     let mut keys = fields.filter_map(Value::as_object).flat_map(|it| it.keys());
     keys.find_map(|key| match key.split_once(':')? {
         ("k", key) => {
-            let key: Value = serde_json::from_str(key).ok()?;
+            let key: Value = entrance::from_str(key).ok()?;
             Some(Merge::Keys(key.as_object()?.keys().cloned().collect()))
         }
         ("v", _) => Some(Merge::Set),

@@ -3,18 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::admission::Facts;
 use crate::admission::marks::Marks;
-use crate::admission::object;
 use crate::admission::rules::installation::guards;
 use crate::admission::rules::{duplicates, reference};
 use crate::admission::verdict::{Problem, Verdict};
-use crate::api::catalogue::{
-    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, CatalogueFrom,
-};
+use crate::api::catalogue::{AddonCatalogue, AddonVersion};
 use crate::api::installation::{AddonInstallation, AddonRef};
 use crate::catalogue::offers;
 
@@ -193,71 +188,6 @@ fn lost_entry(
     lost.then(|| match reference.version.as_deref() {
         Some(version) => format!("{} {version}", reference.name),
         None => reference.name.clone(),
-    })
-}
-
-/// What a catalogue lists, and nothing else of it: metadata, class, its digest, and the names, versions and ids of its entries.
-///
-/// # Errors
-/// One of these has a wrong type.
-pub fn names(object: &RawValue) -> Result<AddonCatalogue, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Object {
-        #[serde(deserialize_with = "object::metadata")]
-        metadata: ObjectMeta,
-        #[serde(default)]
-        spec: Spec,
-    }
-    #[derive(Default, Deserialize)]
-    struct Spec {
-        #[serde(default)]
-        class: CatalogueClass,
-        #[serde(default)]
-        from: From,
-        #[serde(default)]
-        addons: Vec<Named>,
-    }
-    #[derive(Default, Deserialize)]
-    struct From {
-        #[serde(default)]
-        digest: Option<String>,
-    }
-    #[derive(Deserialize)]
-    struct Named {
-        name: String,
-        #[serde(default)]
-        versions: Vec<Version>,
-    }
-    #[derive(Deserialize)]
-    struct Version {
-        #[serde(default)]
-        version: String,
-        #[serde(default)]
-        id: String,
-    }
-    let object: Object = serde_json::from_str(object.get())?;
-    let version = |Version { version, id }| AddonVersion {
-        version,
-        id,
-        ..AddonVersion::default()
-    };
-    let addons = object.spec.addons.into_iter().map(|addon| Addon {
-        name: addon.name,
-        versions: addon.versions.into_iter().map(version).collect(),
-        ..Addon::default()
-    });
-    Ok(AddonCatalogue {
-        metadata: object.metadata,
-        spec: AddonCatalogueSpec {
-            class: object.spec.class,
-            from: object.spec.from.digest.map(|digest| CatalogueFrom {
-                digest: Some(digest),
-                ..CatalogueFrom::default()
-            }),
-            addons: addons.collect(),
-            ..AddonCatalogueSpec::default()
-        },
-        status: None,
     })
 }
 

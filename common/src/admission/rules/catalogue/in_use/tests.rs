@@ -3,6 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::admission::NamespaceFacts;
 use crate::admission::fixtures::{addon, catalogue, core_installation, facts, installation, texts};
+use crate::api::catalogue::CatalogueClass;
 use crate::api::names::{ANNOTATION_RELEASED, SYSTEM_NAMESPACE};
 
 #[test]
@@ -167,10 +168,7 @@ fn one_sentence_for_an_entry_names_a_few_installations() {
 
 #[test]
 fn what_a_deletion_needs_is_read_of_any_catalogue() {
-    let read = |object: serde_json::Value| {
-        let raw = serde_json::value::to_raw_value(&object).unwrap();
-        names(&raw)
-    };
+    let read = |object: serde_json::Value| AddonCatalogue::names(&object.to_string());
     let of_another_release = json!({
         "metadata": {"name": "a"},
         "spec": {"class": "Core", "addons": [{"name": "web", "support": "None", "versions": [

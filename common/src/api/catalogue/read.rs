@@ -1,0 +1,94 @@
+//! Stored catalogues, also those of which only the names can be read.
+
+use serde::Deserialize;
+use serde_json::Error;
+
+use super::{
+    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, CatalogueFrom,
+};
+use crate::api::stored::{Fields, kept};
+use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
+
+impl AddonCatalogue {
+    /// Reads a stored catalogue. Of one that cannot be read there are the names, and `spec.unreadable` says so.
+    ///
+    /// # Errors
+    /// The names cannot be read either.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        let error = match entrance::from_str(text) {
+            Ok(catalogue) => return Ok(catalogue),
+            Err(error) => error,
+        };
+        let mut named = Self::names(text)?;
+        named.spec.unreadable = Some(Unreadable {
+            field: "spec",
+            why: entrance::reason(text.as_bytes(), &error, MAX_STORED_DEPTH),
+        });
+        Ok(named)
+    }
+
+    /// What a catalogue lists, and nothing else of it: metadata, class, its digest, and the names, versions and ids of its entries.
+    ///
+    /// # Errors
+    /// One of these has a wrong type.
+    pub fn names(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Object<'a> {
+            #[serde(borrow)]
+            metadata: Fields<'a>,
+            #[serde(default)]
+            spec: Spec,
+        }
+        #[derive(Default, Deserialize)]
+        struct Spec {
+            #[serde(default)]
+            class: CatalogueClass,
+            #[serde(default)]
+            from: From,
+            #[serde(default)]
+            addons: Vec<Named>,
+        }
+        #[derive(Default, Deserialize)]
+        struct From {
+            #[serde(default)]
+            digest: Option<String>,
+        }
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+            #[serde(default)]
+            versions: Vec<Version>,
+        }
+        #[derive(Deserialize)]
+        struct Version {
+            #[serde(default)]
+            version: String,
+            #[serde(default)]
+            id: String,
+        }
+        let object: Object<'_> = entrance::outline(text.as_bytes())?;
+        let version = |Version { version, id }| AddonVersion {
+            version,
+            id,
+            ..AddonVersion::default()
+        };
+        let addons = object.spec.addons.into_iter().map(|addon| Addon {
+            name: addon.name,
+            versions: addon.versions.into_iter().map(version).collect(),
+            ..Addon::default()
+        });
+        Ok(Self {
+            metadata: kept(&object.metadata, |field| field != "managedFields")?,
+            spec: AddonCatalogueSpec {
+                class: object.spec.class,
+                from: object.spec.from.digest.map(|digest| CatalogueFrom {
+                    digest: Some(digest),
+                    ..CatalogueFrom::default()
+                }),
+                addons: addons.collect(),
+                ..AddonCatalogueSpec::default()
+            },
+            status: None,
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! Stored records, also those of which parts cannot be read: their objects are still theirs, and they can be uninstalled.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::Error;
+use serde_json::value::RawValue;
+
+use super::{
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, DeletionPolicy,
+};
+use crate::api::stored::{Fields, kept, without};
+use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
+
+/// The fields of a status that an uninstallation needs.
+const STATUS: [&str; 10] = [
+    "format",
+    "phase",
+    "conditions",
+    "installed",
+    "operation",
+    "cluster",
+    "createdNamespace",
+    "inventory",
+    "former",
+    "history",
+];
+
+impl AddonInstallation {
+    /// Reads a stored record. What cannot be read of it is missing, and `spec.unreadable` says so.
+    ///
+    /// # Errors
+    /// It is no object, or its metadata cannot be read.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Parts<'a> {
+            #[serde(borrow)]
+            metadata: &'a RawValue,
+            #[serde(borrow)]
+            spec: &'a RawValue,
+            #[serde(default, borrow)]
+            status: Option<&'a RawValue>,
+        }
+        let parts: Parts<'_> = entrance::outline(text.as_bytes())?;
+        let mut spec = AddonInstallationSpec::read(parts.spec.get());
+        let (metadata, unread) =
+            without::<ObjectMeta>(parts.metadata, "metadata.managedFields", |field| {
+                field != "managedFields"
+            })?;
+        spec.unreadable = spec.unreadable.or(unread);
+        let status = match parts.status {
+            None => None,
+            Some(status) => {
+                let read = without::<AddonInstallationStatus>(status, "status.*", |field| {
+                    STATUS.contains(&field)
+                });
+                match read {
+                    Ok((status, unread)) => {
+                        spec.unreadable = spec.unreadable.or(unread);
+                        Some(status)
+                    }
+                    Err(error) => {
+                        spec.unreadable = Some(Unreadable {
+                            field: Self::STATUS,
+                            why: entrance::reason(
+                                status.get().as_bytes(),
+                                &error,
+                                MAX_STORED_DEPTH,
+                            ),
+                        });
+                        None
+                    }
+                }
+            }
+        };
+        Ok(Self {
+            metadata,
+            spec,
+            status,
+        })
+    }
+
+    /// The field that is named where nothing of a status can be read: then the objects of the record are not known.
+    pub const STATUS: &str = "status";
+}
+
+impl AddonInstallationSpec {
+    /// Reads a stored specification. Where that fails, the values are left out, and where that does not help, everything is left at its
+    /// default but what guards and uninstallations need. `unreadable` says so.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let error = match entrance::from_str(text) {
+            Ok(spec) => return spec,
+            Err(error) => error,
+        };
+        let fields: Fields<'_> = entrance::outline(text.as_bytes()).unwrap_or_default();
+        if let Some(values) = fields.get("values") {
+            let checked = entrance::from_str::<serde_json::Value>(values.get());
+            if let Err(error) = checked
+                && let Ok(spec) = kept(&fields, |field| field != "values")
+            {
+                return Self {
+                    unreadable: Some(Unreadable {
+                        field: "spec.values",
+                        why: entrance::reason(values.get().as_bytes(), &error, MAX_STORED_DEPTH),
+                    }),
+                    ..spec
+                };
+            }
+        }
+        Self {
+            unreadable: Some(Unreadable {
+                field: "spec",
+                why: entrance::reason(text.as_bytes(), &error, MAX_STORED_DEPTH),
+            }),
+            ..guarded(&fields)
+        }
+    }
+}
+
+/// What guards and uninstallations need of a specification. Where it is not known whether objects are deleted with it, they stay.
+fn guarded(fields: &Fields<'_>) -> AddonInstallationSpec {
+    let text = |fields: &Fields<'_>, name: &str| -> Option<String> {
+        entrance::outline(fields.get(name)?.get().as_bytes()).ok()
+    };
+    let is_true = |name: &str| fields.get(name).is_some_and(|raw| raw.get() == "true");
+    let reference = fields.get("addonRef").map(|raw| raw.get().as_bytes());
+    let reference: Fields<'_> = reference
+        .and_then(|reference| entrance::outline(reference).ok())
+        .unwrap_or_default();
+    let of_reference = |name: &str| text(&reference, name);
+    let policy = fields.get("deletionPolicy").map(|raw| raw.get().as_bytes());
+    AddonInstallationSpec {
+        addon_ref: AddonRef {
+            name: of_reference("name").unwrap_or_default(),
+            version: of_reference("version"),
+            id: of_reference("id"),
+            catalogue: of_reference("catalogue"),
+            index: of_reference("index"),
+            directory: of_reference("directory"),
+        },
+        core_addon: is_true("coreAddon"),
+        target_namespace: text(fields, "targetNamespace"),
+        // One that is named and cannot be read is none that exists, and not that of the caller.
+        service_account_name: fields
+            .contains_key("serviceAccountName")
+            .then(|| text(fields, "serviceAccountName").unwrap_or_default()),
+        suspend: is_true("suspend"),
+        deletion_policy: policy.map_or(DeletionPolicy::Delete, |policy| {
+            entrance::outline(policy).unwrap_or(DeletionPolicy::Orphan)
+        }),
+        ..AddonInstallationSpec::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
+    }
+
+    /// A record with these texts.
+    fn record(values: &str, managed: &str, status: &str) -> String {
+        format!(
+            r#"{{"metadata":{{"name":"a","uid":"u","finalizers":["f"],"managedFields":[{{"manager":"m","fieldsV1":{managed}}}]}},
+                "spec":{{"addonRef":{{"name":"web"}},"coreAddon":true,"deletionPolicy":"Orphan","values":{values}}},"status":{status}}}"#
+        )
+    }
+
+    #[test]
+    fn whatever_cannot_be_read_the_rest_can() {
+        let inventory = r#"{"inventory":[{"version":"v1","kind":"Pod","objects":[{"name":"p"}]}]"#;
+        let status = |more: &str| format!("{inventory}{more}}}");
+        let (deep, key) = (nested(130), r#"{"$serde_json::private::RawValue":"{"}"#);
+        for (values, managed, more, field) in [
+            ("{}", "{}", String::new(), None),
+            (deep.as_str(), "{}", String::new(), Some("spec.values")),
+            (key, "{}", String::new(), Some("spec.values")),
+            (
+                "{}",
+                deep.as_str(),
+                String::new(),
+                Some("metadata.managedFields"),
+            ),
+            ("{}", "{}", format!(",\"choices\":{deep}"), Some("status.*")),
+            ("{}", "{}", format!(",\"later\":{key}"), Some("status.*")),
+            (
+                deep.as_str(),
+                deep.as_str(),
+                format!(",\"choices\":{deep}"),
+                Some("spec.values"),
+            ),
+        ] {
+            let read = AddonInstallation::read(&record(values, managed, &status(&more))).unwrap();
+            let unreadable = read.spec.unreadable.as_ref().map(|one| one.field);
+            assert_eq!(unreadable, field);
+            assert_eq!(read.metadata.finalizers, Some(vec!["f".to_owned()]));
+            assert_eq!(read.spec.addon_ref.name, "web");
+            assert!(read.spec.core_addon);
+            assert_eq!(read.spec.deletion_policy, DeletionPolicy::Orphan);
+            assert_eq!(read.status.unwrap().inventory.len(), 1);
+        }
+        let read = AddonInstallation::read(&record("{}", "{}", r#"{"inventory":1}"#)).unwrap();
+        let unreadable = read.spec.unreadable.unwrap();
+        assert_eq!(unreadable.field, AddonInstallation::STATUS);
+        assert_eq!(read.status, None);
+    }
+
+    #[test]
+    fn of_a_specification_that_fits_no_schema_guards_are_read() {
+        let spec = json!({
+            "addonRef": {"name": "web", "version": 1}, "coreAddon": true, "targetNamespace": "n", "suspend": true,
+            "serviceAccountName": 3, "deletionPolicy": "Later", "values": {"secret": "s3cret"}, "conflicts": "New",
+        });
+        let read = AddonInstallationSpec::read(&spec.to_string());
+        let expected = AddonInstallationSpec {
+            addon_ref: AddonRef {
+                name: "web".into(),
+                ..AddonRef::default()
+            },
+            core_addon: true,
+            target_namespace: Some("n".into()),
+            suspend: true,
+            service_account_name: Some(String::new()),
+            deletion_policy: DeletionPolicy::Orphan,
+            unreadable: read.unreadable.clone(),
+            ..AddonInstallationSpec::default()
+        };
+        assert_eq!(read, expected);
+        let words = read.unreadable.unwrap().to_string();
+        assert!(
+            words.starts_with("spec: it cannot be read: wrong type"),
+            "{words}"
+        );
+        assert!(!words.contains("s3cret"), "{words}");
+        let written: Value = serde_json::to_value(expected).unwrap();
+        assert_eq!(written.get("unreadable"), None);
+    }
+}
