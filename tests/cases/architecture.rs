@@ -1,5 +1,6 @@
 //! The layers of the workspace, as cargo sees them: who may depend on whom.
 
+mod entrance;
 mod modules;
 mod static_policies;
 

@@ -1,3 +1,4 @@
-//! What is protected cannot be reached from the side. The number in a name is that of the rule's kind.
+//! What is protected cannot be reached from the side. The number in a name is that of the kind of its rule.
 
+mod entrance;
 mod proofs;

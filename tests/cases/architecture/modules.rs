@@ -7,22 +7,30 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("nearest", &[]),
     ("shorten", &[]),
     ("hex", &[]),
-    ("api", &["hex", "shorten"]),
-    ("manifest", &["api", "hex"]),
-    ("catalogue", &["api", "manifest"]),
+    ("entrance", &[]),
+    ("api", &["entrance", "hex", "shorten"]),
+    ("manifest", &["api", "entrance", "hex"]),
+    ("catalogue", &["api", "entrance", "manifest"]),
     ("directory", &["api", "manifest"]),
-    ("values", &["api", "catalogue", "manifest", "nearest"]),
-    ("render", &["api", "hex", "manifest", "nearest", "values"]),
-    ("airgap", &["api", "catalogue", "render"]),
+    (
+        "values",
+        &["api", "catalogue", "entrance", "manifest", "nearest"],
+    ),
+    (
+        "render",
+        &["api", "entrance", "hex", "manifest", "nearest", "values"],
+    ),
+    ("airgap", &["api", "catalogue", "entrance", "render"]),
     (
         "plan",
         &[
             "api",
             "catalogue",
+            "entrance",
             "manifest",
             "nearest",
             "shorten",
@@ -31,7 +39,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ),
     ("preflight", &["api", "catalogue", "manifest", "plan"]),
     ("history", &["api", "catalogue", "manifest", "plan"]),
-    ("readiness", &["manifest", "shorten"]),
+    ("readiness", &["entrance", "manifest", "shorten"]),
     (
         "standing",
         &["api", "catalogue", "manifest", "plan", "readiness"],
@@ -44,6 +52,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "api",
             "catalogue",
             "core_set",
+            "entrance",
             "nearest",
             "plan",
             "render",
@@ -51,12 +60,15 @@ const ARROWS: [(&str, &[&str]); 21] = [
         ],
     ),
     ("set", &["api", "manifest", "plan", "render"]),
-    ("doctor", &["api", "manifest", "plan", "standing"]),
+    (
+        "doctor",
+        &["api", "entrance", "manifest", "plan", "standing"],
+    ),
     ("target", &["api", "values"]),
 ];
 
 /// Every Rust file below `folder`.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+pub(super) fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         if path.is_dir() {
