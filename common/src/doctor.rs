@@ -18,13 +18,23 @@ use crate::api::installation::AddonInstallation;
 use crate::api::names::{ANNOTATION_CRD_VERSION, InstallationName};
 use crate::manifest::key::ObjectKey;
 use crate::plan::inventory::Inventory;
+use crate::standing::Health;
 
 pub use problem::{Problem, Severity};
 use right::Right;
-pub use webhook::{Asked, Certificate, Webhook, judge as judge_webhook};
+pub use webhook::{Asked, Certificate, Webhook};
 
 /// What was read, or why it could not be.
-pub type Checked<T> = Result<T, String>;
+pub type Checked<T> = Result<T, Unread>;
+
+/// Why something could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// In words.
+    pub why: String,
+    /// Whether the caller may not read it: that says nothing of the cluster.
+    pub is_forbidden: bool,
+}
 
 /// Everything that is judged.
 #[derive(Clone, Debug)]
@@ -45,6 +55,8 @@ pub struct Facts {
     pub policies: Checked<Vec<Pair>>,
     /// All installations.
     pub records: Checked<Vec<AddonInstallation>>,
+    /// The objects of those of this cluster, by owner hash.
+    pub health: Checked<BTreeMap<String, Health>>,
     /// The catalogues of the system namespace.
     pub catalogues: Checked<Vec<AddonCatalogue>>,
     /// The reconciler's Lease, where there is one.
@@ -132,12 +144,13 @@ pub fn diagnose(facts: &Facts) -> Vec<Problem> {
     found.extend(lacking.into_iter().flatten().map(|right| Problem::Right {
         right: right.clone(),
     }));
+    let records = facts.records.as_deref().unwrap_or_default();
     if let Some(webhook) = read(&facts.webhook, "the webhook", &mut found) {
-        found.extend(judge_webhook(webhook, facts.now, is_defined));
+        let is_wanted = is_recorded(&webhook.parts, records);
+        found.extend(webhook::judge(webhook, facts.now, is_defined, is_wanted));
     }
     if let Some(policies) = read(&facts.policies, "the admission policies", &mut found) {
-        let records = facts.records.as_deref().unwrap_or_default();
-        found.extend(judge_policies(policies, records));
+        found.extend(judge_policies(policies, is_recorded(policies, records)));
     }
     if is_defined {
         leftovers::judge(facts, &mut found);
@@ -157,10 +170,10 @@ fn read<'a, T>(
 ) -> Option<&'a T> {
     match fact {
         Ok(fact) => Some(fact),
-        Err(why) => {
+        Err(unread) => {
             found.push(Problem::Unchecked {
                 what,
-                why: why.clone(),
+                unread: unread.clone(),
             });
             None
         }
@@ -199,18 +212,19 @@ fn version(definition: &Value) -> Option<Version> {
     Version::parse(annotations[ANNOTATION_CRD_VERSION].as_str()?).ok()
 }
 
-/// What is wrong with the policies. Without any of them none was wanted, unless an installation has recorded them; with some, each of them is.
-#[must_use]
-pub fn judge_policies(pairs: &[Pair], records: &[AddonInstallation]) -> Vec<Problem> {
-    let keys: BTreeSet<ObjectKey> = pairs
-        .iter()
-        .filter_map(|pair| ObjectKey::of(&pair.wanted))
-        .collect();
-    let is_recorded = records.iter().any(|record| {
+/// Whether an installation has recorded some of these objects: then they are wanted, also where none of them exists.
+fn is_recorded(pairs: &[Pair], records: &[AddonInstallation]) -> bool {
+    let keys = pairs.iter().filter_map(|pair| ObjectKey::of(&pair.wanted));
+    let keys: BTreeSet<ObjectKey> = keys.collect();
+    records.iter().any(|record| {
         let inventory = Inventory::of(record.status.as_ref());
         inventory.objects.keys().any(|key| keys.contains(key))
-    });
-    if pairs.iter().all(|pair| pair.live.is_none()) && !is_recorded {
+    })
+}
+
+/// What is wrong with the policies. Without any of them none was wanted, unless `is_wanted`; with some, each of them is.
+fn judge_policies(pairs: &[Pair], is_wanted: bool) -> Vec<Problem> {
+    if pairs.iter().all(|pair| pair.live.is_none()) && !is_wanted {
         return vec![Problem::NoPolicies];
     }
     let judged = pairs.iter().filter_map(|pair| {
@@ -247,8 +261,7 @@ fn duplicate(catalogue: &AddonCatalogue) -> Option<Problem> {
 }
 
 /// The first field in which a live object is not what was wanted; what was not said may be anything.
-#[must_use]
-pub fn difference(wanted: &Value, live: &Value) -> Option<String> {
+fn difference(wanted: &Value, live: &Value) -> Option<String> {
     let below = |name: &str, found: String| match found.is_empty() {
         true => name.to_owned(),
         false => format!("{name}.{found}"),

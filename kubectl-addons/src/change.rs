@@ -260,8 +260,9 @@ pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
         let state = health::state(session.ctx(), record, health, None).await?;
         let name = record.metadata.name.as_deref().unwrap_or_default();
         let namespace = record.metadata.namespace.as_deref();
-        let lines = if health.objects.iter().any(ObjectHealth::is_restorable) {
-            hint::fix(&hint::restored_by(record, namespace))
+        let mut troubles = health.objects.iter().filter(|one| one.is_trouble());
+        let lines = if troubles.any(ObjectHealth::is_restorable) {
+            hint::fix(&hint::restored_by(record))
         } else {
             let namespace = namespace.unwrap_or_default();
             hint::look(&format!("kubectl addons status {name} -n {namespace}"))

@@ -121,7 +121,7 @@ const ROWS: &[Broken] = &[
     Broken {
         by: &["delete namespace shop"],
         found: ("error", "installation kubectl-addons/web"),
-        fix: "kubectl addons upgrade web -n kubectl-addons --repair",
+        fix: "kubectl addons upgrade web@1.0.0 -n kubectl-addons --repair",
     },
     Broken {
         by: &["delete addoninstallation web -n kubectl-addons"],

@@ -1,4 +1,5 @@
 //! What is protected cannot be reached from the side. The number in a name is that of the kind of its rule.
 
 mod entrance;
+mod operations;
 mod proofs;

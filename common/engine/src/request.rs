@@ -64,6 +64,8 @@ pub(super) struct Call {
     accept: &'static str,
     /// Whether it must not be repeated when it is not known what the server did with it.
     once: bool,
+    /// Whether the first answer counts, also where the server would answer otherwise later.
+    first: bool,
     /// Whether it is sent on a connection of its own, however many requests are in flight.
     urgent: bool,
     /// Whether it is sent with our own rights where others are sent with those of a ServiceAccount (semantics 16).
@@ -87,6 +89,7 @@ impl Call {
             content_type: JSON,
             accept,
             once: false,
+            first: false,
             urgent: false,
             own: false,
             verb: "get",
@@ -154,6 +157,7 @@ impl Call {
             content_type: JSON,
             accept,
             once: false,
+            first: false,
             urgent: false,
             own: false,
             verb,
@@ -195,6 +199,12 @@ impl Call {
     /// Must not be repeated when it is not known what the server did with it.
     pub(super) fn once(mut self) -> Self {
         self.once = true;
+        self
+    }
+
+    /// Is not repeated: the first answer counts.
+    pub(super) fn first(mut self) -> Self {
+        self.first = true;
         self
     }
 
@@ -331,7 +341,8 @@ impl Cluster {
             };
             // A server may say anything: nothing is added to it, and none is asked again without a pause.
             let wait = after.map_or(pause, |after| after.max(pause));
-            if (call.once && !refused) || wait > give_up.saturating_duration_since(Instant::now()) {
+            let is_last = call.first || call.once && !refused;
+            if is_last || wait > give_up.saturating_duration_since(Instant::now()) {
                 return Err(error);
             }
             sleep(wait).await;

@@ -27,6 +27,8 @@ pub enum Answer {
     Accepted,
     /// The webhook could not be asked, and the API server refuses what it should judge: why.
     Unanswered(String),
+    /// The webhook refuses everything, because it does not know enough to judge: why.
+    Refused(String),
 }
 
 /// Asks by a dry run; nothing is stored.
@@ -46,10 +48,15 @@ pub async fn ask(cluster: &Cluster, denied: &AddonCatalogue) -> Result<Answer, E
         message: error.to_string(),
         code: 0,
     })?;
-    let call = Call::create(&collection, name, METADATA).query("dryRun", "All");
+    let call = Call::create(&collection, name, METADATA)
+        .query("dryRun", "All")
+        .first();
     match cluster.send::<IgnoredAny>(call.body(body)).await {
         Ok(_) => Ok(Answer::Accepted),
         Err(EngineError::Denied { message, .. }) if message.contains(ENTRY) => Ok(Answer::Denied),
+        Err(EngineError::Api {
+            message, code: 429, ..
+        }) if message.contains(ENTRY) => Ok(Answer::Refused(message)),
         // It stands already, perhaps as someone's own: then its name was judged by no one.
         Err(error) if error.is_conflict() => Ok(Answer::Accepted),
         Err(EngineError::Api { message, .. }) if message.contains("failed calling webhook") => {

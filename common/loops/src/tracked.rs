@@ -46,7 +46,7 @@ impl Tracked {
     /// Of a record, as it was read or written last.
     pub(crate) fn of(record: &AddonInstallation) -> Self {
         let name = name_of(record);
-        let is_ensured = record.spec.reconcile == Reconcile::Ensure && !record.spec.suspend;
+        let is_ensured = record.spec.upkeep() == Reconcile::Ensure && !record.spec.suspend;
         let status = record.status.as_ref().filter(|_| is_ensured);
         let inventory = Inventory::of(status).objects;
         Self {

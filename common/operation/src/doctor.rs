@@ -1,6 +1,7 @@
 //! What is wrong with a cluster: facts are read at the same time, each within its own time, and then judged by
 //! [`common::doctor`]. A fact that cannot be read hides no other.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use addons_engine::webhooks::Answer;
@@ -9,12 +10,14 @@ use addons_versions::kubernetes;
 use certs::authority;
 use certs::inject::{Configuration, SERVICE};
 use certs::serving::{Material, verify};
+use common::api::installation::AddonInstallation;
 use common::api::names::{GROUP, SYSTEM_NAMESPACE};
 use common::doctor::right::Right;
 use common::doctor::{
-    Asked, Certificate, Checked, Facts, Lease, Pair, Problem, Server, Webhook, diagnose,
-    judge_policies, judge_webhook,
+    Asked, Certificate, Checked, Facts, Lease, Namespace, Pair, Problem, Server, Unread, Webhook,
+    diagnose,
 };
+use common::standing::Health;
 use futures::future::try_join_all;
 use rustls::pki_types::UnixTime;
 use serde_json::Value;
@@ -22,6 +25,7 @@ use serde_json::Value;
 use crate::builtin;
 use crate::context::Context;
 use crate::error::OperationError;
+use crate::health;
 
 /// How long one check may take.
 const BOUND: Duration = Duration::from_secs(10);
@@ -43,7 +47,7 @@ pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
     let server = match bounded(server(cluster)).await {
         Ok(server) => server,
         // Nothing else can be known.
-        Err(why) => return Ok(vec![Problem::Unreachable { why }]),
+        Err(unread) => return Ok(vec![Problem::Unreachable { why: unread.why }]),
     };
     let definitions = builtin::definitions()?;
     let policies = builtin::policy_objects()?;
@@ -62,6 +66,7 @@ pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
         bounded(async { Ok(inspect::namespaces(cluster).await?) }),
         bounded(async { Ok(identity::cluster_uid(cluster).await?) }),
     );
+    let health = bounded(read_health(ctx, &records, &namespaces)).await;
     Ok(diagnose(&Facts {
         now: cluster.now(),
         system: system.clone(),
@@ -71,6 +76,7 @@ pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
         webhook,
         policies,
         records,
+        health,
         catalogues,
         lease,
         owned,
@@ -83,8 +89,14 @@ pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
 async fn bounded<T>(check: impl Future<Output = Result<T, OperationError>>) -> Checked<T> {
     match tokio::time::timeout(BOUND, check).await {
         Ok(Ok(fact)) => Ok(fact),
-        Ok(Err(error)) => Err(words(&error)),
-        Err(_) => Err(format!("no answer within {} s", BOUND.as_secs())),
+        Ok(Err(error)) => Err(Unread {
+            why: words(&error),
+            is_forbidden: error.is_forbidden(),
+        }),
+        Err(_) => Err(Unread {
+            why: format!("no answer within {} s", BOUND.as_secs()),
+            is_forbidden: false,
+        }),
     }
 }
 
@@ -144,55 +156,54 @@ fn rights(system: &str) -> Vec<Right> {
     rights
 }
 
-/// What is wrong with the webhook alone.
-///
-/// # Errors
-/// Those of the requests.
-pub async fn of_webhook(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
-    let cluster = ctx.home().await?;
-    let webhook = read_webhook(ctx, cluster).await?;
-    Ok(judge_webhook(&webhook, cluster.now(), true))
-}
-
-/// What is wrong with the policies alone.
-///
-/// # Errors
-/// Those of the requests.
-pub async fn of_policies(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
-    let home = ctx.home().await?;
-    let read = pairs(home, builtin::policy_objects()?).await?;
-    let records = match record::list(home, Some(SYSTEM_NAMESPACE)).await {
-        Err(EngineError::NotInitialised) => Vec::new(),
-        records => records?,
+/// The objects of the installations of this cluster, by owner hash. Without the records or the namespaces, there is nothing to look for.
+async fn read_health(
+    ctx: &Context,
+    records: &Checked<Vec<AddonInstallation>>,
+    namespaces: &Checked<BTreeMap<String, Namespace>>,
+) -> Result<BTreeMap<String, Health>, OperationError> {
+    let (Ok(records), Ok(namespaces)) = (records, namespaces) else {
+        return Ok(BTreeMap::new());
     };
-    Ok(judge_policies(&read, &records))
+    let system = &ctx.settings().system_namespace;
+    let is_here = |record: &&AddonInstallation| {
+        let namespace = record.metadata.namespace.as_ref();
+        let about = namespace.and_then(|namespace| namespaces.get(namespace));
+        namespace == Some(system) || about.is_some_and(|about| about.is_local)
+    };
+    let records: Vec<_> = records.iter().filter(is_here).collect();
+    Ok(health::troubles(ctx.home().await?, &records, false).await?)
 }
 
 async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<Webhook, OperationError> {
     let mut base = builtin::webhook_objects()?;
-    base.retain(|object| {
-        let kind = object["kind"].as_str().unwrap_or_default();
-        ["Deployment", "Service", "ServiceAccount"].contains(&kind)
-            || kind.ends_with("WebhookConfiguration")
-    });
-    let parts = pairs(cluster, base).await?;
+    // The Secret is judged with the certificate in it, and the webhook works without a budget for its pods.
+    base.retain(|object| object["kind"] != "Secret" && object["kind"] != "PodDisruptionBudget");
+    let mut parts = pairs(cluster, base).await?;
+    let mut live = parts.iter().filter_map(|part| part.live.as_ref());
+    let is_given = live.any(builtin::webhook::has_own_certificate);
+    parts.retain(|part| !is_given || !builtin::webhook::manages_certificates(&part.wanted));
     let asked = match builtin::webhook::ask(ctx).await? {
         Answer::Denied => Asked::Denied,
         Answer::Accepted => Asked::Accepted,
         Answer::Unanswered(why) => Asked::Unanswered(why),
+        Answer::Refused(why) => Asked::Refused(why),
     };
     Ok(Webhook {
         asked,
         ready: inspect::ready(cluster, SYSTEM_NAMESPACE, SERVICE).await?,
-        certificate: bounded(certificate(cluster, &parts)).await,
+        certificate: bounded(certificate(cluster, &parts, is_given)).await,
         parts,
     })
 }
 
 /// What the Secret of the webhook holds, and whether the configurations trust it.
-async fn certificate(cluster: &Cluster, parts: &[Pair]) -> Result<Certificate, OperationError> {
-    let mut live = parts.iter().filter_map(|part| part.live.as_ref());
-    let is_given = live.any(builtin::webhook::has_own_certificate);
+/// `is_given`: others issue its certificate.
+async fn certificate(
+    cluster: &Cluster,
+    parts: &[Pair],
+    is_given: bool,
+) -> Result<Certificate, OperationError> {
     let name = if is_given { GIVEN } else { MANAGED };
     let mut found = Certificate {
         secret: name.to_owned(),

@@ -91,9 +91,9 @@ pub async fn state(
 /// Objects of one installation whose blockers are searched; three requests each.
 const SEARCHED: usize = 10;
 
-/// The objects of each installation that are not as they should be, by owner hash: one LIST for each kind that any of them has, or one for
-/// each of their namespaces where `by_namespace` says that the caller is bound to some; of kinds that no operation waits for, of metadata
-/// alone. For the first such object of each installation, also its blocker.
+/// The objects of each installation that are not as they should be, or that others edited, by owner hash: one LIST for each kind that any of
+/// them has, or one for each of their namespaces where `by_namespace` says that the caller is bound to some; of kinds that no operation waits
+/// for, of metadata alone. For the first of each installation that is in trouble, also its blocker.
 ///
 /// # Errors
 /// The server cannot be reached. What cannot be read is part of the result.
@@ -125,7 +125,8 @@ pub async fn troubles(
         };
         let judged = inventory.objects.iter();
         let judged = judged.map(|(key, item)| seen.judge(key, item, owner));
-        let is_told = |object: &ObjectHealth| object.is_trouble() || object.is_unread();
+        let is_told =
+            |object: &ObjectHealth| object.is_trouble() || object.is_unread() || object.edited;
         let health = Health {
             objects: judged.filter(is_told).collect(),
             judged: inventory.objects.len(),

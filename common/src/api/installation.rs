@@ -26,6 +26,7 @@ use serde_json::Value;
 
 use super::catalogue::{Requirement, free_form};
 use super::conditions::Condition;
+use super::names::INDEX_BUILTIN;
 use super::rules::RuleSet;
 use crate::entrance::Unreadable;
 
@@ -123,6 +124,23 @@ pub struct AddonInstallationSpec {
 
 fn yes() -> bool {
     true
+}
+
+impl AddonInstallationSpec {
+    /// Whether others rely on it: a core add-on, or the webhook and the policies that `init` installs.
+    #[must_use]
+    pub fn is_guard(&self) -> bool {
+        self.core_addon || self.addon_ref.index.as_deref() == Some(INDEX_BUILTIN)
+    }
+
+    /// What happens to edits and deletions of its objects while nothing is due. Those of a guard are always repaired (semantics 12).
+    #[must_use]
+    pub fn upkeep(&self) -> Reconcile {
+        match self.is_guard() {
+            true => Reconcile::Ensure,
+            false => self.reconcile,
+        }
+    }
 }
 
 /// Name and version of an add-on, and at most one place where it comes from (none: any catalogue).

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Facts, Lease, Owned, Problem, read};
 use crate::api::installation::{AddonInstallation, ClusterIdentity};
 use crate::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
+use crate::plan::continuation::Continuation;
 use crate::plan::found::open_releases;
 use crate::plan::pin;
-use crate::standing::{self, Health, Word, standing};
+use crate::standing::object::ObjectHealth;
+use crate::standing::{self, Health, Standing, Word, standing};
 
 /// Objects that are named one by one.
 const NAMED: usize = 3;
@@ -22,11 +24,13 @@ pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
     let Some(records) = read(&facts.records, "the installations", found) else {
         return;
     };
+    let health = read(&facts.health, "the objects of the installations", found);
     for record in records {
         let at = Place {
             facts,
             is_alive,
             cluster: cluster.and_then(Option::as_deref),
+            health,
         };
         found.extend(at.record(record));
     }
@@ -55,6 +59,7 @@ struct Place<'a> {
     facts: &'a Facts,
     is_alive: bool,
     cluster: Option<&'a str>,
+    health: Option<&'a BTreeMap<String, Health>>,
 }
 
 impl Place<'_> {
@@ -66,10 +71,14 @@ impl Place<'_> {
             kubeconfig_secret: None,
         });
         let other = pin::check(&installation, record.status.as_ref(), found.as_ref()).err();
+        let owner = owner_hash(&installation.namespace, &installation.name);
+        let health = self.health.and_then(|all| all.get(&owner));
+        let unread = Health::default();
+        let health = health.unwrap_or(&unread);
         let standing = standing(
             record,
             &standing::Facts {
-                health: &Health::default(),
+                health,
                 offered: None,
                 other: other.as_ref(),
                 now: self.facts.now,
@@ -107,32 +116,53 @@ impl Place<'_> {
                 installation: installation.clone(),
             });
         }
-        if standing.word == Word::Interrupted
-            && let (Some(operation), Some(next)) = (&status.operation, standing.next)
-        {
-            found.push(Problem::Interrupted {
+        match standing.word {
+            Word::Ready | Word::Suspended | Word::Progressing | Word::Uninstalling => {}
+            Word::Interrupted => {
+                if let (Some(operation), Some(next)) = (&status.operation, standing.next) {
+                    found.push(Problem::Interrupted {
+                        installation: installation.clone(),
+                        holder: operation.holder.clone(),
+                        next,
+                    });
+                }
+            }
+            _ => found.push(Problem::Unwell {
                 installation: installation.clone(),
-                holder: operation.holder.clone(),
-                next,
-            });
+                next: next(record, health, &standing),
+                standing,
+            }),
         }
-        let target = record.spec.target_namespace.as_ref();
-        let is_missing =
-            |target: &&String| namespaces.is_some_and(|all| !all.contains_key(*target));
-        let has_objects = status
-            .inventory
-            .iter()
-            .any(|group| group.namespace.as_ref() == target);
-        if let Some(target) = target.filter(is_missing)
-            && has_objects
-        {
-            found.push(Problem::NoTarget {
-                installation,
-                target: target.clone(),
-            });
-        }
+        found.extend(edited(record, health).map(|objects| Problem::Edited {
+            installation,
+            objects,
+            next: Continuation::restoring(record),
+        }));
         found
     }
+}
+
+/// What continues the operation of an installation that is not well; otherwise what restores its objects, where that helps.
+fn next(record: &AddonInstallation, health: &Health, standing: &Standing) -> Option<Continuation> {
+    let mut troubles = health.objects.iter().filter(|one| one.is_trouble());
+    let is_restorable = troubles.any(ObjectHealth::is_restorable);
+    let restores = is_restorable && standing.word == Word::Degraded;
+    let restoring = || restores.then(|| Continuation::restoring(record));
+    standing.next.clone().or_else(restoring)
+}
+
+/// The objects of an installation that guards, and that others edited: `Role addons-webhook was, and 2 more were`.
+fn edited(record: &AddonInstallation, health: &Health) -> Option<String> {
+    if !record.spec.is_guard() || record.spec.suspend {
+        return None;
+    }
+    let mut edited = health.objects.iter().filter(|object| object.edited);
+    let first = edited.next()?;
+    let first = format!("{} {} was", first.key.kind, first.key.name);
+    Some(match edited.count() {
+        0 => first,
+        more => format!("{first}, and {more} more were"),
+    })
 }
 
 fn stale(lease: &Lease) -> Option<Problem> {

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::Unread;
 use super::right::Right;
 use crate::api::names::{InstallationName, SYSTEM_NAMESPACE};
 use crate::entrance::Unreadable;
 use crate::plan::continuation::Continuation;
+use crate::standing::{Standing, Word};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -27,12 +29,12 @@ pub enum Problem {
         why: String,
     },
     /// A part of the diagnosis is missing.
-    #[error("it could not be checked: {why}")]
+    #[error("it could not be checked: {}", unread.why)]
     Unchecked {
         /// What was to be read.
         what: &'static str,
         /// Why it could not.
-        why: String,
+        unread: Unread,
     },
     /// Admission policies are not served.
     #[error("{version} serves no admission policies: 1.30 is the oldest that does")]
@@ -75,10 +77,10 @@ pub enum Problem {
         /// `Deployment`, …
         object: String,
     },
-    /// A configuration differs from ours.
+    /// A part of the webhook differs from ours.
     #[error("{field} is not what this release installs")]
-    ConfigurationDiffers {
-        /// The configuration.
+    PartDiffers {
+        /// Kind and name.
         object: String,
         /// The first field that differs.
         field: String,
@@ -107,6 +109,12 @@ pub enum Problem {
     #[error("it does not answer: {why}")]
     Unanswered {
         /// What the API server says.
+        why: String,
+    },
+    /// The webhook answers, and cannot judge.
+    #[error("it refuses every request: {why}")]
+    RefusesAll {
+        /// What it says.
         why: String,
     },
     /// A webhook outside the cluster cannot be asked.
@@ -169,13 +177,25 @@ pub enum Problem {
         /// The installation.
         installation: InstallationName,
     },
-    /// The target namespace is gone.
-    #[error("its target namespace {target} does not exist")]
-    NoTarget {
+    /// An installation is not well.
+    #[error("{standing}")]
+    Unwell {
         /// The installation.
         installation: InstallationName,
-        /// The namespace.
-        target: String,
+        /// How it stands.
+        standing: Standing,
+        /// What continues its operation, or restores its objects.
+        next: Option<Continuation>,
+    },
+    /// Objects of an installation that guards were edited.
+    #[error("{objects} edited since our last apply")]
+    Edited {
+        /// The installation.
+        installation: InstallationName,
+        /// The first of them, and how many more.
+        objects: String,
+        /// What restores them.
+        next: Continuation,
     },
     /// A record stands where no cluster is meant.
     #[error("its namespace does not stand for a cluster")]
@@ -240,6 +260,13 @@ impl Problem {
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
+            Self::Unchecked { unread, .. } if !unread.is_forbidden => Severity::Error,
+            Self::Unwell { standing, .. } => match standing.word {
+                Word::Degraded | Word::Failed | Word::Stalled | Word::RecordOlderThanCluster => {
+                    Severity::Error
+                }
+                _ => Severity::Warning,
+            },
             Self::Unchecked { .. }
             | Self::OldServer { .. }
             | Self::DefinitionNewer { .. }
@@ -268,12 +295,13 @@ impl Problem {
             Self::NoWebhook
             | Self::Unanswered { .. }
             | Self::UnansweredOutside { .. }
+            | Self::RefusesAll { .. }
             | Self::NotJudged => "webhook".to_owned(),
             Self::FailuresIgnored => "ValidatingWebhookConfiguration kubectl-addons".to_owned(),
             Self::NoEndpoints => format!("{SYSTEM_NAMESPACE}/Service addons-webhook"),
             Self::NoPolicies => "admission policies".to_owned(),
             Self::PartMissing { object }
-            | Self::ConfigurationDiffers { object, .. }
+            | Self::PartDiffers { object, .. }
             | Self::StaleBundle { object }
             | Self::PolicyMissing { object }
             | Self::PolicyDiffers { object, .. } => object.clone(),
@@ -284,7 +312,8 @@ impl Problem {
             Self::Interrupted { installation, .. }
             | Self::Held { installation }
             | Self::OtherCluster { installation }
-            | Self::NoTarget { installation, .. }
+            | Self::Unwell { installation, .. }
+            | Self::Edited { installation, .. }
             | Self::HeldByRelease { installation, .. }
             | Self::NoCluster { installation } => format!("installation {installation}"),
             Self::Orphans {

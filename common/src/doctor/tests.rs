@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::installation::AddonInstallation;
+use crate::standing::object::{ObjectHealth, Sight};
 
 fn healthy() -> Facts {
     let pair = |kind: &str, name: &str| {
@@ -34,6 +35,7 @@ fn healthy() -> Facts {
             pair("ValidatingAdmissionPolicyBinding", "kubectl-addons-guards"),
         ]),
         records: Ok(Vec::new()),
+        health: Ok(BTreeMap::new()),
         catalogues: Ok(Vec::new()),
         lease: Ok(None),
         owned: Ok(Vec::new()),
@@ -50,6 +52,13 @@ fn with(change: impl FnOnce(&mut Facts)) -> Vec<String> {
     problems
         .map(|it| format!("{:?} {}: {it}", it.severity(), it.object()))
         .collect()
+}
+
+fn unread<T>(why: &str, is_forbidden: bool) -> Checked<T> {
+    Err(Unread {
+        why: why.to_owned(),
+        is_forbidden,
+    })
 }
 
 fn webhook(facts: &mut Facts) -> &mut Webhook {
@@ -114,8 +123,26 @@ fn each_part_of_the_admission_is_judged() {
              (failurePolicy Ignore)",
         ),
         (
-            with(|facts| facts.lease = Err("not allowed: get leases".to_owned())),
+            with(|facts| facts.lease = unread("not allowed: get leases", true)),
             "Warning the Lease of the reconciler: it could not be checked: not allowed: get leases",
+        ),
+        (
+            with(|facts| facts.catalogues = unread("no answer within 10 s", false)),
+            "Error the catalogues: it could not be checked: no answer within 10 s",
+        ),
+        (
+            with(|facts| webhook(facts).asked = Asked::Refused("silence".to_owned())),
+            "Error webhook: it refuses every request: silence",
+        ),
+        (
+            with(|facts| {
+                let role = |rules: Value| json!({"kind": "Role", "metadata": {"name": "a"}, "rules": rules});
+                webhook(facts).parts.push(Pair {
+                    wanted: role(json!([{"verbs": ["get", "update"]}])),
+                    live: Some(role(json!([{"verbs": ["get"]}]))),
+                });
+            }),
+            "Error Role a: rules.0.verbs is not what this release installs",
         ),
     ] {
         assert_eq!(found, [expected]);
@@ -150,7 +177,7 @@ fn of_a_webhook_outside_only_its_answer_is_judged() {
             configuration.wanted["kind"] = kind;
             configuration.live = Some(at(json!({"url": "https://a.example/judge"})));
             webhook.ready = 0;
-            webhook.certificate = Err("no Secret".to_owned());
+            webhook.certificate = unread("no Secret", false);
             webhook.asked = asked;
         })
     };
@@ -217,9 +244,6 @@ fn records_are_judged_by_what_they_wait_for() {
     let going = json!({
         "deletionTimestamp": "1970-01-01T00:00:00Z", "finalizers": ["kubectl-addons.dev/uninstall"],
     });
-    let inventory = json!({"inventory": [{
-        "version": "v1", "kind": "ConfigMap", "namespace": "shop", "objects": [{"name": "a"}],
-    }]});
     for (record, lease, expected) in [
         (
             record(json!({}), json!({}), operation("1970-01-01T00:16:30Z")),
@@ -247,9 +271,9 @@ fn records_are_judged_by_what_they_wait_for() {
             Some("its record is of another cluster"),
         ),
         (
-            record(json!({"targetNamespace": "shop"}), json!({}), inventory),
+            record(json!({}), json!({}), json!({})),
             None,
-            Some("its target namespace shop does not exist"),
+            Some("web: Pending"),
         ),
     ] {
         let found = one(record, lease);
@@ -257,6 +281,53 @@ fn records_are_judged_by_what_they_wait_for() {
         if let (Some(found), Some(expected)) = (found.first(), expected) {
             assert!(found.ends_with(expected), "{found}");
         }
+    }
+}
+
+/// What guards must be as it was installed; of every installation, its objects must exist.
+#[test]
+fn installations_are_judged_by_their_live_objects() {
+    let found = |spec: Value, edited: bool| {
+        with(|facts| {
+            let status = json!({"phase": "Ready", "installed": {"version": "1.0.0"}});
+            facts.records = Ok(vec![record(spec, json!({}), status)]);
+            // Of a Job that is gone nothing is missed.
+            let (group, kind) = if edited {
+                ("batch", "Job")
+            } else {
+                ("", "ConfigMap")
+            };
+            let objects = json!([{"name": "a"}]);
+            let group = json!({"group": group, "version": "v1", "kind": kind, "objects": objects});
+            let status = serde_json::from_value(json!({"inventory": [group]})).expect("a status");
+            let inventory = Inventory::of(Some(&status)).objects;
+            let (key, item) = inventory.first_key_value().expect("an object");
+            let object = ObjectHealth {
+                edited,
+                ..ObjectHealth::of(key, item, "me", &Sight::Gone)
+            };
+            let health = Health {
+                judged: 1,
+                objects: vec![object],
+                older: None,
+            };
+            let owner = crate::api::names::owner_hash("kubectl-addons", "web");
+            facts.health = Ok(BTreeMap::from([(owner, health)]));
+        })
+    };
+    let builtin = json!({"addonRef": {"index": crate::api::names::INDEX_BUILTIN}});
+    let gone = "Error installation kubectl-addons/web: Degraded: ConfigMap a is gone";
+    let edit = "Error installation kubectl-addons/web: Job a was edited since our last apply";
+    for (spec, is_edited, expected) in [
+        (json!({}), false, Some(gone)),
+        (builtin.clone(), false, Some(gone)),
+        (json!({}), true, None),
+        (json!({"coreAddon": true}), true, Some(edit)),
+        (builtin, true, Some(edit)),
+    ] {
+        let found = found(spec, is_edited);
+        assert_eq!(found.first().map(String::as_str), expected, "{found:?}");
+        assert_eq!(found.len(), usize::from(expected.is_some()), "{found:?}");
     }
 }
 
@@ -270,7 +341,11 @@ fn objects_without_a_record_are_told_by_owner() {
     };
     let found = with(|facts| {
         let ours = crate::api::names::owner_hash("kubectl-addons", "web");
-        facts.records = Ok(vec![record(json!({}), json!({}), json!({}))]);
+        facts.records = Ok(vec![record(
+            json!({}),
+            json!({}),
+            json!({"phase": "Ready"}),
+        )]);
         facts.owned = Ok(vec![
             owned("kept", &ours),
             owned("held", &ours),

@@ -9,7 +9,7 @@ use super::{Checked, Pair, difference, name, text};
 /// What was read of it.
 #[derive(Clone, Debug)]
 pub struct Webhook {
-    /// Its objects that exist once.
+    /// Its objects.
     pub parts: Vec<Pair>,
     /// The answer to an object that it must deny.
     pub asked: Asked,
@@ -28,6 +28,8 @@ pub enum Asked {
     Accepted,
     /// The webhook could not be asked: why.
     Unanswered(String),
+    /// The webhook refuses everything, because it cannot judge: why.
+    Refused(String),
 }
 
 /// What its Secret holds.
@@ -43,10 +45,15 @@ pub struct Certificate {
     pub untrusted_by: Vec<String>,
 }
 
-/// What is wrong with it. `is_defined`: whether our definitions exist; without them it has nothing to deny.
-#[must_use]
-pub fn judge(webhook: &Webhook, now: Timestamp, is_defined: bool) -> Vec<Problem> {
-    if webhook.parts.iter().all(|part| part.live.is_none()) {
+/// What is wrong with it. `is_defined`: whether our definitions exist; without them it has nothing to deny. `is_wanted`: whether it was
+/// installed, also where nothing of it exists any more.
+pub(super) fn judge(
+    webhook: &Webhook,
+    now: Timestamp,
+    is_defined: bool,
+    is_wanted: bool,
+) -> Vec<Problem> {
+    if webhook.parts.iter().all(|part| part.live.is_none()) && !is_wanted {
         return vec![Problem::NoWebhook];
     }
     let url = outside(webhook);
@@ -61,9 +68,9 @@ pub fn judge(webhook: &Webhook, now: Timestamp, is_defined: bool) -> Vec<Problem
             found.push(Problem::NoEndpoints);
         }
         match &webhook.certificate {
-            Err(why) => found.push(Problem::Unchecked {
+            Err(unread) => found.push(Problem::Unchecked {
                 what: "the certificate of the webhook",
-                why: why.clone(),
+                unread: unread.clone(),
             }),
             Ok(certificate) => found.extend(of_certificate(certificate, now)),
         }
@@ -98,29 +105,34 @@ fn of_answer(asked: &Asked, is_defined: bool) -> Option<Problem> {
     match asked {
         Asked::Denied => None,
         Asked::Unanswered(why) => Some(Problem::Unanswered { why: why.clone() }),
+        Asked::Refused(why) => Some(Problem::RefusesAll { why: why.clone() }),
         // Without our definitions nothing can be asked.
         Asked::Accepted => is_defined.then_some(Problem::NotJudged),
     }
 }
 
-/// A part that is missing, or a configuration that differs. Of the others, `kubectl addons status` says what was edited.
-/// `is_outside`: where the webhook is, is not judged.
+/// A part that is missing, or differs in what it does: what a configuration, a Role or a Service says. The Deployment may have other
+/// values; whether someone edited it, its record tells. `is_outside`: where the webhook is, is not judged.
 fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
     let kind = text(&pair.wanted["kind"]);
     let object = format!("{kind} {}", name(&pair.wanted));
     let Some(live) = &pair.live else {
         return vec![Problem::PartMissing { object }];
     };
-    if !is_configuration(pair) {
-        return Vec::new();
-    }
+    let fields = match kind.as_str() {
+        "Role" | "ClusterRole" => &["rules"][..],
+        "RoleBinding" | "ClusterRoleBinding" => &["roleRef", "subjects"],
+        "Service" => &["spec"],
+        _ if is_configuration(pair) => &["webhooks"],
+        _ => &[],
+    };
     let mut found = Vec::new();
-    let mut wanted = pair.wanted.clone();
     let webhooks = live["webhooks"].as_array();
     let ignores = |webhook: &Value| webhook["failurePolicy"] == "Ignore";
     if kind.starts_with("Validating") && webhooks.is_some_and(|all| all.iter().any(ignores)) {
         found.push(Problem::FailuresIgnored);
     }
+    let mut wanted = pair.wanted.clone();
     // It has just been judged, or is the same.
     for webhook in wanted["webhooks"].as_array_mut().into_iter().flatten() {
         if let Some(fields) = webhook.as_object_mut() {
@@ -130,11 +142,11 @@ fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
             }
         }
     }
-    let differs = difference(&wanted["webhooks"], &live["webhooks"]);
-    found.extend(differs.map(|field| Problem::ConfigurationDiffers {
-        object,
-        field: format!("webhooks.{field}").trim_end_matches('.').to_owned(),
-    }));
+    let differs = fields.iter().find_map(|field| {
+        let found = difference(&wanted[field], &live[field])?;
+        Some(format!("{field}.{found}").trim_end_matches('.').to_owned())
+    });
+    found.extend(differs.map(|field| Problem::PartDiffers { object, field }));
     found
 }
 

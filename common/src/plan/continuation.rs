@@ -46,6 +46,24 @@ impl Continuation {
         }
     }
 
+    /// What restores the objects that others edited or deleted, in the version that is installed: without it, the newest one would be
+    /// installed.
+    #[must_use]
+    pub fn restoring(record: &AddonInstallation) -> Self {
+        let version = record.installed().map(|installed| &installed.version);
+        let version = version.filter(|version| !version.is_empty());
+        Self {
+            command: match &record.spec.addon_ref.directory {
+                Some(directory) => Next::Sync(directory.clone()),
+                None => Next::Upgrade(version.cloned()),
+            },
+            choices: Choices {
+                repair: true,
+                ..Choices::default()
+            },
+        }
+    }
+
     /// That of a plan. `choices`: what it was made with.
     #[must_use]
     pub fn of_plan(plan: &InstallationPlan, choices: &Choices) -> Self {

@@ -409,7 +409,7 @@ fn tree(looked: &Looked) -> String {
         let _ = writeln!(text, "to continue: {way_on}");
     }
     if objects.iter().any(ObjectHealth::is_restorable) {
-        let _ = writeln!(text, "restore: {}", hint::restored_by(record, None));
+        let _ = writeln!(text, "restore: {}", hint::restored_by(record));
     }
     if let Some(helm) = &looked.helm {
         let _ = writeln!(text, "└─ {helm}");

@@ -25,9 +25,10 @@ pub fn severity(severity: Severity) -> &'static str {
 pub fn fix(problem: &Problem) -> String {
     match problem {
         Problem::Unreachable { .. } => "kubectl cluster-info".to_owned(),
-        Problem::Unchecked { .. } => {
-            "run it again when the server responds, with permission to read this".to_owned()
+        Problem::Unchecked { unread, .. } if unread.is_forbidden => {
+            "run it again with permission to read this".to_owned()
         }
+        Problem::Unchecked { .. } => "run it again when the server responds".to_owned(),
         Problem::Right { .. } => "ask a cluster administrator for the permission".to_owned(),
         Problem::OldServer { .. } => "upgrade the cluster".to_owned(),
         Problem::DefinitionMissing { .. } | Problem::DefinitionDiffers { .. } => {
@@ -39,12 +40,13 @@ pub fn fix(problem: &Problem) -> String {
         }
         Problem::NoWebhook
         | Problem::PartMissing { .. }
-        | Problem::ConfigurationDiffers { .. }
+        | Problem::PartDiffers { .. }
         | Problem::FailuresIgnored
         | Problem::StaleBundle { .. }
         | Problem::Certificate { .. }
         | Problem::NoEndpoints
         | Problem::Unanswered { .. }
+        | Problem::RefusesAll { .. }
         | Problem::NotJudged => WEBHOOK.to_owned(),
         Problem::UnansweredOutside { url, .. } => format!("start the webhook at {url}"),
         Problem::NoPolicies | Problem::PolicyMissing { .. } | Problem::PolicyDiffers { .. } => {
@@ -58,13 +60,19 @@ pub fn fix(problem: &Problem) -> String {
         ),
         Problem::Interrupted {
             installation, next, ..
+        }
+        | Problem::Edited {
+            installation, next, ..
+        }
+        | Problem::Unwell {
+            installation,
+            next: Some(next),
+            ..
         } => continued::command(next, installation),
+        Problem::Unwell { installation, .. } => hint::command("status", installation),
         Problem::Held { installation } => hint::command("reconcile", installation),
         Problem::OtherCluster { installation } => {
             format!("{} --new-cluster", hint::command("adopt", installation))
-        }
-        Problem::NoTarget { installation, .. } => {
-            format!("{} --repair", hint::command("upgrade", installation))
         }
         Problem::NoCluster { installation } => {
             format!(

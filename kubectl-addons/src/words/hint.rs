@@ -16,17 +16,18 @@ mod values;
 use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
-use addons_operation::OperationError;
 use addons_operation::channel::IndexesError;
 use addons_operation::choose::ChooseError;
 use addons_operation::release::{ChangedRelease, ForeignRelease, ModeError};
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
 use addons_operation::shell::word;
+use addons_operation::{OperationError, continued, name_of};
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::api::names::InstallationName;
 use common::catalogue::orphan::Lost;
 use common::foreign::Foreign;
+use common::plan::continuation::Continuation;
 use common::plan::file::FileError;
 use common::plan::file::Moved;
 use common::values::ValuesError;
@@ -78,18 +79,9 @@ pub fn command(verb: &str, installation: &InstallationName) -> String {
     )
 }
 
-/// The command that restores what was edited or deleted, in the version that is installed: without it, the newest one would be installed.
-/// `namespace`: where it is not that of the command.
-pub fn restored_by(record: &AddonInstallation, namespace: Option<&str>) -> String {
-    if let Some(directory) = &record.spec.addon_ref.directory {
-        return format!("kubectl addons sync {}", word(directory));
-    }
-    let name = record.metadata.name.as_deref().unwrap_or_default();
-    let version = record.installed().map(|it| it.version.as_str());
-    let version = version.filter(|version| !version.is_empty());
-    let at = version.map_or_else(String::new, |version| format!("@{version}"));
-    let namespace = namespace.map_or_else(String::new, |it| format!(" -n {it}"));
-    format!("kubectl addons upgrade {name}{at}{namespace} --repair")
+/// The command that restores what was edited or deleted.
+pub fn restored_by(record: &AddonInstallation) -> String {
+    continued::command(&Continuation::restoring(record), &name_of(record))
 }
 
 fn of_operation(error: &OperationError) -> Vec<String> {

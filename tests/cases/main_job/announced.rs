@@ -71,12 +71,11 @@ async fn hints_name_the_version_and_the_installation_that_is_meant() -> Result<(
     stage.run(&install("1.0.0")).await?.done()?;
     stage.delete("configmap", "hints-map").await?;
     let said = stage.run("status web").await?.done()?;
-    ensure!(
-        said.stdout
-            .contains("restore: kubectl addons upgrade web@1.0.0 --repair --system-namespace="),
-        "{}",
-        said.stdout
+    let restore = format!(
+        "restore: kubectl addons upgrade web@1.0.0 -n {} --repair --system-namespace=",
+        stage.namespace
     );
+    ensure!(said.stdout.contains(&restore), "{}", said.stdout);
     stage
         .run("upgrade web@1.0.0 --repair --yes")
         .await?

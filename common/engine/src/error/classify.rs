@@ -47,7 +47,8 @@ fn of_status(
     message: &str,
 ) -> EngineError {
     let message = String::from(Foreign::new(message));
-    if is_denial(&message) {
+    // A webhook that cannot judge now says nothing of the object.
+    if is_denial(&message) && code != 429 {
         return EngineError::Denied {
             object: call.object.clone(),
             message,
@@ -218,6 +219,16 @@ mod tests {
             assert_eq!(error.is_unserved(), !is_not_found, "{body}");
             assert_eq!(error.code(), Some(404), "{body}");
         }
+    }
+
+    #[test]
+    fn a_webhook_that_cannot_judge_now_denies_nothing() {
+        let message = r#"admission webhook "x" denied the request: the webhook has heard nothing of a for 91 s"#;
+        let error = status(429, "TooManyRequests", message, "{}");
+        assert!(
+            matches!(error, EngineError::Api { code: 429, .. }),
+            "{error:?}"
+        );
     }
 
     #[test]

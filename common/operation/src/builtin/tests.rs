@@ -32,3 +32,20 @@ fn the_template_makes_what_the_files_say() {
     let files = webhook_objects().expect("it is built");
     assert_eq!(rendered, files);
 }
+
+#[test]
+fn what_manages_certificates_is_what_the_overlay_leaves_out() {
+    let overlay = include_str!("../../../../deploy/overlays/cert-manager/kustomization.yaml");
+    let objects = webhook_objects().expect("it is built");
+    let managing = objects
+        .iter()
+        .filter(|object| webhook::manages_certificates(object));
+    let managing: Vec<&Value> = managing.collect();
+    assert_eq!(overlay.matches("$patch: delete").count(), managing.len());
+    for object in managing {
+        let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
+        let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+        let left_out = format!("kind: {kind}\n    metadata: {{name: '{name}'");
+        assert!(overlay.contains(&left_out), "{left_out}");
+    }
+}

@@ -131,6 +131,18 @@ pub(crate) fn has_own_certificate(deployment: &Value) -> bool {
     })
 }
 
+/// Whether an object of ours is only there for certificates that the webhook manages itself (`deploy/overlays/cert-manager` leaves it out).
+pub(crate) fn manages_certificates(object: &Value) -> bool {
+    let name = object["metadata"]["name"].as_str();
+    match object["kind"].as_str() {
+        Some("Secret" | "Role" | "RoleBinding") => true,
+        Some("ClusterRole" | "ClusterRoleBinding") => {
+            name == Some("kubectl-addons:webhook-configurations")
+        }
+        _ => false,
+    }
+}
+
 fn container(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]["containers"][0]
 }

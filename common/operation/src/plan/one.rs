@@ -80,7 +80,7 @@ pub(super) async fn one(
         record_namespace: resolved.record_namespace(),
         coming: &neighbours.namespaces,
         conflicts: spec.conflicts,
-        reconcile: spec.reconcile,
+        reconcile: spec.upkeep(),
         due: rendered.is_due,
         allow_prune: choices.allow_prune,
         adopt,

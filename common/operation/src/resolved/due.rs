@@ -79,6 +79,6 @@ impl Resolved {
 
     /// Whether edits are repaired although nothing is due.
     pub(crate) fn is_ensured(&self) -> bool {
-        self.wanted.spec.reconcile == Reconcile::Ensure
+        self.wanted.spec.upkeep() == Reconcile::Ensure
     }
 }

@@ -4,11 +4,9 @@ use addons_engine::webhooks::Answer;
 use addons_operation::builtin::rights;
 use addons_operation::builtin::webhook::{self, Unanswered};
 use addons_operation::builtin::{POLICIES, WEBHOOK};
-use addons_operation::doctor;
 use addons_operation::{Choices, Edits, Intent, NewInstallation, Offer, Plan, Resolver, Target};
 use anyhow::Result;
 use common::api::names::{INDEX_BUILTIN, SYSTEM_NAMESPACE};
-use common::doctor::{Problem, Severity};
 
 use crate::change::{self, UNCHANGED};
 use crate::cli::reading::Init;
@@ -22,8 +20,11 @@ use crate::{again, output};
 const REQUIRED: &str =
     "the webhook denies what it must, and is required from now on (failurePolicy Fail)";
 
-/// Installs or upgrades what the flags name. The webhook judges nothing before it was seen to deny: until then its configuration lets
-/// pass what it does not answer, also where it was installed and has stopped to answer.
+/// The end where it does not deny in time.
+const UNJUDGED: &str = "the webhook does not deny a request that it must deny, and what it does not answer passes (failurePolicy Ignore)";
+
+/// Installs or upgrades what the flags name, and restores what others deleted or edited of it. The webhook judges nothing before it was seen
+/// to deny: until then its configuration lets pass what it does not answer, also where it was installed and has stopped to answer.
 ///
 /// # Errors
 /// Nothing was written: the user declined, or there is no terminal to ask on.
@@ -39,13 +40,11 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
     let mut server = None;
     if args.webhook {
         answer = webhook::ask(ctx).await?;
-        let is_broken = are_broken(&doctor::of_webhook(ctx).await?);
-        server = Some(server_plan(&resolver, args, &answer, is_broken).await?);
+        server = Some(server_plan(&resolver, args, &answer).await?);
     }
     let mut policies = None;
     if args.policies {
-        let is_broken = are_broken(&doctor::of_policies(ctx).await?);
-        policies = Some(plan(&resolver, POLICIES, Edits::default(), is_broken).await?);
+        policies = Some(plan(&resolver, POLICIES, Edits::default()).await?);
     }
     for plan in [&server, &policies].into_iter().flatten() {
         change::up_to_date(session, plan).await?;
@@ -58,10 +57,12 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
     for plan in [&server, &policies].into_iter().flatten() {
         plan.check()?;
     }
-    if let Answer::Unanswered(why) = &answer {
-        output::note(&format!(
+    match &answer {
+        Answer::Unanswered(why) => output::note(&format!(
             "{why}\nuntil the webhook denies again, what it should judge passes (failurePolicy Ignore)"
-        ));
+        )),
+        Answer::Refused(why) => output::note(why),
+        Answer::Denied | Answer::Accepted => {}
     }
     if args.dry_run {
         output::note(UNCHANGED);
@@ -108,20 +109,26 @@ async fn serve(
     }
     let command = typed::again("kubectl addons init --webhook --yes");
     if !args.run.wait {
-        output::note(&format!(
-            "the webhook judges, and what it does not answer passes (failurePolicy Ignore)\nfix:    {command}"
-        ));
+        if !matches!(answer, Answer::Refused(_)) {
+            output::note(&format!(
+                "the webhook judges, and what it does not answer passes (failurePolicy Ignore)\nfix:    {command}"
+            ));
+        }
         return Ok(Exit::Done);
     }
-    if webhook::wait(session.ctx(), args.run.timeout).await? != Answer::Denied {
+    let why = match webhook::wait(session.ctx(), args.run.timeout).await? {
+        Answer::Denied => None,
+        Answer::Refused(why) => Some(why),
+        Answer::Accepted | Answer::Unanswered(_) => Some(UNJUDGED.to_owned()),
+    };
+    if let Some(why) = why {
         output::note(&format!(
-            "the webhook does not deny a request that it must deny, and what it does not answer passes (failurePolicy Ignore)\n\
-             look:   kubectl logs deployment/{WEBHOOK} -n {SYSTEM_NAMESPACE}\nfix:    {command}"
+            "{why}\nlook:   kubectl logs deployment/{WEBHOOK} -n {SYSTEM_NAMESPACE}\nfix:    {command}"
         ));
         return Ok(Exit::TimedOut);
     }
     let resolver = Resolver::new(session.ctx(), offer()).await?;
-    let plan = server_plan(&resolver, args, &Answer::Denied, false).await?;
+    let plan = server_plan(&resolver, args, &Answer::Denied).await?;
     let exit = execute(session, plan, args).await?;
     if exit == Exit::Done {
         output::note(REQUIRED);
@@ -129,28 +136,21 @@ async fn serve(
     Ok(exit)
 }
 
-/// Whether something was deleted or edited, which an upgrade to the same version would leave alone.
-fn are_broken(problems: &[Problem]) -> bool {
-    let mut severities = problems.iter().map(Problem::severity);
-    severities.any(|severity| severity == Severity::Error)
-}
-
-async fn server_plan(
-    resolver: &Resolver<'_>,
-    args: &Init,
-    answer: &Answer,
-    is_broken: bool,
-) -> Result<Plan> {
+async fn server_plan(resolver: &Resolver<'_>, args: &Init, answer: &Answer) -> Result<Plan> {
     let unanswered = match answer {
         Answer::Denied => Unanswered::Fail,
+        // What it refuses is also what would change its record.
+        Answer::Refused(_) if webhook::is_required(resolver) => Unanswered::Fail,
+        Answer::Refused(_) => Unanswered::Pass,
         Answer::Accepted | Answer::Unanswered(_) => Unanswered::Pass,
     };
     let image = args.image.as_deref();
     let edits = webhook::values(resolver, image, unanswered).await?;
-    plan(resolver, WEBHOOK, edits, is_broken).await
+    plan(resolver, WEBHOOK, edits).await
 }
 
-async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits, repair: bool) -> Result<Plan> {
+/// What differs from the cluster is part of the plan: what guards is repaired by every upgrade (semantics 12).
+async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits) -> Result<Plan> {
     let new = NewInstallation {
         addon: Target::parse(addon),
         edits,
@@ -161,7 +161,6 @@ async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits, repair: bool) 
     // They may have been applied by kubectl.
     let choices = Choices {
         adopt: true,
-        repair,
         ..Choices::default()
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
