@@ -18,8 +18,8 @@ use x509_cert::ext::pkix::{self, KeyUsage, SubjectKeyIdentifier};
 use x509_cert::name::Name;
 use zeroize::Zeroizing;
 
-/// How far before its issue a certificate is valid: clocks of API servers differ.
-const BACKDATED: Duration = Duration::from_secs(300);
+/// How far before its issue a certificate is valid: so far the clock that issues it may be ahead of those of API servers.
+const BACKDATED: Duration = Duration::from_hours(24);
 /// What the key of an authority is for.
 const USAGES: [KeyUsagePurpose; 2] = [KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
 
@@ -35,7 +35,7 @@ pub struct Authority {
 /// From the issue of a certificate until it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// When it was issued; the certificate itself is valid five minutes longer.
+    /// When it was issued; the certificate itself is valid a day longer.
     pub begin: Timestamp,
     /// When it expires.
     pub end: Timestamp,
@@ -96,7 +96,7 @@ pub enum UnusableError {
 }
 
 impl Authority {
-    /// A new self-signed authority with a new key, valid from five minutes before `now` for `lifetime`.
+    /// A new self-signed authority with a new key, valid from a day before `now` for `lifetime`.
     ///
     /// # Errors
     /// [`IssueError`] where no key can be generated, or the dates cannot be expressed.

@@ -313,3 +313,26 @@ fn over_many_rotations_whatever_is_served_is_announced() {
     }
     assert!(rotations.len() > 20, "only {} authorities", rotations.len());
 }
+
+/// An API server judges by its own clock, which may be behind that of the webhook.
+#[test]
+fn a_certificate_is_valid_for_servers_whose_clocks_are_behind() {
+    use crate::serving::{Material, verify};
+    let name = "addons-webhook.kubectl-addons.svc".to_owned();
+    let life = Duration::from_hours(48);
+    let authority = Authority::new("test", at(0), life).unwrap();
+    let issued = authority.issue(&[&name], at(0), life).unwrap();
+    let material = Material {
+        chain_pem: issued.certificate_pem.as_bytes(),
+        key_pem: issued.key_pem.as_bytes(),
+        authority_pem: Some(authority.certificate_pem().as_bytes()),
+    };
+    for (hours, is_valid) in [(0, true), (-1, true), (-23, true), (-25, false)] {
+        let second = u64::try_from(at(hours * 3600).as_second()).unwrap();
+        let now = rustls::pki_types::UnixTime::since_unix_epoch(Duration::from_secs(second));
+        let verified = verify(&material, std::slice::from_ref(&name), now);
+        assert_eq!(verified.is_ok(), is_valid, "{hours} h");
+    }
+    // Its life begins with its issue all the same.
+    assert_eq!(issued.life.begin, at(0));
+}
