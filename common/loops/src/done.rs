@@ -8,6 +8,14 @@ use common::api::names::InstallationName;
 
 use crate::installation::Outcome;
 
+/// What is heard of an installation that is being reconciled.
+pub(crate) enum Heard {
+    /// It only waits from now on.
+    Waits(InstallationName),
+    /// It was reconciled.
+    Done(Box<Done>),
+}
+
 /// An installation that was reconciled.
 pub(crate) struct Done {
     pub(crate) name: InstallationName,

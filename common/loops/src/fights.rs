@@ -17,6 +17,8 @@ const REPAIRS: usize = 3;
 const WITHIN: Duration = Duration::from_secs(600);
 /// How long the installation is left alone then.
 pub const TRUCE: Duration = Duration::from_secs(3600);
+/// The same for what others rely on: whoever edits it must not keep it from being repaired.
+pub(crate) const GUARD_TRUCE: Duration = Duration::from_secs(60);
 
 /// The repairs of a loop.
 #[derive(Debug, Default)]

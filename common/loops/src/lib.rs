@@ -14,6 +14,7 @@
 //! | [`fights`] | fields that another manager sets back each time; for every loop |
 //! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
+//! | `slots` | how many installations of a cluster are reconciled at the same time |
 //! | [`metrics`] | what is counted |
 //! | `compatibility` | whether what is installed is still listed, and fits its cluster |
 //! | `rights` | whose rights are used for it |
@@ -38,6 +39,7 @@ mod reason;
 pub mod reconciler;
 pub mod retire;
 mod rights;
+mod slots;
 pub mod synced;
 mod there;
 mod tracked;

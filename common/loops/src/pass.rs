@@ -1,4 +1,5 @@
-//! One pass: each installation of the cluster once, several at the same time. What fails for one does not stop the others.
+//! One pass: each installation of the cluster once, several at the same time. What fails for one does not stop the others, and what
+//! only waits keeps none of them out.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,15 +9,16 @@ use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
 use futures::stream;
-use tokio::sync::Semaphore;
 
 use crate::core_set::{self, Followed};
-use crate::done::Done;
+use crate::done::{Done, Heard};
 use crate::installation::{How, Outcome, reconcile};
+use crate::slots::{Lane, Slots};
+use crate::there::OneOf;
 use crate::{duplicates, there};
 
-/// Installations of one cluster that are reconciled at the same time.
-pub const WORKERS: usize = 4;
+/// Installations that are worked on or waited for at the same time.
+const UNDER_WAY: usize = 256;
 /// Other clusters that are worked on at the same time.
 pub const CLUSTERS: usize = 32;
 
@@ -50,7 +52,7 @@ pub async fn pass(
     loop {
         let resolver = Resolver::of_records(ctx).await?;
         let namespace = ctx.settings().namespace.as_deref();
-        let records: Vec<&AddonInstallation> = if !again.is_empty() {
+        let mut records: Vec<&AddonInstallation> = if !again.is_empty() {
             let again = again.iter();
             again
                 .filter_map(|name| resolver.records.get(name))
@@ -60,11 +62,16 @@ pub async fn pass(
         } else {
             resolver.records.named(names, namespace)?
         };
+        // Others may not get ready without them.
+        records.sort_by_key(|record| !record.spec.is_guard());
+        let slots = Slots::default();
         let reconciling = records.iter().map(async |record| {
-            let outcome = reconcile(ctx, &resolver, record, how, interruption).await;
+            let (lane, part) = (lane_of(record), interruption.part());
+            let work = reconcile(ctx, &resolver, record, how, &part);
+            let outcome = slots.work(lane, &part, || {}, work).await;
             (name_of(record), outcome)
         });
-        let mut reconciling = stream::iter(reconciling).buffer_unordered(WORKERS);
+        let mut reconciling = stream::iter(reconciling).buffer_unordered(UNDER_WAY);
         let mut lacking = Vec::new();
         let mut is_progress = false;
         while let Some((name, outcome)) = reconciling.next().await {
@@ -97,25 +104,30 @@ async fn elsewhere(
     see: &mut (dyn FnMut(&InstallationName, Outcome) + Send),
 ) -> Result<(), OperationError> {
     let records = Records::read(ctx).await?;
-    let mut clusters: BTreeMap<String, Vec<InstallationName>> = BTreeMap::new();
-    for name in records.all.iter().map(name_of) {
+    let mut clusters: BTreeMap<String, Vec<OneOf>> = BTreeMap::new();
+    for record in &records.all {
+        let name = name_of(record);
         if !records.local.contains(&name.namespace) {
-            clusters
-                .entry(name.namespace.clone())
-                .or_default()
-                .push(name);
+            let of_cluster = clusters.entry(name.namespace.clone()).or_default();
+            of_cluster.push(OneOf {
+                name,
+                lane: lane_of(record),
+                part: interruption.part(),
+            });
         }
     }
-    let looking = clusters.into_iter().map(async |(namespace, names)| {
-        let (slots, found) = (Semaphore::new(WORKERS), Mutex::new(Vec::new()));
-        let note = |done| {
-            found
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(done)
+    let looking = clusters.into_iter().map(async |(namespace, all)| {
+        let (slots, found) = (Slots::default(), Mutex::new(Vec::new()));
+        let note = |heard| {
+            if let Heard::Done(done) = heard {
+                found
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(*done);
+            }
         };
         let ctx = ctx.of_namespace(&namespace);
-        there::reconcile_together(&ctx, &names, how, interruption, &slots, &note).await;
+        there::reconcile_together(&ctx, &all, how, interruption, &slots, &note).await;
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
     });
     let mut looking = stream::iter(looking).buffer_unordered(CLUSTERS);
@@ -135,6 +147,10 @@ async fn elsewhere(
         }
     }
     Ok(())
+}
+
+fn lane_of(record: &AddonInstallation) -> Lane {
+    Lane::of(record.spec.is_guard(), true)
 }
 
 /// Whether another add-on is missing, which this pass may be about to install.

@@ -7,8 +7,6 @@ use std::time::Duration;
 use common::api::names::InstallationName;
 use tokio::time::Instant;
 
-use crate::fights::TRUCE;
-
 /// After the first failure; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
@@ -27,17 +25,35 @@ struct Entry {
     due: Instant,
     failures: u32,
     is_running: bool,
-    /// When it is due again because of something that happened while it was reconciled.
-    asked: Option<Instant>,
+    /// Whether it goes before what is only looked at again.
+    is_urgent: bool,
+    /// When it is due again because of something that happened while it was reconciled, and whether that is urgent.
+    asked: Option<(Instant, bool)>,
 }
 
 /// Why an installation is to be reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its record or its origin changed: what failed before may succeed now.
+    /// It is new, or its record changed: it goes first, and what failed before may succeed now.
+    Changed,
+    /// What it depends on may have changed: what failed before may succeed now.
     Asked,
-    /// Its objects changed, or its status: a pause after a failure stays.
+    /// An object of it was edited or deleted: it goes first, and a pause after a failure stays.
+    Damaged,
+    /// Its objects or its status may have changed: a pause after a failure stays.
     Drifted,
+}
+
+impl Why {
+    /// Whether it goes before what is only looked at again.
+    fn is_urgent(self) -> bool {
+        matches!(self, Self::Changed | Self::Damaged)
+    }
+
+    /// Whether what failed before may succeed now.
+    fn ends_pause(self) -> bool {
+        matches!(self, Self::Changed | Self::Asked)
+    }
 }
 
 /// What became of an installation.
@@ -45,10 +61,10 @@ pub(crate) enum Why {
 pub(crate) enum Ended {
     Well,
     Badly,
-    /// Another client is at work.
+    /// Another client is at work, or something newer is wished for.
     Busy,
-    /// Another manager sets its fields back each time.
-    Contested,
+    /// Another manager sets its fields back each time: it is left alone for so long.
+    Contested(Duration),
 }
 
 impl Queue {
@@ -66,41 +82,57 @@ impl Queue {
                 due: at,
                 failures: 0,
                 is_running: false,
+                is_urgent: why.is_urgent(),
                 asked: None,
             };
             self.entries.insert(name.clone(), entry);
             return;
         };
-        if why == Why::Asked {
+        if why.ends_pause() {
             entry.failures = 0;
         }
         if entry.is_running {
-            entry.asked = Some(entry.asked.map_or(at, |asked| asked.min(at)));
+            let (asked, is_urgent) = entry.asked.unwrap_or((at, false));
+            entry.asked = Some((asked.min(at), is_urgent || why.is_urgent()));
         } else if entry.failures == 0 {
             entry.due = entry.due.min(at);
+            entry.is_urgent |= why.is_urgent();
         }
     }
 
-    /// The installation that has been due for longest, of those that may begin; it runs until [`Queue::end`].
-    pub(crate) fn begin(
-        &mut self,
+    /// The installation that begins next, of those that are due and have room: first what is urgent, then where the least is under way,
+    /// then what has been due for longest. `room`: how much is under way beside one; told whether that is urgent.
+    pub(crate) fn first(
+        &self,
         now: Instant,
-        may: impl Fn(&InstallationName) -> bool,
+        room: impl Fn(&InstallationName, bool) -> Option<usize>,
     ) -> Option<InstallationName> {
-        let due = self.entries.iter_mut();
-        let due = due.filter(|(name, entry)| !entry.is_running && entry.due <= now && may(name));
-        let (name, entry) = due.min_by_key(|(_, entry)| entry.due)?;
-        entry.is_running = true;
+        let due = self.entries.iter();
+        let due = due.filter(|(_, entry)| !entry.is_running && entry.due <= now);
+        let due = due.filter_map(|(name, entry)| {
+            let load = room(name, entry.is_urgent)?;
+            Some(((!entry.is_urgent, load, entry.due), name))
+        });
+        let (_, name) = due.min_by_key(|(rank, _)| *rank)?;
         Some(name.clone())
     }
 
-    /// Those of a namespace that are due too, or will be by then without having failed: they run from now on.
+    /// It runs until [`Queue::end`]; returns whether it is urgent.
+    pub(crate) fn begin(&mut self, name: &InstallationName) -> bool {
+        let entry = self.entries.get_mut(name);
+        entry.is_some_and(|entry| {
+            entry.is_running = true;
+            std::mem::take(&mut entry.is_urgent)
+        })
+    }
+
+    /// Those of a namespace that are due too, or will be by then without having failed, and whether each is urgent: they run from now on.
     pub(crate) fn begin_together(
         &mut self,
         namespace: &str,
         now: Instant,
         by: Instant,
-    ) -> Vec<InstallationName> {
+    ) -> Vec<(InstallationName, bool)> {
         let of_namespace = self.entries.iter_mut();
         let of_namespace = of_namespace.filter(|(name, _)| name.namespace == namespace);
         let mut together = Vec::new();
@@ -108,7 +140,7 @@ impl Queue {
             let is_due = entry.due <= now || entry.failures == 0 && entry.due <= by;
             if is_due && !entry.is_running {
                 entry.is_running = true;
-                together.push(name.clone());
+                together.push((name.clone(), std::mem::take(&mut entry.is_urgent)));
             }
         }
         together
@@ -139,19 +171,20 @@ impl Queue {
                     interval
                 }
                 Ended::Busy => BUSY,
-                Ended::Contested => {
+                Ended::Contested(truce) => {
                     entry.failures = 1;
-                    TRUCE
+                    truce
                 }
                 Ended::Badly => {
                     entry.failures += 1;
                     pause(entry.failures).min(interval)
                 }
             };
-        if let Some(asked) = entry.asked.take()
+        if let Some((asked, is_urgent)) = entry.asked.take()
             && matches!(ended, Ended::Well | Ended::Busy)
         {
             entry.due = entry.due.min(asked);
+            entry.is_urgent = is_urgent;
         }
     }
 
@@ -165,10 +198,14 @@ impl Queue {
         self.entries.remove(name);
     }
 
-    /// When the next one is due, of those that may begin.
-    pub(crate) fn next(&self, may: impl Fn(&InstallationName) -> bool) -> Option<Instant> {
+    /// When the next one is due, of those that have room.
+    pub(crate) fn next(
+        &self,
+        room: impl Fn(&InstallationName, bool) -> Option<usize>,
+    ) -> Option<Instant> {
         let entries = self.entries.iter();
-        let waiting = entries.filter(|(name, entry)| !entry.is_running && may(name));
+        let waiting = entries
+            .filter(|(name, entry)| !entry.is_running && room(name, entry.is_urgent).is_some());
         waiting.map(|(_, entry)| entry.due).min()
     }
 
@@ -187,6 +224,7 @@ fn pause(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fights::TRUCE;
 
     const INTERVAL: Duration = Duration::from_secs(1000);
 
@@ -197,6 +235,23 @@ mod tests {
         }
     }
 
+    const ANY: fn(&InstallationName, bool) -> Option<usize> = |_, _| Some(0);
+
+    /// Begins the first one, and returns whether it is urgent.
+    fn begun(
+        queue: &mut Queue,
+        now: Instant,
+        room: impl Fn(&InstallationName, bool) -> Option<usize>,
+    ) -> Option<(InstallationName, bool)> {
+        let name = queue.first(now, room)?;
+        let is_urgent = queue.begin(&name);
+        Some((name, is_urgent))
+    }
+
+    fn begin(queue: &mut Queue, now: Instant) -> Option<InstallationName> {
+        begun(queue, now, ANY).map(|(name, _)| name)
+    }
+
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
     }
@@ -205,70 +260,66 @@ mod tests {
     fn failures_pause_for_longer_and_longer() {
         let (mut queue, mut now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Asked);
+        queue.ask(&web, now, Why::Changed);
         for expected in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
-            assert_eq!(queue.begin(now, |_| true).as_ref(), Some(&web));
+            assert_eq!(begin(&mut queue, now), Some(web.clone()));
             queue.end(&web, Ended::Badly, now, 0.5);
             // Its objects change all the time, which must not make it fail more often.
             queue.ask(&web, now, Why::Drifted);
-            assert_eq!(queue.next(|_| true), Some(now + seconds(expected)));
-            assert_eq!(queue.begin(now, |_| true), None);
+            assert_eq!(queue.next(ANY), Some(now + seconds(expected)));
+            assert_eq!(begin(&mut queue, now), None);
             now += seconds(expected);
         }
-        queue.ask(&web, now - seconds(1), Why::Asked);
+        queue.ask(&web, now - seconds(1), Why::Changed);
         assert_eq!(
-            queue.next(|_| true),
+            queue.next(ANY),
             Some(now - seconds(1)),
             "its record changed"
         );
-        assert!(queue.begin(now, |_| true).is_some());
+        assert!(begin(&mut queue, now).is_some());
         queue.end(&web, Ended::Well, now, 0.5);
-        assert_eq!(queue.next(|_| true), Some(now + INTERVAL));
-        assert!(queue.begin(now + INTERVAL, |_| true).is_some());
+        assert_eq!(queue.next(ANY), Some(now + INTERVAL));
+        assert!(begin(&mut queue, now + INTERVAL).is_some());
         queue.end(&web, Ended::Badly, now, 0.5);
-        assert_eq!(
-            queue.next(|_| true),
-            Some(now + seconds(2)),
-            "it begins again"
-        );
+        assert_eq!(queue.next(ANY), Some(now + seconds(2)), "it begins again");
     }
 
     #[test]
     fn what_changes_meanwhile_is_looked_at_afterwards() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Asked);
-        assert!(queue.begin(now, |_| true).is_some());
+        queue.ask(&web, now, Why::Changed);
+        assert!(begin(&mut queue, now).is_some());
         queue.ask(&web, now, Why::Drifted);
-        assert_eq!(queue.begin(now, |_| true), None, "one at a time");
-        assert_eq!(queue.next(|_| true), None);
+        assert_eq!(begin(&mut queue, now), None, "one at a time");
+        assert_eq!(queue.next(ANY), None);
         queue.end(&web, Ended::Well, now + seconds(1), 0.5);
-        assert_eq!(queue.begin(now + seconds(1), |_| true).as_ref(), Some(&web));
+        assert_eq!(begin(&mut queue, now + seconds(1)), Some(web));
     }
 
     #[test]
     fn a_fight_ends_with_a_truce_until_the_record_changes() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Asked);
-        assert!(queue.begin(now, |_| true).is_some());
+        queue.ask(&web, now, Why::Changed);
+        assert!(begin(&mut queue, now).is_some());
         queue.ask(&web, now, Why::Drifted);
-        queue.end(&web, Ended::Contested, now, 0.5);
+        queue.end(&web, Ended::Contested(TRUCE), now, 0.5);
         queue.ask(&web, now, Why::Drifted);
-        assert_eq!(queue.next(|_| true), Some(now + TRUCE));
-        queue.ask(&web, now, Why::Asked);
-        assert_eq!(queue.next(|_| true), Some(now));
+        assert_eq!(queue.next(ANY), Some(now + TRUCE));
+        queue.ask(&web, now, Why::Changed);
+        assert_eq!(queue.next(ANY), Some(now));
     }
 
     #[test]
     fn another_client_is_waited_for_without_a_failure() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
-        queue.ask(&web, now, Why::Asked);
+        queue.ask(&web, now, Why::Changed);
         for _ in 0..3 {
-            assert!(queue.begin(now + BUSY, |_| true).is_some());
+            assert!(begin(&mut queue, now + BUSY).is_some());
             queue.end(&web, Ended::Busy, now, 0.5);
-            assert_eq!(queue.next(|_| true), Some(now + BUSY));
+            assert_eq!(queue.next(ANY), Some(now + BUSY));
         }
     }
 
@@ -276,15 +327,15 @@ mod tests {
     fn the_one_that_waits_for_longest_is_first_and_intervals_spread() {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (a, b) = (name("a"), name("b"));
-        queue.ask(&a, now + seconds(1), Why::Asked);
-        queue.ask(&b, now, Why::Asked);
-        assert_eq!(queue.begin(now + seconds(2), |_| true).as_ref(), Some(&b));
-        assert_eq!(queue.begin(now + seconds(2), |_| true).as_ref(), Some(&a));
+        queue.ask(&a, now + seconds(1), Why::Changed);
+        queue.ask(&b, now, Why::Changed);
+        assert_eq!(begin(&mut queue, now + seconds(2)), Some(b.clone()));
+        assert_eq!(begin(&mut queue, now + seconds(2)), Some(a.clone()));
         queue.end(&a, Ended::Well, now, 0.0);
         queue.end(&b, Ended::Well, now, 1.0);
-        assert_eq!(queue.next(|_| true), Some(now + seconds(900)));
+        assert_eq!(queue.next(ANY), Some(now + seconds(900)));
         queue.forget(&a);
-        assert_eq!(queue.next(|_| true), Some(now + seconds(1100)));
+        assert_eq!(queue.next(ANY), Some(now + seconds(1100)));
         assert_eq!(queue.len(), 1);
     }
 
@@ -293,15 +344,71 @@ mod tests {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let (a, b, c) = (name("a"), name("b"), name("c"));
         for (name, due) in [(&a, 0), (&b, 5), (&c, 0)] {
-            queue.ask(name, now + seconds(due), Why::Asked);
+            queue.ask(name, now + seconds(due), Why::Changed);
         }
-        assert_eq!(queue.begin(now, |name| *name == c), Some(c.clone()));
+        assert_eq!(
+            begun(&mut queue, now, |name, _| (*name == c).then_some(0)),
+            Some((c.clone(), true))
+        );
         queue.end(&c, Ended::Badly, now, 0.5);
-        assert_eq!(queue.begin(now, |_| true), Some(a));
+        assert_eq!(begin(&mut queue, now), Some(a));
         let by = now + seconds(10);
-        assert_eq!(queue.begin_together("kubectl-addons", now, by), [b]);
+        assert_eq!(queue.begin_together("kubectl-addons", now, by), [(b, true)]);
         assert_eq!(queue.begin_together("shop", now, by), []);
         queue.retry(&c, now);
-        assert_eq!(queue.begin_together("kubectl-addons", now, by), [c]);
+        assert_eq!(
+            queue.begin_together("kubectl-addons", now, by),
+            [(c, false)]
+        );
+    }
+
+    #[test]
+    fn what_changed_goes_before_what_is_looked_at_again() {
+        let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
+        for (installation, due, why) in [
+            ("looked", 0, Why::Asked),
+            ("drifted", 1, Why::Drifted),
+            ("damaged", 3, Why::Damaged),
+            ("new", 2, Why::Changed),
+        ] {
+            queue.ask(&name(installation), now + seconds(due), why);
+        }
+        let later = now + seconds(9);
+        let order = std::iter::from_fn(|| begun(&mut queue, later, ANY));
+        let order: Vec<_> = order.map(|(name, urgent)| (name.name, urgent)).collect();
+        let order: Vec<_> = order
+            .iter()
+            .map(|(name, urgent)| (name.as_str(), *urgent))
+            .collect();
+        assert_eq!(
+            order,
+            [
+                ("new", true),
+                ("damaged", true),
+                ("looked", false),
+                ("drifted", false)
+            ]
+        );
+        // What changes meanwhile goes first afterwards, and only then.
+        let looked = name("looked");
+        queue.ask(&looked, later, Why::Changed);
+        queue.end(&looked, Ended::Busy, later, 0.5);
+        assert_eq!(begun(&mut queue, later, ANY), Some((looked.clone(), true)));
+        queue.end(&looked, Ended::Well, later, 0.5);
+        let next = later + INTERVAL;
+        assert_eq!(begun(&mut queue, next, ANY), Some((looked, false)));
+    }
+
+    #[test]
+    fn the_namespace_with_the_least_under_way_is_first() {
+        let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
+        let (many, few) = (name("many"), name("few"));
+        queue.ask(&many, now, Why::Changed);
+        queue.ask(&few, now + seconds(1), Why::Changed);
+        let room = |name: &InstallationName, _| Some(name.name.len());
+        let later = now + seconds(2);
+        assert_eq!(begun(&mut queue, later, room), Some((few, true)));
+        assert_eq!(begun(&mut queue, later, |_, _| None), None);
+        assert_eq!(begun(&mut queue, later, room), Some((many, true)));
     }
 }

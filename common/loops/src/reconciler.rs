@@ -6,6 +6,7 @@
 
 mod remotes;
 mod turn;
+mod under_way;
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::distributed::Distribution;
-use crate::done::Done;
+use crate::done::{Done, Heard};
 use crate::election::{self, Candidate, Revision};
 use crate::installation::{How, Outcome};
 use crate::metrics::{Metrics, Of};
@@ -130,8 +131,11 @@ impl Reconciler<'_> {
             let takes = leads && !turn.is_reading();
             tokio::select! {
                 biased;
-                Some(done) = turn.running.next() => self.end(&mut turn, done, tell),
-                Some(done) = turn.done.recv() => self.end(&mut turn, done, tell),
+                Some(()) = turn.running.next() => {}
+                Some(heard) = turn.heard.recv() => match heard {
+                    Heard::Waits(name) => turn.under_way.wait(&name),
+                    Heard::Done(done) => self.end(&mut turn, *done, tell),
+                },
                 Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
                 Some(written) = turn.contests.next() => {
                     if let Err(error) = written {
@@ -189,10 +193,11 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Whether another client is at work, or was faster: it is tried again soon.
+/// Whether another client is at work, or was faster, or something newer is wished for: it is tried again soon.
 fn is_busy(error: &OperationError) -> bool {
     matches!(
         error.root(),
-        OperationError::Engine(EngineError::Locked { .. } | EngineError::Stale { .. })
+        OperationError::Interrupted(_)
+            | OperationError::Engine(EngineError::Locked { .. } | EngineError::Stale { .. })
     )
 }

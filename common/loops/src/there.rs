@@ -13,55 +13,69 @@ use common::plan::pin;
 use common::target::Standing;
 use futures::StreamExt as _;
 use futures::stream;
-use tokio::sync::Semaphore;
 
-use crate::done::Done;
+use crate::done::{Done, Heard};
 use crate::installation::{How, Outcome, left_alone, reconcile, write};
+use crate::slots::{Lane, Slots};
 
-/// Reconciles installations of one namespace, and tells `see` of each when it is done. `ctx`: of that namespace. `slots`: how many of
-/// its cluster are worked on at a time, together with other calls.
+/// One of several installations that are reconciled together.
+pub(crate) struct OneOf {
+    pub(crate) name: InstallationName,
+    /// Where it waits for its turn.
+    pub(crate) lane: Lane,
+    /// What ends it.
+    pub(crate) part: Interruption,
+}
+
+/// Reconciles installations of one namespace, and tells `see` of each when it waits and when it is done. `ctx`: of that namespace.
+/// `slots`: how many of its cluster are worked on at a time, together with other calls.
 pub(crate) async fn reconcile_together(
     ctx: &Context,
-    names: &[InstallationName],
+    all: &[OneOf],
     how: &How,
     interruption: &Interruption,
-    slots: &Semaphore,
-    see: &dyn Fn(Done),
+    slots: &Slots,
+    see: &dyn Fn(Heard),
 ) {
     let begun = Instant::now();
     let done = |name: &InstallationName, found: Found| {
-        see(Done {
+        see(Heard::Done(Box::new(Done {
             name: name.clone(),
             record: found.record,
             is_elsewhere: found.is_elsewhere,
             outcome: found.outcome,
             took: begun.elapsed(),
-        });
+        })));
     };
     let resolver = match interruption.unless_asked(Resolver::of_records(ctx)).await {
         Ok(resolver) => resolver,
-        Err(error) => return lost(ctx, names, error, how, interruption, &done).await,
+        Err(error) => {
+            let names: Vec<_> = all.iter().map(|one| &one.name).collect();
+            return lost(ctx, &names, error, how, interruption, &done).await;
+        }
     };
-    let work = async |name: &InstallationName| {
-        // The semaphore is never closed.
-        let _slot = slots.acquire().await;
-        let Some(record) = resolver.records.get(name) else {
-            return done(name, Found::gone());
+    let work = async |one: &OneOf| {
+        let (name, part) = (&one.name, &one.part);
+        let working = async {
+            let record = resolver.records.get(name)?;
+            let freeing = let_go(ctx, record, None);
+            let outcome = match part.unless_asked(freeing).await {
+                Ok(false) => reconcile(ctx, &resolver, record, how, part).await,
+                Ok(true) => Outcome::LetGo,
+                Err(error) => Outcome::Failed(error),
+            };
+            let last = match &outcome {
+                Outcome::Executed(_, report) => report.record.clone(),
+                Outcome::LetGo => None,
+                _ => Some(record.clone()),
+            };
+            Some(Found::new(last, outcome))
         };
-        let freeing = let_go(ctx, record, None);
-        let outcome = match interruption.unless_asked(freeing).await {
-            Ok(false) => reconcile(ctx, &resolver, record, how, interruption).await,
-            Ok(true) => Outcome::LetGo,
-            Err(error) => Outcome::Failed(error),
-        };
-        let last = match &outcome {
-            Outcome::Executed(_, report) => report.record.clone(),
-            Outcome::LetGo => None,
-            _ => Some(record.clone()),
-        };
-        done(name, Found::new(last, outcome));
+        let waits = || see(Heard::Waits(name.clone()));
+        let found = slots.work(one.lane, part, waits, working).await;
+        done(name, found.unwrap_or_else(Found::gone));
     };
-    stream::iter(names).for_each_concurrent(None, work).await;
+    stream::iter(all).for_each_concurrent(None, work).await;
 }
 
 /// What was found of one installation.
@@ -96,7 +110,7 @@ impl Found {
 /// Says of each installation why its cluster cannot be worked on. All of it may be left at any point: the next look says it.
 async fn lost(
     ctx: &Context,
-    names: &[InstallationName],
+    names: &[&InstallationName],
     error: OperationError,
     how: &How,
     interruption: &Interruption,
@@ -124,13 +138,13 @@ async fn lost(
         false => None,
     };
     let Some(records) = records else {
-        for name in names {
+        for &name in names {
             done(name, again(Outcome::Lost(Arc::clone(&error))));
         }
         return;
     };
     let is_nowhere = matches!(error.root(), OperationError::NotLocal { .. });
-    for name in names {
+    for &name in names {
         let Some(record) = records.iter().find(|record| name_of(record) == *name) else {
             done(name, Found::gone());
             continue;

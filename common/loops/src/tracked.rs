@@ -17,6 +17,8 @@ pub(crate) struct Tracked {
     generation: Option<i64>,
     resource_version: String,
     is_going: bool,
+    /// Whether others rely on it: nothing else keeps it waiting.
+    pub(crate) is_guard: bool,
     /// Whether it is a core add-on.
     is_core: bool,
     /// Whether the guard of core add-ons is on it.
@@ -54,6 +56,7 @@ impl Tracked {
             generation: record.metadata.generation,
             resource_version: record.metadata.resource_version.clone().unwrap_or_default(),
             is_going: record.metadata.deletion_timestamp.is_some(),
+            is_guard: record.spec.is_guard(),
             is_core: record.spec.core_addon,
             is_guarded: is_guarded(record),
             is_released: is_released(record),
@@ -102,6 +105,7 @@ impl Tracked {
         self.generation = changed.generation;
         self.is_going = changed.is_going;
         self.is_released = changed.is_released;
+        self.is_guard |= changed.is_guarded;
         self.is_core |= changed.is_guarded;
         self.is_guarded = changed.is_guarded;
         self.resource_version.clone_from(&changed.resource_version);
@@ -126,10 +130,23 @@ impl Tracked {
 
     /// As it stands after it was reconciled, and whether something drifted meanwhile.
     pub(crate) fn after(self, record: &AddonInstallation) -> (Self, bool) {
-        let after = Self::of(record);
+        let mut after = Self::of(record);
         let has_drifted = self.seen.values().any(|changed| after.is_drift(changed));
+        // What a watch saw of the record meanwhile is asked about already, and may be newer than what was read before.
+        after.generation = after.generation.max(self.generation);
+        after.is_going |= self.is_going;
+        after.is_released |= self.is_released;
         (after, has_drifted)
     }
+}
+
+/// Whether something of a record is to be done, as far as it tells itself: its spec is not installed, an operation was cut off, or it is
+/// being deleted.
+pub(crate) fn is_due(record: &AddonInstallation) -> bool {
+    let status = record.status.as_ref();
+    let is_under_way = status.is_some_and(|status| status.operation.is_some());
+    let is_going = record.metadata.deletion_timestamp.is_some();
+    is_under_way || is_going || record.is_observed() != Some(true)
 }
 
 #[cfg(test)]
@@ -179,6 +196,16 @@ mod tests {
             is_gone,
             ..Changed::default()
         }
+    }
+
+    #[test]
+    fn what_is_installed_as_its_record_says_is_only_looked_at() {
+        let mut web = record(Reconcile::Once);
+        assert!(is_due(&web), "it is not installed");
+        web.status.as_mut().unwrap().observed_generation = Some(2);
+        assert!(!is_due(&web));
+        web.metadata.generation = Some(3);
+        assert!(is_due(&web), "its spec was changed");
     }
 
     #[test]
@@ -237,6 +264,18 @@ mod tests {
         }
         let other = Tracked::of(&record(Reconcile::Ensure));
         assert!(!other.is_core_news(&changed("u", Some(3), "71", true)));
+    }
+
+    #[test]
+    fn a_change_that_was_seen_meanwhile_is_no_news_afterwards() {
+        let read = record(Reconcile::Once);
+        let mut tracked = Tracked::of(&read);
+        let newer = changed("u", Some(3), "71", false);
+        assert_eq!(tracked.news(&newer), News::Spec);
+        tracked.note(&newer);
+        let (after, _) = tracked.after(&read);
+        let lock = changed("u", Some(3), "72", false);
+        assert_eq!(after.news(&lock), News::Status);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use common::api::installation::CreatedNamespace;
 use common::api::names::InstallationName;
 use common::plan::Verb;
 use common::plan::graph::Graph;
+use common::readiness::Status;
 use futures::future::join_all;
 
 use crate::atomic;
@@ -23,6 +24,8 @@ use crate::interruption::Interruption;
 use crate::plan::{Plan, Planned};
 use crate::release::ReleaseWork;
 
+/// The group of the releases that helm installs.
+const HELM: &str = "helm.sh";
 /// Bound for giving back the locks of an interrupted operation.
 const LEAVING: Duration = Duration::from_secs(2);
 
@@ -111,19 +114,31 @@ pub async fn execute(
     let mut verbs = plan.installations.iter().map(|planned| planned.plan.verb);
     let first = verbs.position(Verb::ends).unwrap_or(tasks.len());
     let (applied, ending) = tasks.split_at(first);
+    let events = |part, event| {
+        if is_wait(&event) {
+            interruption.begin_wait();
+        }
+        ctx.emit(Event::Executing { part, event });
+    };
     let work = async {
         let mut reports = Vec::new();
         if !applied.is_empty() {
-            let events = |part, event| ctx.emit(Event::Executing { part, event });
             let parts = 0..applied.len();
             let backs = parts.map(|part| atomic::planner(ctx, plan, part, run, interruption));
             let backs = backs.collect();
             reports = run_plans(cluster, applied, &plan.graph, backs, &options, &events).await;
         }
-        tear_down(ctx, cluster, plan, ending, &options, &mut reports).await;
+        tear_down(ctx, cluster, plan, ending, &options, &events, &mut reports).await;
         reports
     };
-    let reports = match interruption.ends(work, cluster.quiet()).await {
+    let quiet = async {
+        match interruption.is_superseded() {
+            // Others go on, and what this one has sent is continued like what a killed client has sent.
+            true => None,
+            false => Some(cluster.quiet().await),
+        }
+    };
+    let reports = match interruption.ends(work, quiet).await {
         Ok(reports) => reports,
         Err(interrupted) => {
             for task in &tasks {
@@ -142,6 +157,17 @@ pub async fn execute(
             result: report.map_err(OperationError::from),
         })
         .collect())
+}
+
+/// Whether an event says that an operation waits: for another client, for an object to get ready, or to be gone. Helm works while it waits.
+fn is_wait(event: &addons_engine::Event) -> bool {
+    match event {
+        addons_engine::Event::WaitingForLock { .. } => true,
+        addons_engine::Event::Waiting { key, readiness } => {
+            readiness.status != Status::Current && key.group != HELM
+        }
+        _ => false,
+    }
 }
 
 /// Records what an interrupted operation has done and gives its locks back, so that the next client need not wait until they
@@ -181,6 +207,7 @@ async fn tear_down(
     plan: &Plan,
     ending: &[Task<'_>],
     options: &ExecuteOptions,
+    events: &(dyn Fn(usize, addons_engine::Event) + Send + Sync),
     reports: &mut Vec<Result<Report, EngineError>>,
 ) {
     let first = reports.len();
@@ -203,7 +230,7 @@ async fn tear_down(
             }));
             continue;
         }
-        let events = |_, event| ctx.emit(Event::Executing { part, event });
+        let events = &|_, event| events(part, event);
         reports.extend(
             run_plans(
                 cluster,
@@ -211,7 +238,7 @@ async fn tear_down(
                 &Graph::default(),
                 Vec::new(),
                 options,
-                &events,
+                events,
             )
             .await,
         );
@@ -231,12 +258,7 @@ async fn tear_down(
         if left(task, others).is_none() || !report.is_done() {
             continue;
         }
-        let events = |event| {
-            ctx.emit(Event::Executing {
-                part: first + place,
-                event,
-            });
-        };
+        let events = |event| events(first + place, event);
         let (deleted, timeout) = (deleted.clone(), options.timeout);
         let removing =
             namespace::remove_left(cluster, task.wanted, deleted, timeout, report, &events);

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use addons_engine::OperationStage;
@@ -23,16 +24,63 @@ pub struct Interrupted;
 /// Interrupts the work of a command, and all that begins later. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
-    asked: watch::Sender<bool>,
+    asked: Arc<watch::Sender<bool>>,
     forced: watch::Sender<bool>,
     helm: Arc<RwLock<()>>,
     stages: Arc<Mutex<BTreeMap<InstallationName, OperationStage>>>,
+    /// Whether the work waits for something to get ready, or to be gone.
+    waits: watch::Sender<bool>,
+    is_superseded: Arc<AtomicBool>,
+    /// The parts, which are interrupted with the whole.
+    parts: Arc<Mutex<Vec<Weak<watch::Sender<bool>>>>>,
 }
 
 impl Interruption {
     /// Interrupts the work as soon as no helm runs; no other helm begins. A running one is told, and has a bounded time to end.
     pub fn interrupt(&self) {
         self.asked.send_replace(true);
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in parts.iter().filter_map(Weak::upgrade) {
+            part.send_replace(true);
+        }
+    }
+
+    /// That of one installation: it is interrupted with the whole, and can be superseded by itself.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        let part = Self {
+            forced: self.forced.clone(),
+            stages: Arc::clone(&self.stages),
+            ..Self::default()
+        };
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.retain(|part| part.strong_count() > 0);
+        parts.push(Arc::downgrade(&part.asked));
+        // Under the lock: the whole is interrupted before it, or after it.
+        part.asked.send_replace(self.is_asked());
+        drop(parts);
+        part
+    }
+
+    /// Ends work that only waits, because something newer is wished for: nothing is held back for it.
+    pub fn supersede(&self) {
+        self.is_superseded.store(true, Ordering::Relaxed);
+        self.asked.send_replace(true);
+    }
+
+    /// Whether it ended because of something newer.
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.is_superseded.load(Ordering::Relaxed)
+    }
+
+    /// Ends once the work waits.
+    pub async fn waits(&self) {
+        until(&self.waits).await;
+    }
+
+    /// The work waits from now on.
+    pub(crate) fn begin_wait(&self) {
+        self.waits.send_replace(true);
     }
 
     /// How far the operation of an installation was when the work was interrupted; `None` where it had not begun.
@@ -62,7 +110,7 @@ impl Interruption {
     /// Ends the work now: helm is killed, and what it left is recovered by the next run.
     pub fn force(&self) {
         self.forced.send_replace(true);
-        self.asked.send_replace(true);
+        self.interrupt();
     }
 
     /// True once it is interrupted.
@@ -155,6 +203,18 @@ mod tests {
         assert!(poll!(&mut next).is_pending(), "no other helm begins");
         drop(helm);
         assert_eq!(work.await, Err(Interrupted));
+    }
+
+    #[tokio::test]
+    async fn a_part_ends_with_the_whole_and_by_itself() {
+        let whole = Interruption::default();
+        let (one, other) = (whole.part(), whole.part());
+        one.supersede();
+        let states = [&one, &other, &whole].map(Interruption::is_asked);
+        assert_eq!(states, [true, false, false]);
+        whole.interrupt();
+        assert!(other.is_asked() && whole.part().is_asked());
+        assert!(one.is_superseded() && !other.is_superseded());
     }
 
     #[tokio::test]

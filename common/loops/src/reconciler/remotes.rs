@@ -7,10 +7,11 @@ use std::time::Duration;
 use common::api::names::InstallationName;
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::pass::{CLUSTERS, WORKERS};
+use super::under_way::{Sums, UnderWay};
+use crate::pass::CLUSTERS;
+use crate::slots::{Lane, Slots, WORKERS};
 
 /// How many clusters that did not answer before are worked on at the same time.
 const LOST: usize = CLUSTERS / 4;
@@ -28,33 +29,36 @@ pub(super) struct Remotes {
     pub(super) running: FuturesUnordered<LocalBoxFuture<'static, String>>,
 }
 
+#[derive(Default)]
 struct Remote {
-    slots: Arc<Semaphore>,
+    slots: Arc<Slots>,
+    /// Calls that have not ended, also where all of their installations only wait.
     running: usize,
     is_lost: bool,
 }
 
-impl Default for Remote {
-    fn default() -> Self {
-        Self {
-            slots: Arc::new(Semaphore::new(WORKERS)),
-            running: 0,
-            is_lost: false,
-        }
-    }
-}
-
 impl Remotes {
-    /// Whether more may be begun in a cluster.
-    pub(super) fn has_room(&self, namespace: &str) -> bool {
+    /// Whether one more of a lane may begin in a cluster; how many of that work there.
+    pub(super) fn room(
+        &self,
+        under_way: &UnderWay,
+        sums: &Sums,
+        namespace: &str,
+        lane: Lane,
+    ) -> Option<usize> {
+        let own = under_way.load(namespace);
+        let (working, is_lost) = (own.working(lane), self.is_lost(namespace));
+        let is_worked_on = own.is_working();
+        let others = sums.others - usize::from(is_worked_on);
+        let lost = sums.lost - usize::from(is_worked_on && is_lost);
+        let is_free = others < CLUSTERS && (!is_lost || lost < LOST);
+        (is_free && working < WORKERS && !own.is_full(lane)).then_some(working)
+    }
+
+    /// Whether a cluster did not answer when it was asked last.
+    pub(super) fn is_lost(&self, namespace: &str) -> bool {
         let remote = self.clusters.get(namespace);
-        if remote.is_some_and(|remote| remote.running >= WORKERS) {
-            return false;
-        }
-        let is_lost = remote.is_some_and(|remote| remote.is_lost);
-        let all = self.clusters.values();
-        let lost = all.filter(|remote| remote.is_lost && remote.running > 0);
-        self.running.len() < CLUSTERS && (!is_lost || lost.count() < LOST)
+        remote.is_some_and(|remote| remote.is_lost)
     }
 
     /// Whether nothing was ever begun before.
@@ -77,8 +81,8 @@ impl Remotes {
         clusters.map(|(namespace, _)| namespace).collect()
     }
 
-    /// Something begins in a cluster; its workers.
-    pub(super) fn begin(&mut self, namespace: &str) -> Arc<Semaphore> {
+    /// Something begins in a cluster; its slots.
+    pub(super) fn begin(&mut self, namespace: &str) -> Arc<Slots> {
         let remote = self.clusters.entry(namespace.to_owned()).or_default();
         remote.running += 1;
         Arc::clone(&remote.slots)
@@ -98,14 +102,17 @@ impl Remotes {
     }
 
     /// Whether the live objects of some of these were not read for long; they will be now.
-    pub(super) fn check(&mut self, names: &[InstallationName], now: Instant) -> bool {
+    pub(super) fn check<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a InstallationName> + Clone,
+        now: Instant,
+    ) -> bool {
         let is_recent = |at: &Instant| now.duration_since(*at) < CHECKED.mul_f64(0.85);
-        let mut names_checked = names.iter().map(|name| self.checked.get(name));
+        let mut names_checked = names.clone().map(|name| self.checked.get(name));
         if names_checked.all(|at| at.is_some_and(is_recent)) {
             return false;
         }
-        let checked = names.iter().map(|name| (name.clone(), now));
-        self.checked.extend(checked);
+        self.checked.extend(names.map(|name| (name.clone(), now)));
         true
     }
 
@@ -122,44 +129,80 @@ impl Remotes {
 
 #[cfg(test)]
 mod tests {
+    use addons_operation::Interruption;
+
     use super::*;
+
+    fn name(namespace: &str, name: usize) -> InstallationName {
+        InstallationName {
+            namespace: namespace.to_owned(),
+            name: name.to_string(),
+        }
+    }
+
+    fn room(remotes: &Remotes, under_way: &UnderWay, namespace: &str, lane: Lane) -> Option<usize> {
+        let sums = under_way.sums(&BTreeSet::new(), |namespace| remotes.is_lost(namespace));
+        remotes.room(under_way, &sums, namespace, lane)
+    }
 
     #[test]
     fn clusters_that_do_not_answer_leave_room_for_others() {
-        let mut remotes = Remotes::default();
+        let (mut remotes, mut under_way) = (Remotes::default(), UnderWay::default());
+        let whole = Interruption::default();
+        let lane = Lane::Looks;
         for number in 0..LOST {
             let namespace = number.to_string();
             remotes.begin(&namespace);
+            under_way.begin(&name(&namespace, 0), lane, &whole);
             remotes.answered(&namespace, false);
         }
         remotes.begin("dead");
-        remotes.end("dead");
-        assert!(remotes.has_room("dead"), "it was not asked yet");
+        assert_eq!(
+            room(&remotes, &under_way, "dead", lane),
+            Some(0),
+            "it was not asked yet"
+        );
         remotes.answered("dead", false);
-        assert!(!remotes.has_room("dead") && remotes.has_room("alive"));
-        for _ in 0..WORKERS {
-            assert!(remotes.has_room("alive"));
+        assert_eq!(room(&remotes, &under_way, "dead", lane), None);
+        for number in 0..WORKERS {
+            assert_eq!(room(&remotes, &under_way, "alive", lane), Some(number));
             remotes.begin("alive");
+            under_way.begin(&name("alive", number), lane, &whole);
         }
-        assert!(!remotes.has_room("alive"), "it has workers of its own");
-        remotes.end("0");
-        assert!(remotes.has_room("dead"));
+        assert_eq!(
+            room(&remotes, &under_way, "alive", lane),
+            None,
+            "its slots are taken"
+        );
+        assert_eq!(room(&remotes, &under_way, "alive", Lane::Guards), Some(0));
+        under_way.end(&name("0", 0));
+        assert_eq!(room(&remotes, &under_way, "dead", lane), Some(0));
+    }
+
+    #[test]
+    fn clusters_in_which_everything_waits_leave_room_for_others() {
+        let (mut remotes, mut under_way) = (Remotes::default(), UnderWay::default());
+        let whole = Interruption::default();
+        for number in 0..CLUSTERS {
+            let namespace = number.to_string();
+            remotes.begin(&namespace);
+            under_way.begin(&name(&namespace, 0), Lane::Changes, &whole);
+        }
+        assert_eq!(room(&remotes, &under_way, "new", Lane::Guards), None);
+        under_way.wait(&name("0", 0));
+        assert_eq!(room(&remotes, &under_way, "new", Lane::Guards), Some(0));
     }
 
     #[test]
     fn live_objects_are_read_every_ten_minutes_and_after_changes() {
         let (mut remotes, now) = (Remotes::default(), Instant::now());
-        let name = |name: &str| InstallationName {
-            namespace: "shop".to_owned(),
-            name: name.to_owned(),
-        };
-        let (a, b) = (name("a"), name("b"));
+        let (a, b) = (name("shop", 1), name("shop", 2));
         let both = [a.clone(), b];
-        assert!(remotes.check(&both, now));
-        assert!(!remotes.check(&both, now + Duration::from_secs(60)));
+        assert!(remotes.check(both.iter(), now));
+        assert!(!remotes.check(both.iter(), now + Duration::from_secs(60)));
         remotes.recheck(&a);
-        assert!(remotes.check(&both, now + Duration::from_secs(60)));
-        assert!(remotes.check(&both, now + Duration::from_secs(700)));
+        assert!(remotes.check(both.iter(), now + Duration::from_secs(60)));
+        assert!(remotes.check(both.iter(), now + Duration::from_secs(700)));
     }
 
     #[test]
@@ -172,11 +215,7 @@ mod tests {
         for namespace in ["shop", "gone"] {
             remotes.end(namespace);
         }
-        let recorded = InstallationName {
-            namespace: "shop".to_owned(),
-            name: "a".to_owned(),
-        };
-        let recorded = BTreeSet::from([recorded]);
+        let recorded = BTreeSet::from([name("shop", 1)]);
         assert_eq!(remotes.forget_others(&recorded), ["gone"]);
         remotes.end("busy");
         assert_eq!(remotes.forget_others(&recorded), ["busy"]);

@@ -23,12 +23,14 @@ use tokio::time::Instant;
 
 use super::is_busy;
 use super::remotes::Remotes;
+use super::under_way::UnderWay;
 use crate::distributed;
-use crate::done::Done;
-use crate::fights::{Fights, contested};
+use crate::done::{Done, Heard};
+use crate::fights::{Fights, GUARD_TRUCE, TRUCE, contested};
 use crate::installation::{How, Outcome};
-use crate::pass::WORKERS;
 use crate::queue::{Ended, Queue, Why};
+use crate::slots::{Lane, while_it_works};
+use crate::there::OneOf;
 use crate::tracked::Tracked;
 use crate::{here, there};
 use reading::Reading;
@@ -63,10 +65,13 @@ pub(super) struct Turn {
     pub(super) watches: FuturesUnordered<LocalBoxFuture<'static, ()>>,
     outbox: UnboundedSender<Signal>,
     pub(super) inbox: UnboundedReceiver<Signal>,
-    pub(super) running: FuturesUnordered<LocalBoxFuture<'static, Done>>,
-    ended: UnboundedSender<Done>,
-    /// What was reconciled in other clusters.
-    pub(super) done: UnboundedReceiver<Done>,
+    /// What is reconciled in this cluster.
+    pub(super) running: FuturesUnordered<LocalBoxFuture<'static, ()>>,
+    /// Here and in other clusters.
+    pub(super) under_way: UnderWay,
+    tell: UnboundedSender<Heard>,
+    /// What is heard of it.
+    pub(super) heard: UnboundedReceiver<Heard>,
     /// What is to be said of the catalogues there.
     pub(super) distributed: UnboundedReceiver<distributed::News>,
     /// When the records are read again: at once where changes may have been missed, and at the interval, because a namespace may
@@ -83,7 +88,7 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn new(ctx: Context, apart: Context, interval: Duration, how: &How) -> Self {
         let (outbox, inbox) = unbounded_channel();
-        let (ended, done) = unbounded_channel();
+        let (tell, heard) = unbounded_channel();
         let ctx = Arc::new(ctx);
         let judged = watch::Sender::new(Arc::clone(&ctx));
         let core = watch::Sender::new(Arc::clone(&ctx));
@@ -107,8 +112,9 @@ impl Turn {
             outbox,
             inbox,
             running: FuturesUnordered::new(),
-            ended,
-            done,
+            under_way: UnderWay::default(),
+            tell,
+            heard,
             distributed: unbounded_channel().1,
             stale: None,
             is_missed: false,
@@ -126,21 +132,38 @@ impl Turn {
     /// Whether nothing is under way, and everything that was is taken in. What is only read is not waited for.
     pub(super) fn is_idle(&self) -> bool {
         let is_done = self.running.is_empty() && self.remotes.running.is_empty();
-        is_done && self.done.is_empty() && self.contests.is_empty()
+        is_done && self.heard.is_empty() && self.contests.is_empty()
     }
 
-    /// Whether an installation may be looked at now, as far as others leave room.
-    fn has_room(&self, name: &InstallationName) -> bool {
-        if self.here.contains(&name.namespace) {
-            self.running.len() < WORKERS
-        } else {
-            self.remotes.has_room(&name.namespace)
+    /// How much is under way beside an installation, where it may begin now: told whether it goes before what is only looked at again.
+    fn room(&self) -> impl Fn(&InstallationName, bool) -> Option<usize> {
+        let is_lost = |namespace: &str| self.remotes.is_lost(namespace);
+        let sums = self.under_way.sums(&self.here, is_lost);
+        let system = &self.ctx.settings().system_namespace;
+        move |name, is_urgent| {
+            let (namespace, lane) = (&name.namespace, self.lane(name, is_urgent));
+            let (under_way, is_of_system) = (&self.under_way, namespace == system);
+            match self.here.contains(namespace) {
+                true => under_way.room_here(&sums, namespace, is_of_system, lane),
+                false => self.remotes.room(under_way, &sums, namespace, lane),
+            }
         }
+    }
+
+    /// Where an installation waits for its turn.
+    fn lane(&self, name: &InstallationName, is_urgent: bool) -> Lane {
+        Lane::of(self.is_guard(name), is_urgent)
+    }
+
+    /// Whether others rely on an installation.
+    fn is_guard(&self, name: &InstallationName) -> bool {
+        let tracked = self.tracked.get(name);
+        tracked.is_some_and(|tracked| tracked.is_guard)
     }
 
     /// When something is due.
     pub(super) fn next(&self) -> Option<Instant> {
-        let due = self.queue.next(|name| self.has_room(name));
+        let due = self.queue.next(self.room());
         let stale = self.stale.filter(|_| !self.is_reading());
         [due, stale].into_iter().flatten().min()
     }
@@ -158,47 +181,71 @@ impl Turn {
         self.tracked.insert(name, tracked);
     }
 
-    /// Begins what is due, as far as there are workers.
+    /// Begins what is due, as far as there are slots.
     pub(super) fn begin(&mut self, how: &How, interruption: &Interruption) {
         let now = Instant::now();
         loop {
-            let (here, remotes) = (&self.here, &self.remotes);
-            let has_worker = self.running.len() < WORKERS;
-            let may = |name: &InstallationName| match here.contains(&name.namespace) {
-                true => has_worker,
-                false => remotes.has_room(&name.namespace),
-            };
-            let Some(name) = self.queue.begin(now, may) else {
+            let Some(name) = self.queue.first(now, self.room()) else {
                 return;
             };
+            let is_urgent = self.queue.begin(&name);
             // Those that are due at the interval share what is read of catalogues and sources.
             if now.duration_since(self.read) > self.interval.mul_f64(0.8) {
                 self.read_again(now);
             }
-            let (how, interruption) = (how.clone(), interruption.clone());
+            let how = how.clone();
             if self.here.contains(&name.namespace) {
-                let ctx = Arc::clone(&self.ctx);
-                self.running
-                    .push(Box::pin(here::reconcile_one(ctx, name, how, interruption)));
+                self.begin_here(name, is_urgent, how, interruption);
             } else {
-                self.begin_there(name, how, interruption);
+                self.begin_there(name, is_urgent, how, interruption.clone());
             }
         }
     }
 
+    /// Begins an installation of this cluster.
+    fn begin_here(
+        &mut self,
+        name: InstallationName,
+        is_urgent: bool,
+        how: How,
+        interruption: &Interruption,
+    ) {
+        let lane = self.lane(&name, is_urgent);
+        let part = self.under_way.begin(&name, lane, interruption);
+        let (ctx, outbox) = (Arc::clone(&self.ctx), self.tell.clone());
+        self.running.push(Box::pin(async move {
+            let waits = || tell(&outbox, Heard::Waits(name.clone()));
+            let work = here::reconcile_one(ctx, name.clone(), how, part.clone());
+            let done = while_it_works(&part, waits, work).await;
+            tell(&outbox, Heard::Done(Box::new(done)));
+        }));
+    }
+
     /// Begins an installation of another cluster, with those that are due there at about the same time.
-    fn begin_there(&mut self, name: InstallationName, mut how: How, interruption: Interruption) {
+    fn begin_there(
+        &mut self,
+        name: InstallationName,
+        is_urgent: bool,
+        mut how: How,
+        interruption: Interruption,
+    ) {
         let now = Instant::now();
         if self.remotes.is_first() {
             self.watch_secrets();
         }
         let namespace = name.namespace.clone();
         let by = now + self.interval / 4;
-        let mut names = self.queue.begin_together(&namespace, now, by);
-        names.push(name);
-        how.only_due = !self.remotes.check(&names, now);
+        let mut together = self.queue.begin_together(&namespace, now, by);
+        together.push((name, is_urgent));
+        let all = together.into_iter().map(|(name, is_urgent)| {
+            let lane = self.lane(&name, is_urgent);
+            let part = self.under_way.begin(&name, lane, &interruption);
+            OneOf { name, lane, part }
+        });
+        let all: Vec<OneOf> = all.collect();
+        how.only_due = !self.remotes.check(all.iter().map(|one| &one.name), now);
         let slots = self.remotes.begin(&namespace);
-        let (ctx, ended) = (Arc::clone(&self.ctx), self.ended.clone());
+        let (ctx, outbox) = (Arc::clone(&self.ctx), self.tell.clone());
         self.remotes.running.push(Box::pin(async move {
             let ctx = tokio::select! {
                 biased;
@@ -206,10 +253,8 @@ impl Turn {
                 () = interruption.asked() => ctx.of_namespace(&namespace),
                 ctx = ctx.of_namespace_now(&namespace) => ctx,
             };
-            let see = |done| {
-                let _ = ended.send(done);
-            };
-            there::reconcile_together(&ctx, &names, &how, &interruption, &slots, &see).await;
+            let see = |heard| tell(&outbox, heard);
+            there::reconcile_together(&ctx, &all, &how, &interruption, &slots, &see).await;
             namespace
         }));
     }
@@ -224,6 +269,7 @@ impl Turn {
     /// says so.
     pub(super) fn end(&mut self, done: Done) {
         let now = Instant::now();
+        self.under_way.end(&done.name);
         let namespace = &done.name.namespace;
         let is_here = self.here.contains(namespace);
         if !is_here {
@@ -234,7 +280,10 @@ impl Turn {
             _ => None,
         };
         let ended = match &done.outcome {
-            _ if fight.is_some() => Ended::Contested,
+            _ if fight.is_some() => Ended::Contested(match self.is_guard(&done.name) {
+                true => GUARD_TRUCE,
+                false => TRUCE,
+            }),
             Ok(Outcome::Failed(error)) if is_busy(error) => Ended::Busy,
             Ok(Outcome::Executed(_, report)) if !report.is_done() => Ended::Badly,
             Ok(Outcome::Failed(_) | Outcome::Lost(_)) | Err(_) => Ended::Badly,
@@ -266,7 +315,7 @@ impl Turn {
         let before = self.tracked.remove(&done.name).unwrap_or_default();
         let (after, has_drifted) = before.after(&record);
         if has_drifted {
-            self.queue.ask(&done.name, now, Why::Drifted);
+            self.queue.ask(&done.name, now, Why::Damaged);
         }
         self.queue.end(&done.name, ended, now, spread);
         self.track(done.name, after);
@@ -295,6 +344,11 @@ impl Turn {
             self.remotes.recheck(&done.name);
         }
     }
+}
+
+/// The turn may have ended.
+fn tell(outbox: &UnboundedSender<Heard>, heard: Heard) {
+    let _ = outbox.send(heard);
 }
 
 /// The turn may have ended.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::Turn;
 use crate::queue::Why;
-use crate::tracked::Tracked;
+use crate::tracked::{Tracked, is_due};
 
 /// Until the records are read again where that failed.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -93,7 +93,13 @@ impl Turn {
             if !is_missed && self.tracked.contains_key(&name) {
                 continue;
             }
-            self.queue.ask(&name, now, Why::Asked);
+            // Of many records that a new leader reads, most are only looked at.
+            let why = if is_due(record) {
+                Why::Changed
+            } else {
+                Why::Asked
+            };
+            self.queue.ask(&name, now, why);
             if !self.queue.is_running(&name) {
                 self.track(name, Tracked::of(record));
             }

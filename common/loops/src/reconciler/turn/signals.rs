@@ -97,7 +97,8 @@ impl Turn {
         match tracked.news(changed) {
             News::Spec => {
                 self.remotes.recheck(&name);
-                self.queue.ask(&name, now, Why::Asked);
+                self.queue.ask(&name, now, Why::Changed);
+                self.under_way.supersede(&name);
             }
             // What we write ourselves while it is reconciled is known when it ends.
             News::Status if self.queue.is_running(&name) => return,
@@ -123,7 +124,7 @@ impl Turn {
         if self.queue.is_running(name) {
             tracked.see(changed);
         } else if tracked.is_drift(&changed) {
-            self.queue.ask(name, now, Why::Drifted);
+            self.queue.ask(name, now, Why::Damaged);
         }
     }
 

@@ -1,0 +1,244 @@
+//! The installations that are being reconciled: which of them work, which only wait, and which of these are ended by something newer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addons_operation::Interruption;
+use common::api::names::InstallationName;
+
+use crate::slots::{Lane, WAITING, WORKERS};
+
+/// How many slots of a lane of this cluster the installations of one namespace may have; those of the system namespace have all.
+const SHARE: usize = WORKERS / 2;
+
+/// What is under way.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    begun: BTreeMap<InstallationName, Begun>,
+    loads: BTreeMap<String, Load>,
+}
+
+struct Begun {
+    part: Interruption,
+    lane: Lane,
+    is_waiting: bool,
+    /// Whether its record was changed since.
+    is_superseded: bool,
+}
+
+/// What is under way in one namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    guards: usize,
+    changes: usize,
+    looks: usize,
+    /// Of those that are no guards.
+    waiting: usize,
+}
+
+/// What is under way in all namespaces.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    /// In this cluster.
+    here: Load,
+    /// How many other clusters are worked on, and how many of these did not answer before.
+    pub(super) others: usize,
+    pub(super) lost: usize,
+}
+
+impl Load {
+    fn of(&mut self, lane: Lane) -> &mut usize {
+        match lane {
+            Lane::Guards => &mut self.guards,
+            Lane::Changes => &mut self.changes,
+            Lane::Looks => &mut self.looks,
+        }
+    }
+
+    /// How many of a lane work.
+    pub(super) fn working(mut self, lane: Lane) -> usize {
+        *self.of(lane)
+    }
+
+    /// Whether any works.
+    pub(super) fn is_working(self) -> bool {
+        self.guards + self.changes + self.looks > 0
+    }
+
+    /// Whether one more of a lane would be one too many that wait. Nothing keeps out a guard.
+    pub(super) fn is_full(self, lane: Lane) -> bool {
+        lane != Lane::Guards && self.waiting >= WAITING
+    }
+}
+
+impl UnderWay {
+    /// An installation begins; what interrupts it.
+    pub(super) fn begin(
+        &mut self,
+        name: &InstallationName,
+        lane: Lane,
+        whole: &Interruption,
+    ) -> Interruption {
+        let part = whole.part();
+        *self.load_mut(&name.namespace).of(lane) += 1;
+        let begun = Begun {
+            part: part.clone(),
+            lane,
+            is_waiting: false,
+            is_superseded: false,
+        };
+        self.begun.insert(name.clone(), begun);
+        part
+    }
+
+    /// It only waits from now on: it needs no slot, and ends where its record was changed.
+    pub(super) fn wait(&mut self, name: &InstallationName) {
+        let Some(begun) = self.begun.get_mut(name).filter(|begun| !begun.is_waiting) else {
+            return;
+        };
+        begun.is_waiting = true;
+        if begun.is_superseded {
+            begun.part.supersede();
+        }
+        let lane = begun.lane;
+        let load = self.load_mut(&name.namespace);
+        *load.of(lane) = load.working(lane).saturating_sub(1);
+        if lane != Lane::Guards {
+            load.waiting += 1;
+        }
+    }
+
+    /// Its record was changed: what waits for its former state ends, and what works ends where it would wait.
+    pub(super) fn supersede(&mut self, name: &InstallationName) {
+        if let Some(begun) = self.begun.get_mut(name) {
+            begun.is_superseded = true;
+            if begun.is_waiting {
+                begun.part.supersede();
+            }
+        }
+    }
+
+    /// It has ended.
+    pub(super) fn end(&mut self, name: &InstallationName) {
+        let Some(begun) = self.begun.remove(name) else {
+            return;
+        };
+        let load = self.load_mut(&name.namespace);
+        match (begun.is_waiting, begun.lane) {
+            (true, Lane::Guards) => {}
+            (true, _) => load.waiting = load.waiting.saturating_sub(1),
+            (false, lane) => *load.of(lane) = load.working(lane).saturating_sub(1),
+        }
+        if *load == Load::default() {
+            self.loads.remove(&name.namespace);
+        }
+    }
+
+    /// What is under way in a namespace.
+    pub(super) fn load(&self, namespace: &str) -> Load {
+        self.loads.get(namespace).copied().unwrap_or_default()
+    }
+
+    /// What is under way in all namespaces. `here`: those that stand for this cluster; `is_lost`: whether another one did not answer.
+    pub(super) fn sums(&self, here: &BTreeSet<String>, is_lost: impl Fn(&str) -> bool) -> Sums {
+        let mut sums = Sums::default();
+        for (namespace, load) in &self.loads {
+            if here.contains(namespace) {
+                sums.here.guards += load.guards;
+                sums.here.changes += load.changes;
+                sums.here.looks += load.looks;
+            } else if load.is_working() {
+                sums.others += 1;
+                sums.lost += usize::from(is_lost(namespace));
+            }
+        }
+        sums
+    }
+
+    /// Whether one more of a lane may begin in a namespace of this cluster; how many of that work there.
+    pub(super) fn room_here(
+        &self,
+        sums: &Sums,
+        namespace: &str,
+        is_of_system: bool,
+        lane: Lane,
+    ) -> Option<usize> {
+        let own = self.load(namespace);
+        let working = own.working(lane);
+        let share = if is_of_system { WORKERS } else { SHARE };
+        let is_free = sums.here.working(lane) < WORKERS;
+        (is_free && working < share && !own.is_full(lane)).then_some(working)
+    }
+
+    fn load_mut(&mut self, namespace: &str) -> &mut Load {
+        self.loads.entry(namespace.to_owned()).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(namespace: &str, name: usize) -> InstallationName {
+        InstallationName {
+            namespace: namespace.to_owned(),
+            name: name.to_string(),
+        }
+    }
+
+    fn room(under_way: &UnderWay, namespace: &str, lane: Lane) -> Option<usize> {
+        let here = ["system", "team", "other"].map(str::to_owned).into();
+        let sums = under_way.sums(&here, |_| false);
+        under_way.room_here(&sums, namespace, namespace == "system", lane)
+    }
+
+    #[test]
+    fn what_waits_holds_no_slot_and_one_namespace_not_all_of_them() {
+        let (mut under_way, whole) = (UnderWay::default(), Interruption::default());
+        for number in 0..SHARE {
+            let lane = Lane::Changes;
+            assert_eq!(room(&under_way, "team", lane), Some(number));
+            under_way.begin(&name("team", number), lane, &whole);
+        }
+        assert_eq!(room(&under_way, "team", Lane::Changes), None);
+        assert_eq!(room(&under_way, "other", Lane::Changes), Some(0));
+        assert_eq!(room(&under_way, "team", Lane::Guards), Some(0));
+        under_way.wait(&name("team", 0));
+        assert_eq!(room(&under_way, "team", Lane::Changes), Some(SHARE - 1));
+        for number in 0..SHARE {
+            under_way.end(&name("team", number));
+        }
+        assert_eq!(under_way.load("team"), Load::default());
+    }
+
+    #[test]
+    fn many_that_wait_keep_out_others_of_their_namespace_but_no_guard() {
+        let (mut under_way, whole) = (UnderWay::default(), Interruption::default());
+        for number in 0..WAITING {
+            let name = name("team", number);
+            under_way.begin(&name, Lane::Changes, &whole);
+            under_way.wait(&name);
+            // Told twice, as by two of its objects.
+            under_way.wait(&name);
+        }
+        assert_eq!(room(&under_way, "team", Lane::Changes), None);
+        assert_eq!(room(&under_way, "team", Lane::Guards), Some(0));
+        assert_eq!(room(&under_way, "other", Lane::Changes), Some(0));
+        under_way.end(&name("team", 0));
+        assert_eq!(room(&under_way, "team", Lane::Changes), Some(0));
+    }
+
+    #[test]
+    fn a_newer_wish_ends_a_wait_and_no_work() {
+        let (mut under_way, whole) = (UnderWay::default(), Interruption::default());
+        let (one, other) = (name("team", 1), name("team", 2));
+        let works = under_way.begin(&one, Lane::Changes, &whole);
+        let waits = under_way.begin(&other, Lane::Guards, &whole);
+        under_way.wait(&other);
+        for name in [&one, &other] {
+            under_way.supersede(name);
+        }
+        assert!(!works.is_asked() && waits.is_asked());
+        under_way.wait(&one);
+        assert!(works.is_asked() && !whole.is_asked());
+    }
+}

@@ -1,0 +1,140 @@
+//! Room for the installations of a cluster that are reconciled at the same time.
+
+use addons_operation::Interruption;
+use tokio::sync::Semaphore;
+
+/// Installations of one cluster in one lane that are reconciled at the same time.
+pub(crate) const WORKERS: usize = 4;
+/// Installations of one cluster that may wait at the same time without a slot, besides guards. Each renews its lock meanwhile.
+pub(crate) const WAITING: usize = 64;
+
+/// What keeps an installation waiting: only others of its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Core add-ons, and what `init` installs: nothing else keeps them out.
+    Guards,
+    /// What is new, changed or damaged.
+    Changes,
+    /// What is only looked at again.
+    Looks,
+}
+
+impl Lane {
+    /// That of an installation.
+    pub(crate) fn of(is_guard: bool, is_urgent: bool) -> Self {
+        match (is_guard, is_urgent) {
+            (true, _) => Self::Guards,
+            (false, true) => Self::Changes,
+            (false, false) => Self::Looks,
+        }
+    }
+}
+
+/// The slots of one cluster, or of one pass.
+pub(crate) struct Slots {
+    guards: Semaphore,
+    changes: Semaphore,
+    looks: Semaphore,
+    waiting: Semaphore,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        let slots = || Semaphore::new(WORKERS);
+        Self {
+            guards: slots(),
+            changes: slots(),
+            looks: slots(),
+            waiting: Semaphore::new(WAITING),
+        }
+    }
+}
+
+impl Slots {
+    /// Works when a slot of the lane is free. Where the work only waits, `waits` is told, and the slot is given back unless too many others
+    /// wait.
+    pub(crate) async fn work<T>(
+        &self,
+        lane: Lane,
+        part: &Interruption,
+        waits: impl FnOnce(),
+        work: impl Future<Output = T>,
+    ) -> T {
+        let slots = match lane {
+            Lane::Guards => &self.guards,
+            Lane::Changes => &self.changes,
+            Lane::Looks => &self.looks,
+        };
+        // The semaphore is never closed.
+        let slot = slots.acquire().await;
+        let mut held = (slot.ok(), None);
+        let free = || {
+            let waiting = self.waiting.try_acquire().ok();
+            if waiting.is_some() || lane == Lane::Guards {
+                held = (None, waiting);
+            }
+            waits();
+        };
+        let done = while_it_works(part, free, work).await;
+        drop(held);
+        done
+    }
+}
+
+/// Does the work; `waits` is told where it begins to wait.
+pub(crate) async fn while_it_works<T>(
+    part: &Interruption,
+    waits: impl FnOnce(),
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => return done,
+        () = part.waits() => waits(),
+    }
+    work.await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::{pending, ready};
+
+    use futures::poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lane_that_is_full_keeps_out_no_other() {
+        let (slots, part) = (Slots::default(), Interruption::default());
+        let under_way = |lane| slots.work(lane, &part, || {}, pending::<()>());
+        let mut full: Vec<_> = (0..WORKERS)
+            .map(|_| Box::pin(under_way(Lane::Changes)))
+            .collect();
+        for one in &mut full {
+            assert!(poll!(one).is_pending());
+        }
+        let begun = Cell::new(0);
+        let begin = |lane| {
+            let work = async { begun.set(begun.get() + 1) };
+            Box::pin(slots.work(lane, &part, || {}, work))
+        };
+        assert!(poll!(&mut begin(Lane::Changes)).is_pending());
+        assert_eq!(begun.get(), 0);
+        for lane in [Lane::Guards, Lane::Looks] {
+            assert!(poll!(&mut begin(lane)).is_ready());
+        }
+        full.pop();
+        assert!(poll!(&mut begin(Lane::Changes)).is_ready());
+    }
+
+    #[tokio::test]
+    async fn work_that_ends_at_once_never_waits() {
+        let is_told = Cell::new(false);
+        let part = Interruption::default();
+        let told = || is_told.set(true);
+        assert_eq!(while_it_works(&part, told, ready(1)).await, 1);
+        assert!(!is_told.get());
+    }
+}
