@@ -154,9 +154,14 @@ fn each_part_of_the_admission_is_judged() {
         for part in &mut webhook(facts).parts {
             part.live = None;
         }
+        let role = json!({"kind": "ClusterRole", "metadata": {"name": "left"}});
+        webhook(facts).parts.push(Pair {
+            wanted: role.clone(),
+            live: Some(role),
+        });
         webhook(facts).asked = Asked::Accepted;
     });
-    // Not asked for is not broken.
+    // Not asked for is not broken, and a role that is left is no webhook.
     assert_eq!(none.len(), 2, "{none:?}");
     assert!(
         none.iter().all(|line| line.starts_with("Warning")),

@@ -53,7 +53,8 @@ pub(super) fn judge(
     is_defined: bool,
     is_wanted: bool,
 ) -> Vec<Problem> {
-    if webhook.parts.iter().all(|part| part.live.is_none()) && !is_wanted {
+    let mut serving = webhook.parts.iter().filter(|part| serves(part));
+    if serving.all(|part| part.live.is_none()) && !is_wanted {
         return vec![Problem::NoWebhook];
     }
     let url = outside(webhook);
@@ -95,6 +96,12 @@ fn outside(webhook: &Webhook) -> Option<&str> {
     let mut urls = webhooks.map(|webhook| webhook["clientConfig"]["url"].as_str());
     let first = urls.next()??;
     urls.all(|url| url.is_some()).then_some(first)
+}
+
+/// Whether an object tells that there is a webhook: accounts and roles may be left of one.
+fn serves(pair: &Pair) -> bool {
+    ["Deployment", "Service"].contains(&text(&pair.wanted["kind"]).as_str())
+        || is_configuration(pair)
 }
 
 fn is_configuration(pair: &Pair) -> bool {
