@@ -129,7 +129,7 @@ async fn added(
     mut object: AddonCatalogue,
 ) -> Result<Added> {
     if !args.by_reference && object.spec.reference().is_none() {
-        contain(&mut object, &session.ctx().access()).await?;
+        contain(&mut object, location, &session.ctx().access()).await?;
         let content = None;
         return Ok(Added { object, content });
     }

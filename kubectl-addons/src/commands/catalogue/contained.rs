@@ -11,14 +11,23 @@ use addons_sources::{Access, archive, url};
 /// What an object may take in the cluster: etcd refuses requests over 1.5 MiB.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Puts the manifests of a catalogue from a file into the catalogue, verified; one from a server stays as it is.
+/// Puts the manifests of a catalogue from a file into the catalogue, verified. `location`: where the catalogue was read. One from a
+/// server stays as it is, and may not name files of this machine: it was not written here, whatever its `baseURL` says.
 ///
 /// # Errors
-/// A source that only this machine can read and that cannot be stored: a repository, a chart. A manifest that cannot be read,
-/// has another hash than its entry says, or is not text; more than fits into an object.
-pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result<()> {
+/// A source that only this machine can read and that cannot be stored: a repository, a chart, any source of a catalogue from a server.
+/// A manifest that cannot be read, has another hash than its entry says, or is not text; more than fits into an object.
+pub async fn contain(
+    object: &mut AddonCatalogue,
+    location: &str,
+    access: &Access<'_>,
+) -> Result<()> {
     let base = object.spec.base_url.clone().unwrap_or_default();
-    let is_file = base.starts_with("file:");
+    let is_file = location.starts_with("file:");
+    ensure!(
+        is_file || !base.starts_with("file:"),
+        "{location}: spec.baseURL: {base} is on this machine, and the catalogue is not; remove baseURL"
+    );
     let mut bytes = 0;
     for addon in &mut object.spec.addons {
         for version in &mut addon.versions {
@@ -65,7 +74,7 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
             };
         }
     }
-    if is_file {
+    if base.starts_with("file:") {
         object.spec.base_url = None;
     }
     Ok(())
@@ -79,11 +88,17 @@ mod tests {
     use addons_sources::Reach;
     use addons_sources::cache::Cache;
 
-    /// What `catalogue add` says of a catalogue with one version.
-    async fn said(version: serde_json::Value) -> String {
+    const FILE: &str = "file:///srv/c.yaml";
+
+    /// What `catalogue add` says of a catalogue with one version that was read at a location.
+    async fn said(location: &str, version: serde_json::Value) -> String {
+        let base = match location.starts_with("file:") {
+            true => location,
+            false => "https://h/other/",
+        };
         let mut object: AddonCatalogue = serde_json::from_value(json!({
             "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "c"},
-            "spec": {"baseURL": "file:///srv/c.yaml", "addons": [{"name": "web", "versions": [version]}]},
+            "spec": {"baseURL": base, "addons": [{"name": "web", "versions": [version]}]},
         }))
         .unwrap();
         let access = Access {
@@ -94,7 +109,7 @@ mod tests {
             credentials: None,
             kustomize: None,
         };
-        let refused = contain(&mut object, &access).await.err();
+        let refused = contain(&mut object, location, &access).await.err();
         refused.map_or_else(String::new, |error| error.to_string())
     }
 
@@ -115,7 +130,7 @@ mod tests {
             ),
         ] {
             let version = json!({"version": "1", "template": template, "source": source});
-            let said = said(version).await;
+            let said = said(FILE, version).await;
             let expected = format!("web 1: {location} is on this machine");
             assert!(
                 said.starts_with(&expected) && said.contains("--channel"),
@@ -127,7 +142,34 @@ mod tests {
             json!({"url": {"manifest": "https://h/web.tgz"}}),
         ] {
             let version = json!({"version": "1", "template": helm, "source": source});
-            assert_eq!(said(version).await, "");
+            assert_eq!(said(FILE, version).await, "");
         }
+    }
+
+    /// The bytes of a catalogue decide who wrote it, and not what they say of their origin.
+    #[tokio::test]
+    async fn a_catalogue_of_a_server_names_no_files() {
+        let source = json!({"url": {"manifest": "file:///proc/self/environ"}});
+        let version = json!({"version": "1", "source": source});
+        for location in ["https://h/c.yaml", "s3://b/c.yaml", "oci://h/c:1"] {
+            let said = said(location, version.clone()).await;
+            assert!(said.contains("is on this machine"), "{location}: {said}");
+        }
+        let mut object: AddonCatalogue = serde_json::from_value(json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "c"},
+            "spec": {"baseURL": "file:///x", "addons": []},
+        }))
+        .unwrap();
+        let access = Access {
+            cache: &Cache::new(None),
+            offline: false,
+            hash: None,
+            reach: Reach::Own,
+            credentials: None,
+            kustomize: None,
+        };
+        let refused = contain(&mut object, "https://h/c.yaml", &access).await;
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("spec.baseURL: file:///x"), "{said}");
     }
 }
