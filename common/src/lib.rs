@@ -35,6 +35,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod address;
 pub mod admission;
 pub mod airgap;
 pub mod api;

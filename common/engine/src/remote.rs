@@ -2,10 +2,13 @@
 
 mod renewal;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use http::Uri;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
+use common::address::{Scope, scope};
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
 use common::target::kubeconfig::{self, KubeconfigError};
 use common::target::{
@@ -185,23 +188,46 @@ async fn read(
             keys: location.keys,
         });
     };
+    let refused = |source| RemoteError::Kubeconfig {
+        namespace,
+        secret,
+        key,
+        source,
+    };
     let checked = match kubeconfig::checked(&text.0) {
         Ok(checked) => checked,
-        Err(source) => {
-            return Err(RemoteError::Kubeconfig {
-                namespace,
-                secret,
-                key,
-                source,
-            });
-        }
+        Err(source) => return Err(refused(source)),
     };
     let unusable = || RemoteError::unusable(of, location);
     let kubeconfig: Kubeconfig = serde_json::from_value(checked).map_err(|_| unusable())?;
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let config = config.map_err(|_| unusable())?;
+    let is_near = is_near(&home.server).await;
+    for address in addresses(config.cluster_url.host().unwrap_or_default()).await {
+        if let Err(source) = kubeconfig::check_address(address, is_near) {
+            return Err(refused(source));
+        }
+    }
     Ok(Checked {
-        config: config.map_err(|_| unusable())?,
+        config,
         revision: found.metadata.resource_version.unwrap_or_default(),
     })
+}
+
+/// Whether a server is on this machine.
+async fn is_near(server: &str) -> bool {
+    let host = server.parse::<Uri>();
+    let host = host.ok().and_then(|url| url.host().map(str::to_owned));
+    let found = addresses(&host.unwrap_or_default()).await;
+    found
+        .iter()
+        .any(|address| scope(*address) == Scope::Machine)
+}
+
+/// The addresses of a host; none of a name that cannot be resolved, which no connection leads to.
+async fn addresses(host: &str) -> Vec<IpAddr> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let found = tokio::net::lookup_host((host, 0)).await;
+    found.into_iter().flatten().map(|it| it.ip()).collect()
 }

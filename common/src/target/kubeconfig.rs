@@ -1,8 +1,11 @@
 //! Kubeconfigs that come from a Secret. Whoever may write that Secret is not the user of this machine or the loop, whose files,
 //! programs and network these must not reach: such a kubeconfig holds data only (semantics 6).
 
+use std::net::IpAddr;
+
 use serde_json::{Map, Value};
 
+use crate::address::{Scope, scope};
 use crate::values;
 
 /// The largest kubeconfig that is read, in bytes.
@@ -55,6 +58,11 @@ pub enum KubeconfigError {
     /// Credentials would be sent in clear.
     #[error("cluster.server is not an https URL")]
     NotHttps,
+    /// The server is at an address that only the machine of the reader may ask.
+    #[error(
+        "cluster.server leads to {0}, which is an address of the machine that reads it or of its cloud"
+    )]
+    Address(IpAddr),
     /// Credentials would be named wherever the server is.
     #[error("cluster.server contains credentials: move them to the user of the kubeconfig")]
     CredentialsInServer,
@@ -101,6 +109,20 @@ pub fn checked(text: &[u8]) -> Result<Value, KubeconfigError> {
         "clusters": [{"name": name, "cluster": cluster}],
         "users": [{"name": name, "user": user}],
     }))
+}
+
+/// Checks an address that the name of the server resolves to. `is_near`: the server of the records is on this machine, too.
+///
+/// # Errors
+/// [`KubeconfigError::Address`].
+pub fn check_address(address: IpAddr, is_near: bool) -> Result<(), KubeconfigError> {
+    match scope(address) {
+        Scope::Other => Ok(()),
+        Scope::Machine if is_near => Ok(()),
+        Scope::LinkLocal | Scope::Metadata | Scope::Machine => {
+            Err(KubeconfigError::Address(address))
+        }
+    }
 }
 
 /// The named entry of a list, without its name.
@@ -205,6 +227,23 @@ mod tests {
                 }
             );
             assert!(!refused.to_string().contains("secret-token"));
+        }
+    }
+
+    #[test]
+    fn servers_are_other_machines() {
+        for (address, near, far) in [
+            ("10.0.0.1", true, true),
+            ("127.0.0.1", true, false),
+            ("::1", true, false),
+            ("169.254.169.254", false, false),
+            ("100.100.100.200", false, false),
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            for (is_near, expected) in [(true, near), (false, far)] {
+                let found = check_address(address, is_near);
+                assert_eq!(found.is_ok(), expected, "{address} {is_near}");
+            }
         }
     }
 

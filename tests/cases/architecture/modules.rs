@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
+    ("address", &[]),
     ("nearest", &[]),
     ("shorten", &[]),
     ("hex", &[]),
@@ -49,6 +50,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     (
         "admission",
         &[
+            "address",
             "api",
             "catalogue",
             "core_set",
@@ -64,7 +66,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
         "doctor",
         &["api", "entrance", "manifest", "plan", "standing"],
     ),
-    ("target", &["api", "values"]),
+    ("target", &["address", "api", "values"]),
 ];
 
 /// Every Rust file below `folder`.

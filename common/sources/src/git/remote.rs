@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use common::address::is_plain;
 use url::Url;
 
 use super::Problem;
@@ -43,7 +44,8 @@ pub struct Ssh {
 }
 
 const SCHEMES: &str = "git supports https://, http://, ssh:// and folders";
-const ODD_SSH: &str = "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH";
+const ODD_SSH: &str = "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH, with letters, digits and .-_ in \
+                       USER and HOST";
 
 impl Remote {
     /// Reads a remote.
@@ -188,8 +190,8 @@ impl Ssh {
                 "a host, user or path that begins with - would be taken for an option of ssh",
             );
         }
-        let is_odd = |part: &&str| part.contains(char::is_control);
-        if host.is_empty() || path.is_empty() || parts.iter().any(is_odd) {
+        let is_user = user.is_empty() || is_plain(&user);
+        if !is_plain(host) || !is_user || path.is_empty() || path.contains(char::is_control) {
             return Err(ODD_SSH);
         }
         Ok(Self {
@@ -250,6 +252,10 @@ mod tests {
             ("git@example.com:-a", "option"),
             ("git@-oProxyCommand=id:a", "option"),
             ("ssh://example.com/a%0ab", "not a valid ssh remote"),
+            ("ssh://%24%28id%29/a", ""),
+            ("$(id):a", "not a valid ssh remote"),
+            ("`id`@example.com:a", "not a valid ssh remote"),
+            ("ssh://a%3Bid@example.com/a", "not a valid ssh remote"),
             ("file://host/a", "no host"),
             ("", ""),
         ] {

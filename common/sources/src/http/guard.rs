@@ -1,8 +1,9 @@
 //! Which addresses a source may not lead to that the user of this machine did not name. [`refuse`] is the one rule: it sees every
 //! address that a name resolves to, and every address that stands in a URL.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
+use common::address::{self, Scope};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -14,6 +15,9 @@ pub enum Refused {
     /// Where clouds serve the credentials of a machine.
     #[error("{0} is a link-local address")]
     LinkLocal(IpAddr),
+    /// A service of the cloud for this machine alone.
+    #[error("{0} is an address where a cloud serves the credentials of a machine")]
+    Metadata(IpAddr),
     /// This machine itself.
     #[error("{0} is an address of this machine")]
     Loopback(IpAddr),
@@ -23,48 +27,12 @@ pub enum Refused {
 }
 
 fn refuse(address: IpAddr, reach: Reach) -> Result<(), Refused> {
-    const AWS_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-    if reach == Reach::Own {
-        return Ok(());
-    }
-    let plain = match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(v6) => embedded(v6).map_or(address, IpAddr::V4),
-    };
-    let is_link_local = match plain {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6 == AWS_METADATA,
-    };
-    if is_link_local {
-        return Err(Refused::LinkLocal(address));
-    }
-    if reach == Reach::Tenant
-        && (address.is_loopback() || plain.is_loopback() || is_this_host(plain))
-    {
-        return Err(Refused::Loopback(address));
-    }
-    Ok(())
-}
-
-/// The IPv4 address that another spelling stands for: mapped, compatible, translated (RFC 6052) and 6to4.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let v4 = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Ipv4Addr::new(a, b, c, d)
-    };
-    match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => Some(v4(high, low)),
-        _ => None,
-    }
-}
-
-/// `0.0.0.0/8` and `::`: a connection to them ends at this machine.
-fn is_this_host(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.octets()[0] == 0,
-        IpAddr::V6(v6) => v6.is_unspecified(),
+    match address::scope(address) {
+        _ if reach == Reach::Own => Ok(()),
+        Scope::LinkLocal => Err(Refused::LinkLocal(address)),
+        Scope::Metadata => Err(Refused::Metadata(address)),
+        Scope::Machine if reach == Reach::Tenant => Err(Refused::Loopback(address)),
+        Scope::Machine | Scope::Other => Ok(()),
     }
 }
 
@@ -128,27 +96,14 @@ mod tests {
 
     /// (address, whether a catalogue in the cluster may name it, whether a tenant may).
     #[test]
-    fn addresses_of_the_machine_in_every_spelling() {
+    fn addresses_of_the_machine() {
         for (address, cluster, tenant) in [
             ("169.254.169.254", false, false),
-            ("169.254.0.1", false, false),
-            ("fe80::1", false, false),
-            ("febf::1", false, false),
-            ("::ffff:169.254.169.254", false, false),
-            ("::169.254.169.254", false, false),
-            ("64:ff9b::169.254.169.254", false, false),
-            ("2002:a9fe:a9fe::1", false, false),
-            ("fd00:ec2::254", false, false),
+            ("100.100.100.200", false, false),
+            ("fd20:ce::254", false, false),
             ("127.0.0.1", true, false),
-            ("127.8.8.8", true, false),
-            ("0.0.0.0", true, false),
-            ("::", true, false),
             ("::1", true, false),
-            ("::ffff:127.0.0.1", true, false),
-            ("64:ff9b::127.0.0.1", true, false),
             ("10.0.0.1", true, true),
-            ("192.168.1.1", true, true),
-            ("2001:db8::1", true, true),
         ] {
             let parsed = address.parse().unwrap();
             assert!(refuse(parsed, Reach::Own).is_ok(), "{address}");
@@ -185,7 +140,7 @@ mod tests {
     async fn a_name_is_judged_by_its_addresses() {
         let resolve = |name: &str| Guarded(Reach::Cluster).resolve(name.parse().unwrap());
         let error = resolve("169.254.169.254").await.err().unwrap();
-        let expected = Refused::LinkLocal(Ipv4Addr::new(169, 254, 169, 254).into());
+        let expected = Refused::LinkLocal(std::net::Ipv4Addr::new(169, 254, 169, 254).into());
         assert_eq!(error.downcast_ref::<Refused>(), Some(&expected));
         assert!(resolve("127.0.0.1").await.is_ok());
     }

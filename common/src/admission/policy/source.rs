@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::Candidate;
+use crate::address::is_plain;
 use crate::api::catalogue::SourceKind;
 use crate::catalogue::channel::resolve_manifest;
 use crate::catalogue::{Entry, Origin};
@@ -141,8 +142,7 @@ fn of_git(remote: &str) -> Place {
         return Place::Machine;
     };
     let host = authority.rsplit('@').next().unwrap_or_default();
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    if host.is_empty() || !host.chars().all(is_word) {
+    if !is_plain(host) {
         return Place::Unreadable;
     }
     Place::Host(host.to_ascii_lowercase())

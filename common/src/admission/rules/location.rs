@@ -25,6 +25,23 @@ pub fn unusable(text: &str, schemes: &[&str]) -> Option<String> {
     is_secret.then(|| CREDENTIALS.to_owned())
 }
 
+/// Why the remote of a repository cannot be reached by ssh; `None` also of any other remote.
+#[must_use]
+pub fn unusable_ssh(remote: &str) -> Option<String> {
+    let place = match remote.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ssh") => authority(rest),
+        Some(_) => return None,
+        None => remote
+            .split_once(':')
+            .map(|(place, _)| place)
+            .filter(|place| !place.contains('/'))?,
+    };
+    let (user, host) = place.rsplit_once('@').unwrap_or(("", place));
+    let host = host.trim_start_matches('[').replace(']', "");
+    let is_usable = is_plain(&host) && (user.is_empty() || is_plain(user));
+    (!is_usable).then(|| "a host and a user of ssh consist of letters, digits and .-_".to_owned())
+}
+
 /// Whether a location is read without TLS, from another machine than the reader's own.
 #[must_use]
 pub fn is_in_the_clear(text: &str) -> bool {
@@ -53,6 +70,23 @@ fn authority(rest: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_of_ssh_are_one_word() {
+        for (remote, is_usable) in [
+            ("git@h.example:r", true),
+            ("ssh://git@h.example:2222/r", true),
+            ("ssh://[2001:db8::1]:22/r", true),
+            ("https://$(id)/r", true),
+            ("./a:b", true),
+            ("ssh://%24%28id%29/r", false),
+            ("$(id):r", false),
+            ("a b@h:r", false),
+            ("-oProxyCommand=id:r", false),
+        ] {
+            assert_eq!(unusable_ssh(remote).is_none(), is_usable, "{remote}");
+        }
+    }
 
     #[test]
     fn the_words_name_the_schemes_and_no_credentials() {

@@ -1,7 +1,9 @@
 //! Rules for sources: what no source can read is reported before it is fetched.
 
 use super::versions;
-use crate::admission::rules::location::{CREDENTIALS, is_in_the_clear, is_loopback, unusable};
+use crate::admission::rules::location::{
+    CREDENTIALS, is_in_the_clear, is_loopback, unusable, unusable_ssh,
+};
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::{AddonCatalogue, GitRef, Source, SourceKind};
 use crate::catalogue::check_hash;
@@ -53,7 +55,8 @@ fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
     match kind {
         SourceKind::Git(git) => {
             let schemes = ["https", "http", "ssh", "file"];
-            wrong.extend(location(&git.remote, &schemes).map(|why| ("git.remote", why)));
+            let why = location(&git.remote, &schemes).or_else(|| unusable_ssh(&git.remote));
+            wrong.extend(why.map(|why| ("git.remote", why)));
             let name = git.r#ref.as_ref().and_then(wrong_ref);
             wrong.extend(name.map(|why| ("git.ref", why.to_owned())));
             wrong.extend(outside(git.path.as_deref()).map(|why| ("git.path", why)));
@@ -242,6 +245,7 @@ mod tests {
                 &[][..],
             ),
             (json!({"git": {"remote": "git@h:r"}}), &[]),
+            (json!({"git": {"remote": "$(id)@h:r"}}), &["git.remote"]),
             (json!({"git": {"remote": "ssh://git@h/r"}}), &[]),
             (json!({"git": {"remote": "git://h/r"}}), &["git.remote"]),
             (
