@@ -201,7 +201,7 @@ impl Credentials {
     }
 
     /// Who they are, for the keys of the cache: a Secret of the same name in another cluster, or with another content, is someone
-    /// else. Only a hash of it is written to disk.
+    /// else, and so is one that trusts other authorities. Only a hash of it is written to disk.
     #[must_use]
     pub fn identity(&self) -> String {
         let mut parts: Vec<&[u8]> = Vec::new();
@@ -219,6 +219,9 @@ impl Credentials {
                     parts.extend([name.as_bytes(), value.as_bytes()]);
                 }
             }
+        }
+        if let Some(ca) = &self.ca {
+            parts.extend([b"ca.crt".as_slice(), ca]);
         }
         let mut all = Vec::new();
         for part in parts {
@@ -282,5 +285,28 @@ impl Credentials {
             source_kind,
             wanted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What was read from a server that another authority vouches for may be of someone else.
+    #[test]
+    fn another_authority_is_another_reader() {
+        let of = |ca: Option<&str>| {
+            let data = json!({"password": "", "ca.crt": ca});
+            let data = data.as_object().cloned().unwrap_or_default().into_iter();
+            let data: serde_json::Map<_, _> = data.filter(|(_, value)| !value.is_null()).collect();
+            let secret = json!({"type": "kubernetes.io/basic-auth", "data": data});
+            let secret = serde_json::from_value(secret).unwrap();
+            Credentials::read(&secret).unwrap().identity()
+        };
+        assert_ne!(of(Some("QQ==")), of(Some("Qg==")));
+        assert_ne!(of(Some("QQ==")), of(None));
+        assert_eq!(of(Some("QQ==")), of(Some("QQ==")));
     }
 }

@@ -23,6 +23,15 @@ const LIMITS: Limits = Limits {
     words: 4 << 10,
 };
 
+/// The settings of the git that fetches a remote base: over https alone, without a password and without settings of the machine. ssh
+/// would find the keys of the user by their account, whatever HOME says.
+const GIT: [(&str, &str); 4] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ALLOW_PROTOCOL", "https"),
+];
+
 /// Why a kustomization cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum KustomizeError {
@@ -148,9 +157,7 @@ fn command(program: &Path, verb: &str, folder: &Path, home: &Path, path: &OsStr)
     {
         command.env(name, home);
     }
-    command.env("PATH", path);
-    // Git asks for no password where a base is remote.
-    command.env("GIT_TERMINAL_PROMPT", "0");
+    command.env("PATH", path).envs(GIT);
     command
 }
 
@@ -207,6 +214,7 @@ mod tests {
             ("echo $1 $2 $3 >&2; exit 1", ": kustomize -- /srv"),
             ("echo $HOME >&2; exit 1", "kubectl-addons-kustomize-"),
             ("echo ${CARGO_MANIFEST_DIR-none} >&2; exit 1", ": none"),
+            ("echo $GIT_ALLOW_PROTOCOL >&2; exit 1", ": https"),
         ] {
             std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
             let mode = std::fs::Permissions::from_mode(0o700);
