@@ -1,5 +1,6 @@
 //! Catalogues: kops indexes, merged catalogues, and which entry fits.
 
+pub mod author;
 pub mod beside;
 pub mod channel;
 pub mod compatible;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
+use self::author::Author;
 use self::replaces::Recorded;
 use self::unread::Unread;
 use crate::api::catalogue::{
@@ -90,6 +92,9 @@ pub struct Entry {
     pub signature: Option<Arc<SignaturePolicy>>,
     /// `spec.addons[3].versions[1]`.
     pub place: String,
+    /// Who named the index that it was read from. It is never stored: what is read back has none.
+    #[serde(skip)]
+    pub author: Author,
 }
 
 /// Whether content can be verified with the `manifestHash` of a version, where it has one (semantics 11).
@@ -211,6 +216,7 @@ impl Catalogue {
                         .clone()
                         .or_else(|| spec.signature_of(version).cloned().map(Arc::new)),
                     place: format!("spec.addons[{i}].versions[{j}]"),
+                    author: Author::Unknown,
                 })
         });
         Self {

@@ -104,9 +104,6 @@ pub struct InstallationPlan {
     /// The revision that a rollback goes back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<i64>,
-    /// Whether the user named the index of the entry; otherwise the record did, and it is read with the reach of the record.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_typed: bool,
     /// The record as it should be.
     pub wanted: WantedRecord,
     /// The record as it was; `None` where there was none.
@@ -237,7 +234,6 @@ impl InstallationPlan {
             to: None,
             entry: None,
             revision: None,
-            is_typed: false,
             wanted: WantedRecord::default(),
             record: None,
             requires: Vec::new(),

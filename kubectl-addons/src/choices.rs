@@ -12,7 +12,7 @@ pub use values::{changes, edits};
 /// Where entries are chosen from.
 pub fn offer(source: &Source) -> Offer {
     match (&source.channel, &source.catalogue) {
-        (Some(index), _) => Offer::Indexes(vec![index.clone()]),
+        (Some(index), _) => Offer::Indexes(vec![index.clone().into()]),
         (None, Some(name)) => Offer::Catalogue(name.clone()),
         (None, None) => Offer::Catalogues,
     }

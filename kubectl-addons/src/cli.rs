@@ -18,6 +18,7 @@ pub mod schema;
 pub mod set;
 pub mod sync;
 mod tip;
+pub mod typed;
 pub mod values;
 pub mod verify;
 
@@ -30,6 +31,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
 use addons_versions::tolerant;
+use common::catalogue::author::Typed;
 
 use crate::completion;
 use duration::bound;
@@ -57,9 +59,11 @@ pub struct Cli {
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = called(command(), args);
     let matches = command.try_get_matches_from_mut(args);
-    matches
-        .and_then(|matches| Cli::from_arg_matches(&matches))
-        .map_err(|error| tip::with_tips(error, args))
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    let mut cli = cli.map_err(|error| tip::with_tips(error, args))?;
+    cli.global.named = cli.command.registries();
+    cli.global.sets = cli.command.sets();
+    Ok(cli)
 }
 
 /// A command line under the name by which the program was called.
@@ -267,6 +271,23 @@ pub struct Global {
     /// Read sources only from the cache; the API server is still contacted
     #[arg(long, global = true)]
     pub offline: bool,
+    /// Use your files, ssh keys, docker login and cloud accounts for what indexes name at these places: a folder, ssh://HOST, oci://HOST,
+    /// s3://BUCKET, gs://BUCKET, az://CONTAINER, or the location of an index that installations, plans or sets name
+    #[arg(
+        long,
+        global = true,
+        value_name = "PLACE[,PLACE...]",
+        value_delimiter = ',',
+        env = "KUBECTL_ADDONS_OWN_ACCESS",
+        value_parser = typed::place
+    )]
+    pub own_access: Vec<Typed>,
+    /// Registries that other arguments name
+    #[arg(skip)]
+    pub named: Vec<Typed>,
+    /// Sets that other arguments name
+    #[arg(skip)]
+    pub sets: Vec<Typed>,
     /// Maximum number of requests in flight
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,

@@ -166,7 +166,7 @@ pub fn addons() -> Vec<CompletionCandidate> {
 /// What the flags typed so far offer.
 async fn offered(session: &Session) -> anyhow::Result<Catalogue> {
     let source = Source {
-        channel: value_of("--channel"),
+        channel: value_of("--channel").and_then(|typed| cli::typed::location(&typed).ok()),
         catalogue: value_of("--catalogue"),
     };
     let catalogue = session.ctx().catalogue(&choices::offer(&source)).await?;

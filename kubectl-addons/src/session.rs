@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::Cluster;
-use addons_operation::{Context, Settings};
+use addons_operation::{Context, Event, Finding, Settings};
 use addons_sources::platform;
+use addons_sources::reach::{Opened, Used};
 use addons_versions::{kubernetes, tolerant};
 use anyhow::{Context as _, Result};
 use common::api::names;
@@ -39,7 +40,14 @@ impl Session {
         let global = Arc::new(global);
         let display = Display::default();
         let shown = display.clone();
-        let ctx = Context::connecting(connect(&global), given(&global, timeout))
+        let told = display.clone();
+        let tell = move |used: &Used| told.show(&Event::Found(Finding::Uses(used.clone())));
+        let places = [global.own_access.as_slice(), &global.named].concat();
+        let settings = Settings {
+            opened: Arc::new(Opened::new(&places, &global.sets, tell)),
+            ..given(&global, timeout)
+        };
+        let ctx = Context::connecting(connect(&global), settings)
             .on_event(move |event| shown.show(&event));
         Self {
             global,
@@ -171,6 +179,7 @@ fn given(global: &Global, timeout: Option<Duration>) -> Settings {
         path: std::env::var_os("PATH"),
         kustomize: true,
         secret_data: true,
+        opened: Arc::default(),
         timeout,
         holder: holder(),
     }

@@ -3,3 +3,4 @@
 mod entrance;
 mod operations;
 mod proofs;
+mod reach;

@@ -15,4 +15,10 @@ mod sources {
     mod reader;
     mod registry;
     mod url;
+
+    /// What a location opens that a user typed.
+    fn typed(location: &str) -> addons_sources::Reach {
+        let typed = common::catalogue::author::Typed::on_command_line(location);
+        addons_sources::Reach::typed(&typed, &std::sync::Arc::default())
+    }
 }

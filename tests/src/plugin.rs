@@ -278,6 +278,8 @@ impl Plugin {
             .env("HOME", home)
             .env("XDG_CACHE_HOME", self.home().join("cache"))
             .env("KUBECONFIG", &self.kubeconfig)
+            // Records of tests name indexes in many folders.
+            .env("KUBECTL_ADDONS_OWN_ACCESS", "/")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(home)
             .stdin(Stdio::piped());

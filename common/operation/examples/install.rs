@@ -10,6 +10,7 @@ use addons_operation::{
     Choices, Context, Event, Intent, Interruption, NewInstallation, Offer, Resolver, Run, Settings,
     Target, execute, fetch, plan, render,
 };
+use common::catalogue::author::Typed;
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "an example talks")]
@@ -19,6 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (Some(index), Some(addon)) = (arguments.next(), arguments.next()) else {
         return Err("usage: install INDEX ADDON".into());
     };
+    let index = Typed::on_command_line(&index);
     let options = ClusterOptions {
         cache_dir: None,
         request_timeout: Duration::from_secs(30),
@@ -31,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    let resolver = Resolver::new(&ctx, Offer::Indexes(vec![index])).await?;
+    let resolver = Resolver::new(&ctx, Offer::Indexes(vec![index.into()])).await?;
     let intent = Intent::Install(vec![NewInstallation {
         addon: Target::parse(&addon),
         ..NewInstallation::default()

@@ -93,10 +93,10 @@ impl Resolver<'_> {
 
     /// Where kops runs, its control planes apply its own index as well.
     async fn warn_of_kops(&self) {
-        let Offer::Indexes(locations) = &self.offer else {
+        let Offer::Indexes(indexes) = &self.offer else {
             return;
         };
-        let mut locations = locations.iter();
+        let mut locations = indexes.iter().map(|index| &index.location);
         let is_of_kops = |location: &&String| location.rsplit('/').next() == Some(BOOTSTRAP);
         if let Some(channel) = locations.find(is_of_kops)
             && let Ok(cluster) = self.ctx.cluster().await
@@ -140,10 +140,11 @@ impl Resolver<'_> {
     /// # Errors
     /// An index or the namespaces cannot be read.
     pub async fn removed(&self) -> Result<Vec<Removed>, OperationError> {
-        let Offer::Indexes(locations) = &self.offer else {
+        let Offer::Indexes(indexes) = &self.offer else {
             return Ok(Vec::new());
         };
-        let locations = locations.iter().map(|location| Context::location(location));
+        let locations = indexes.iter();
+        let locations = locations.map(|index| Context::location(&index.location));
         let locations: BTreeSet<String> = locations.collect::<Result<_, _>>()?;
         let catalogue = self.ctx.catalogue(&self.offer).await?;
         let names = catalogue.names();

@@ -10,7 +10,7 @@ mod target;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,8 +20,10 @@ use addons_helm::Helm;
 use addons_helm::template::TIMEOUT;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
+use addons_sources::reach::Opened;
 use addons_sources::{Access, Reach};
 use common::catalogue::Catalogue;
+use common::catalogue::author::Author;
 use common::catalogue::select::{ClusterFacts, Rules};
 use common::manifest::yaml::DuplicateKeys;
 use common::render::facts::{Facts, Overlays};
@@ -35,6 +37,7 @@ use crate::kops::Records;
 use target::{Target, Uid};
 
 pub use contents::Contents;
+pub use indexes::Index;
 
 /// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
 #[derive(Clone, Debug)]
@@ -60,6 +63,8 @@ pub struct Settings {
     /// Whether the Secret with data of templates beside a record outside the system namespace is read: by a person, or with the rights of
     /// an account there (semantics 16).
     pub secret_data: bool,
+    /// The places and indexes that the command line opens to what others name.
+    pub opened: Arc<Opened>,
     /// How long all rendering may take; `None` = each add-on has only a bound of its own.
     pub timeout: Option<Duration>,
     /// Name of a lock's holder, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
@@ -82,8 +87,8 @@ pub enum Offer {
     Catalogues,
     /// One AddonCatalogue of the cluster.
     Catalogue(String),
-    /// Kops indexes or files of catalogues, by location: as if they were one, in this order.
-    Indexes(Vec<String>),
+    /// Kops indexes or files of catalogues: as if they were one, in this order.
+    Indexes(Vec<Index>),
     /// No entries: what is installed lies in a directory.
     Nothing,
 }
@@ -111,7 +116,7 @@ pub struct Context {
     catalogues: Arc<contents::Catalogues>,
     files: Arc<contents::Files>,
     policies: Arc<policies::Known>,
-    indexes: Mutex<BTreeMap<(String, Reach), Arc<Catalogue>>>,
+    indexes: Mutex<BTreeMap<(String, Author), Arc<Catalogue>>>,
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
     template_facts: OnceCell<Facts>,
     overlays: Mutex<BTreeMap<String, Overlays>>,
@@ -136,6 +141,7 @@ impl Default for Settings {
             path: None,
             kustomize: false,
             secret_data: true,
+            opened: Arc::default(),
             timeout: None,
             holder: common::api::names::CLIENT.to_owned(),
         }
@@ -219,30 +225,24 @@ impl Context {
             .unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Access to sources for the user of this machine, without credentials from a Secret.
+    /// Access to a source, without credentials from a Secret.
     #[must_use]
-    pub fn access(&self) -> Access<'_> {
+    pub fn access<'a>(&'a self, reach: &'a Reach) -> Access<'a> {
         Access {
             cache: &self.fetched,
             offline: self.settings.offline,
             hash: None,
-            reach: Reach::Own,
+            reach,
             credentials: None,
-            kustomize: self
-                .settings
-                .path
-                .as_deref()
-                .filter(|_| self.settings.kustomize),
+            kustomize: self.kustomize(),
         }
     }
 
-    /// How far an index may reach that is named by a record of this namespace (semantics 6).
-    pub(crate) fn reach_of_record(&self, namespace: &str) -> Reach {
-        if namespace == self.settings.system_namespace {
-            Reach::Own
-        } else {
-            Reach::Tenant
-        }
+    /// Where programs are searched that build kustomizations, the value of PATH; `None` where they are not built.
+    #[must_use]
+    pub fn kustomize(&self) -> Option<&OsStr> {
+        let path = self.settings.path.as_deref();
+        path.filter(|_| self.settings.kustomize)
     }
 
     /// How a repeated key in a manifest is handled.

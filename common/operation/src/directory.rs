@@ -238,6 +238,7 @@ impl Resolver<'_> {
             registry: None,
             signature: None,
             place: String::new(),
+            author: Author::default(),
         };
         let mut resolved = Resolved::new(name, existing, entry, Rules::Channels);
         resolved.wanted.spec.reconcile = Reconcile::Ensure;

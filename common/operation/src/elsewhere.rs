@@ -34,7 +34,7 @@ pub fn is_managed_elsewhere(error: &OperationError) -> bool {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied
             )
         }
-        // Of an installation outside the system namespace.
+        // It is not open to the record.
         UrlError::Local { .. } => true,
         UrlError::Denied {
             identity: None,
@@ -72,6 +72,7 @@ mod tests {
             (
                 UrlError::Local {
                     location: location(),
+                    place: None,
                 },
                 true,
             ),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use addons_engine::crds::Installed;
+use addons_sources::reach::Used;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::directory::Ignored;
@@ -75,6 +76,8 @@ pub enum Work {
 /// Something that the user should know and that does not stop the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
+    /// A key or an account of the user is used for the first time.
+    Uses(Used),
     /// A doubtful value in an index or a catalogue file, with its place.
     Index(String),
     /// The choice between versions is ambiguous, or the chosen version has a flaw.

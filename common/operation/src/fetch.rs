@@ -159,7 +159,7 @@ pub(crate) struct Located {
     warning: Option<String>,
     /// Those of its Secret.
     pub(crate) credentials: Option<Arc<Credentials>>,
-    /// How far it may reach.
+    /// What it may open on this machine.
     pub(crate) reach: Reach,
 }
 
@@ -182,7 +182,7 @@ impl Located {
             None => None,
         };
         Ok(Self {
-            reach: reach::reach(ctx, resolved, &source),
+            reach: reach::reach(ctx, resolved),
             source,
             warning,
             credentials,
@@ -192,9 +192,8 @@ impl Located {
     /// How it is read.
     pub(crate) fn access<'a>(&'a self, ctx: &'a Context) -> Access<'a> {
         Access {
-            reach: self.reach,
             credentials: self.credentials.as_deref(),
-            ..ctx.access()
+            ..ctx.access(&self.reach)
         }
     }
 }
@@ -288,11 +287,13 @@ pub async fn with_dependencies(
     resolved: &Resolved,
     mut verified: Verified,
 ) -> Result<Verified, OperationError> {
+    // The chart names them, and not the user.
+    let reach = ctx.opened();
     let parent = Parent {
         source: &Source::default(),
         base: "",
         registry: None,
-        access: ctx.access(),
+        access: ctx.access(&reach),
     };
     let package = &verified.fetched.package;
     let complete = dependencies::fetch(ctx, resolved, package, &parent).await;
@@ -397,7 +398,9 @@ fn auth(source: &Source) -> Option<&Auth> {
 fn secrets_namespace<'a>(ctx: &'a Context, resolved: &'a Resolved) -> &'a str {
     match &*resolved.entry.origin {
         Origin::Catalogue { namespace, .. } => namespace,
-        Origin::Index { .. } if resolved.is_typed => &ctx.settings().system_namespace,
+        Origin::Index { .. } if resolved.entry.author.is_typed() => {
+            &ctx.settings().system_namespace
+        }
         Origin::Index { .. } | Origin::Directory { .. } => &resolved.name.namespace,
     }
 }

@@ -46,8 +46,8 @@ pub async fn catalogue_of(
             if !is_admitted(record) {
                 policies::before_index(ctx, record).await?;
             }
-            let reach = ctx.reach_of_record(&installation.namespace);
-            let read = ctx.index(index, reach).await.map_err(Box::new);
+            let index = ctx.index_of(index, &installation.namespace);
+            let read = ctx.index(&index).await.map_err(Box::new);
             read.map_err(|error| OperationError::NoIndex {
                 installation,
                 error,

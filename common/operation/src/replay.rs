@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use addons_engine::{EngineError, record};
-use addons_sources::Reach;
 use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::InstallationName;
+use common::catalogue::author::Author;
 use common::catalogue::select::Rules;
 use common::catalogue::{Catalogue, Entry, Origin};
 use common::plan::choices::Choices;
@@ -14,7 +14,7 @@ use common::plan::file::{self, Difference, Moved, PlanFile};
 use common::plan::{InstallationPlan, Verb};
 
 use crate::choose::check_read;
-use crate::context::{Context, Offer};
+use crate::context::{Context, Index, Offer};
 use crate::error::OperationError;
 use crate::kops;
 use crate::origin;
@@ -164,24 +164,18 @@ pub async fn is_done(ctx: &Context, file: &PlanFile) -> Result<bool, OperationEr
 /// Where everything comes from one kind of place, the other is not asked.
 fn offer(ctx: &Context, file: &PlanFile) -> Offer {
     let installations = file.installations.iter();
-    let locations = installations.filter(|plan| !plan.verb.ends()).map(|plan| {
+    let indexes = installations.filter(|plan| !plan.verb.ends()).map(|plan| {
         match &plan.entry.as_ref()?.origin {
-            Origin::Index { location } if reach(ctx, plan) == Reach::Own => Some(location.clone()),
-            Origin::Index { .. } | Origin::Catalogue { .. } | Origin::Directory { .. } => None,
+            Origin::Index { location } => {
+                let index = ctx.index_of(location, &plan.installation.namespace);
+                (index.author != Author::Tenant).then_some(index)
+            }
+            Origin::Catalogue { .. } | Origin::Directory { .. } => None,
         }
     });
-    let locations: Option<Vec<String>> = locations.collect();
-    let first = locations.and_then(|locations| locations.into_iter().next());
+    let indexes: Option<Vec<Index>> = indexes.collect();
+    let first = indexes.and_then(|indexes| indexes.into_iter().next());
     first.map_or(Offer::Catalogues, |first| Offer::Indexes(vec![first]))
-}
-
-/// How far the index of a plan may reach: as when it was made (semantics 6).
-fn reach(ctx: &Context, plan: &InstallationPlan) -> Reach {
-    if plan.is_typed {
-        Reach::Own
-    } else {
-        ctx.reach_of_record(&plan.installation.namespace)
-    }
 }
 
 /// The installation that a plan file recorded, with the entry as it stands now.
@@ -196,7 +190,8 @@ async fn again(
     let catalogue = match &facts.origin {
         Origin::Index { location } => {
             before_index(resolver, then).await?;
-            ctx.index(location, reach(ctx, then)).await?
+            let index = ctx.index_of(location, &then.installation.namespace);
+            ctx.index(&index).await?
         }
         Origin::Catalogue { .. } => ctx.catalogue(&Offer::Catalogues).await?,
         Origin::Directory { path } => {
@@ -218,7 +213,6 @@ async fn again(
     let existing = resolver.records.get(&name).cloned();
     let mut resolved = Resolved::new(name, existing, entry.clone(), rules);
     resolved.is_asked_for = true;
-    resolved.is_typed = then.is_typed;
     let (wanted, recorded) = (&mut resolved.wanted, &then.wanted);
     wanted.spec = recorded.spec.clone();
     let labels = &recorded.labels;

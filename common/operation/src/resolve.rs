@@ -262,7 +262,6 @@ impl<'a> Resolver<'a> {
         if resolved.is_asked_for {
             resolved.pin();
         }
-        resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
         Ok(resolved)
     }
 

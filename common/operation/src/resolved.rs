@@ -46,8 +46,6 @@ pub struct Resolved {
     pub is_asked_for: bool,
     /// What kops' own tool has recorded of it, where that knows it.
     pub kops: Option<Kops>,
-    /// Whether the caller named the index that the entry is from; otherwise the record did.
-    pub is_typed: bool,
     /// Whether objects that exist and that no installation owns become ours, whatever the caller's choices are.
     pub adopts: bool,
     /// Whether this command takes over what another tool installed: it is rendered as an upgrade.
@@ -95,7 +93,6 @@ impl Resolved {
             rules,
             is_asked_for: false,
             kops: None,
-            is_typed: false,
             adopts: false,
             takes_over: false,
             found: None,

@@ -11,6 +11,7 @@ use addons_sources::{Fetched, SourceError};
 use common::api::catalogue::{
     AddonVersion, CatalogueClass, Constraints, HelmSource, Method, Source, Template, UrlSource,
 };
+use common::catalogue::author::{Author, Typed};
 use common::catalogue::{Entry, Origin};
 use common::manifest::parse::{ManifestError, Options};
 use common::render::package::Package;
@@ -73,10 +74,10 @@ impl From<SourceError> for ScaffoldError {
 }
 
 /// What is to be listed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// A path or a URL, which the catalogue names as it is given; `oci://HOST/PATH/CHART:VERSION` is a chart in a registry.
-    pub from: &'a str,
+    pub from: &'a Typed,
     /// A chart of the Helm repository at `from`.
     pub chart: Option<&'a str>,
     /// Instead of the version that is found there; of a chart in a repository, the one to take.
@@ -119,11 +120,12 @@ impl Wanted<'_> {
 /// [`ScaffoldError`].
 pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, ScaffoldError> {
     if let Some(source) = wanted.helm() {
-        return of_chart(ctx, source).await;
+        return of_chart(ctx, source, wanted.from).await;
     }
     let from = wanted.from;
     let location = url::absolute_of(from)?;
-    let access = ctx.access();
+    let reach = ctx.typed(from);
+    let access = ctx.access(&reach);
     let fetched = match url::local(&location, &access).await? {
         Some(folder) => folder,
         None => Fetched::from(url::fetch(&location, &access).await?),
@@ -146,7 +148,7 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
         source: source(&location),
         ..AddonVersion::default()
     };
-    let verified = verified(ctx, &about.addon, &version).await?;
+    let verified = verified(ctx, &about.addon, &version, from).await?;
     version.manifest_hash = Some(verified.manifest_hash);
     version.source = source(from);
     Ok(Scaffold {
@@ -157,7 +159,11 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
 }
 
 /// The entry of a chart in a registry or repository, in the version that was found there.
-async fn of_chart(ctx: &Context, mut source: HelmSource) -> Result<Scaffold, ScaffoldError> {
+async fn of_chart(
+    ctx: &Context,
+    mut source: HelmSource,
+    from: &Typed,
+) -> Result<Scaffold, ScaffoldError> {
     let of = |helm: &HelmSource| Source {
         helm: Some(helm.clone()),
         ..Source::default()
@@ -170,7 +176,7 @@ async fn of_chart(ctx: &Context, mut source: HelmSource) -> Result<Scaffold, Sca
         source: of(&source),
         ..AddonVersion::default()
     };
-    let verified = verified(ctx, &source.chart, &version).await?;
+    let verified = verified(ctx, &source.chart, &version, from).await?;
     let files = archive::files(verified.fetched.package).map_err(SourceError::Archive)?;
     let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
     source.version = Some(chart.version.clone());
@@ -262,6 +268,7 @@ async fn verified(
     ctx: &Context,
     addon: &str,
     version: &AddonVersion,
+    from: &Typed,
 ) -> Result<Verified, OperationError> {
     let entry = Entry {
         addon: addon.to_owned(),
@@ -276,6 +283,7 @@ async fn verified(
         registry: None,
         signature: None,
         place: String::new(),
+        author: Author::Typed(from.clone()),
     };
     match fetch::package(ctx, &render::uninstalled(ctx, &entry)).await {
         Err(OperationError::Within { error, .. }) => Err(*error),
@@ -291,7 +299,7 @@ mod tests {
     fn a_chart_of_a_registry_is_named_as_helm_names_it() {
         let helm = |from, chart, version| {
             let wanted = Wanted {
-                from,
+                from: &Typed::on_command_line(from),
                 chart,
                 version,
                 plain_http: false,

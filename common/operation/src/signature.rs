@@ -181,7 +181,7 @@ pub async fn verify_reference(
 ) -> Result<Signature, ReferenceError> {
     let subject = Subject::of_reference(reference, plain_http).map_err(SignatureError::from)?;
     let signer = Signer::new(policy)?;
-    Ok(signature::verify(&subject, &signer, &ctx.access()).await?)
+    Ok(signature::verify(&subject, &signer, &ctx.access(&ctx.opened())).await?)
 }
 
 /// The policy for an entry that was kept with a revision is that of its catalogue today: what is required since then counts, too.

@@ -12,6 +12,7 @@ use common::admission::verdict::Problem;
 use common::admission::{Facts, Requester};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
+use common::catalogue::author::{Author, Typed};
 use common::catalogue::{Catalogue, Origin};
 use common::manifest::Place;
 use futures::StreamExt as _;
@@ -56,7 +57,7 @@ pub struct Mistake {
 }
 
 /// Reads and judges files of catalogues as `catalogue add` and the webhook would, each also against those before it.
-pub async fn files(ctx: &Context, locations: &[String], sources: Sources) -> Vec<Judged> {
+pub async fn files(ctx: &Context, locations: &[Typed], sources: Sources) -> Vec<Judged> {
     let mut read = Vec::with_capacity(locations.len());
     for location in locations {
         read.push(File::read(ctx, location).await);
@@ -78,21 +79,22 @@ pub async fn files(ctx: &Context, locations: &[String], sources: Sources) -> Vec
 
 /// A file that was read.
 struct File {
-    location: String,
+    location: Typed,
     parts: Vec<Part>,
     mistakes: Vec<Mistake>,
 }
 
 impl File {
-    async fn read(ctx: &Context, location: &str) -> Self {
+    async fn read(ctx: &Context, location: &Typed) -> Self {
         let mut file = Self {
-            location: location.to_owned(),
+            location: location.clone(),
             parts: Vec::new(),
             mistakes: Vec::new(),
         };
         let fetched = async {
             let absolute = url::absolute(location)?;
-            let fetched = url::fetch(&absolute, &ctx.access()).await?;
+            let reach = ctx.typed(location);
+            let fetched = url::fetch(&absolute, &ctx.access(&reach)).await?;
             Ok::<_, url::UrlError>((absolute, fetched))
         };
         match fetched.await {
@@ -123,7 +125,7 @@ impl File {
 
     fn mistake(&self, at: (usize, usize), field: String, message: String) -> Mistake {
         let place = Place {
-            file: self.location.clone(),
+            file: self.location.to_string(),
             line: at.0,
             column: at.1,
         };
@@ -146,7 +148,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     async fn file(&mut self, file: &File) -> Judged {
         let mut judged = Judged {
-            location: file.location.clone(),
+            location: file.location.to_string(),
             mistakes: file.mistakes.clone(),
             warnings: Vec::new(),
             objects: file.objects().cloned().collect(),
@@ -210,7 +212,10 @@ impl Judge<'_> {
         let origin = Origin::Index {
             location: part.located.location.clone(),
         };
-        let entries = Catalogue::of_spec(&object.spec, origin).entries;
+        let mut entries = Catalogue::of_spec(&object.spec, origin).entries;
+        for entry in &mut entries {
+            entry.author = Author::Typed(file.location.clone());
+        }
         let entries = entries
             .iter()
             .filter(|entry| !part.unread.has(&entry.place));

@@ -235,7 +235,7 @@ impl<'a> Repository<'a> {
 
     /// The key of a note. What one Secret may read is not shown to others.
     fn key(&self, chart: &str, version: &str) -> String {
-        let identity = self.access.identity();
+        let identity = self.access.reader(None);
         format!("{} {chart} {version} {identity}", self.base)
     }
 

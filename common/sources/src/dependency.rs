@@ -183,7 +183,7 @@ mod tests {
             cache: &cache,
             offline: true,
             hash: None,
-            reach: Reach::Cluster,
+            reach: &Reach::cluster(),
             credentials: None,
             kustomize: None,
         };

@@ -41,9 +41,10 @@ use crate::credentials::Credentials;
 use crate::http::Redirects;
 use crate::http::bound::TIME;
 use crate::names::listed;
+use crate::reach::Addresses;
 use crate::scratch::Scratch;
 use crate::url::without_credentials;
-use crate::{Access, Fetched, Reach};
+use crate::{Access, Fetched};
 use gateway::{Advertisement, Gateway};
 use objects::{Object, Objects, Oid};
 use refs::Named;
@@ -90,10 +91,10 @@ async fn read(source: &GitSource, access: &Access<'_>) -> Result<Fetched, Proble
         path: wanted::path(source)?,
         cache: access.cache.clone(),
         credentials: access.credentials.cloned(),
-        key: remote.key(access.credentials),
+        key: remote.key(access),
         remote,
     };
-    task.remote.check(access)?;
+    let addresses = task.remote.check(access)?;
     if let Wanted::Commit(commit) = &task.wanted
         && let Some(fetched) = task.cached(commit)
     {
@@ -102,7 +103,7 @@ async fn read(source: &GitSource, access: &Access<'_>) -> Result<Fetched, Proble
     if access.offline && !matches!(task.remote.way, Way::Local(_)) {
         return task.offline();
     }
-    let ended = tokio::time::timeout(TIME, task.run(access.reach)).await;
+    let ended = tokio::time::timeout(TIME, task.run(addresses)).await;
     ended.unwrap_or(Err(Problem::Timeout))
 }
 
@@ -118,7 +119,7 @@ struct Task {
 }
 
 impl Task {
-    async fn run(&self, reach: Reach) -> Result<Fetched, Problem> {
+    async fn run(&self, addresses: Addresses) -> Result<Fetched, Problem> {
         let home =
             Scratch::new("kubectl-addons-git-").map_err(|source| Problem::Folder { source })?;
         if let Way::Local(path) = &self.remote.way {
@@ -132,7 +133,7 @@ impl Task {
             return Ok(self.fetched(&commit, package));
         }
         let credentials = self.credentials.as_ref();
-        let gateway = Gateway::open(&self.remote, credentials, reach, home.path()).await?;
+        let gateway = Gateway::open(&self.remote, credentials, addresses, home.path()).await?;
         gateway.during(self.ask(&gateway, home.path())).await
     }
 

@@ -132,14 +132,15 @@ enum Content {
 pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched, ImageError> {
     let image = source.image.trim().to_owned();
     let path = source.path.as_deref().unwrap_or("/");
+    let reference = registry::reference(&image)?;
     let wanted = Wanted {
-        reference: registry::reference(&image)?,
+        seen: registry::seen_by(&reference, source.plain_http, access),
+        reference,
         path: normal_path(path).ok_or_else(|| ImageError::Path {
             image: image.clone(),
             path: path.to_owned(),
         })?,
         image,
-        seen: registry::seen_by(source.plain_http, access),
     };
     let fetching = wanted.fetch(source.plain_http, access);
     match tokio::time::timeout(IMAGE_TIME, fetching).await {

@@ -23,6 +23,7 @@ mod names;
 pub mod pinned;
 pub mod platform;
 pub mod provenance;
+pub mod reach;
 pub mod registry;
 pub mod scratch;
 pub mod signature;
@@ -37,7 +38,9 @@ use common::render::package::Package;
 
 use cache::Cache;
 use credentials::Credentials;
+use reach::Addresses;
 
+pub use reach::Reach;
 pub use title::title;
 
 /// The inputs that every source shares.
@@ -49,8 +52,8 @@ pub struct Access<'a> {
     pub offline: bool,
     /// The `manifestHash` of a file that is read from the cache although its URL has other content by now; only where `offline`.
     pub hash: Option<&'a str>,
-    /// How far the source may reach into the machine that reads it.
-    pub reach: Reach,
+    /// What the source may open on the machine that reads it.
+    pub reach: &'a Reach,
     /// The credentials from the source's Secret.
     pub credentials: Option<&'a Credentials>,
     /// Where a program is searched that builds kustomizations of this machine, the value of PATH; `None` = they are not built.
@@ -58,23 +61,18 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Who reads with credentials of a Secret, for the keys of the cache: what they may read is not shown to others.
-    fn identity(&self) -> String {
-        let identity = self.credentials.map(Credentials::identity);
-        identity.unwrap_or_default()
+    /// Who reads, for the keys of the cache: with which Secret (its authorities included), with which account of the user (`own`), and
+    /// whether this machine may be asked. What one of them may read is not shown to others.
+    fn reader(&self, own: Option<&str>) -> String {
+        let who = match self.credentials {
+            Some(credentials) => credentials.identity(),
+            None => own.unwrap_or_default().to_owned(),
+        };
+        match self.reach.addresses() {
+            Addresses::OtherMachines => format!("{who} of a tenant"),
+            Addresses::Any | Addresses::NoMetadata => who,
+        }
     }
-}
-
-/// How far a source may reach into the machine that reads it, by who named it (semantics 6 and 16).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
-    /// The user of this machine: it may use their files, credentials and settings.
-    Own,
-    /// A catalogue in the cluster, or on a web server: it may not, and link-local addresses, where clouds serve the credentials
-    /// of a machine, are refused.
-    Cluster,
-    /// An installation outside the system namespace: nor may it ask this machine itself.
-    Tenant,
 }
 
 /// What a source holds.

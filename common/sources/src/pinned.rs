@@ -103,7 +103,7 @@ pub async fn with_digest(
 fn key(source: &Source, wanted: &str, access: &Access<'_>) -> String {
     // What was read from JSON can always be written as JSON.
     let source = serde_json::to_string(source).unwrap_or_default();
-    format!("{source}\n{wanted}\n{}", access.identity())
+    format!("{source}\n{wanted}\n{}", access.reader(None))
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
             cache: &cache,
             offline: false,
             hash: None,
-            reach: Reach::Cluster,
+            reach: &Reach::cluster(),
             credentials: None,
             kustomize: None,
         };

@@ -98,7 +98,7 @@ impl<'a> Registry<'a> {
         let login = Login::new(reference, plain_http, access)?;
         let scheme = if plain_http { "http" } else { "https" };
         // Digests stand for the bytes as they are stored, so nothing is unpacked on the way.
-        let http = Http::new(access.credentials, access.reach, false);
+        let http = Http::new(access.credentials, access.reach.addresses(), false);
         Ok(Self {
             origin: format!("{scheme}://{}", asked(reference)),
             reference: reference.clone(),

@@ -155,6 +155,7 @@ async fn look(
     };
     let mut search = Search {
         repository: registry::repository(&subject.reference),
+        reference: &subject.reference,
         signer,
         access,
         seen: 0,
@@ -188,6 +189,7 @@ async fn look(
 /// A search for one signature that counts.
 struct Search<'a> {
     repository: String,
+    reference: &'a Image,
     signer: &'a Signer,
     access: &'a Access<'a>,
     seen: usize,
@@ -219,7 +221,7 @@ impl Search<'_> {
 
     /// A signature is the same for everyone, but not everyone may read the content.
     fn key(&self, digest: &str) -> String {
-        let seen = registry::seen_by(false, self.access);
+        let seen = registry::seen_by(self.reference, false, self.access);
         format!("{digest} {}{seen}", self.signer.id())
     }
 

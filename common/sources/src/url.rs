@@ -19,7 +19,7 @@ pub use error::UrlError;
 
 use crate::archive::is_archive;
 use crate::http::bound;
-use crate::{Access, Fetched, Reach, folder as files, kustomize};
+use crate::{Access, Fetched, folder as files, kustomize};
 
 /// What a folder of catalogues has, the first one that is there.
 const INDEXES: [&str; 2] = ["catalogue.yaml", "addons.yaml"];
@@ -149,8 +149,8 @@ fn limit(path: &str) -> u64 {
     }
 }
 
-/// The files of a folder of this machine; `None` where the location is no such folder, or its author is not the user of this
-/// machine (semantics 16).
+/// The files of a folder of this machine; `None` where the location is no such folder, or may not be read for
+/// its author (semantics 16).
 ///
 /// # Errors
 /// [`UrlError::Folder`].
@@ -179,7 +179,7 @@ pub async fn local(location: &str, access: &Access<'_>) -> Result<Option<Fetched
     Ok(Some(of_folder(&path, package)))
 }
 
-/// The path of a folder that the user of this machine named.
+/// The path of a folder that may be read.
 fn own_folder(location: &str, access: &Access<'_>) -> Option<PathBuf> {
     let path = match location.contains("://") {
         false => Some(PathBuf::from(location)),
@@ -188,7 +188,8 @@ fn own_folder(location: &str, access: &Access<'_>) -> Option<PathBuf> {
             .filter(|url| url.scheme() == "file")
             .and_then(|url| url.to_file_path().ok()),
     };
-    path.filter(|path| access.reach == Reach::Own && path.is_dir())
+    path.filter(|path| path.is_dir())
+        .and_then(|path| access.reach.file(&path))
 }
 
 fn of_folder(path: &Path, package: Package) -> Fetched {

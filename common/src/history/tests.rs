@@ -26,6 +26,7 @@ pub(super) fn entry(version: &str, source: Value) -> Entry {
         registry: None,
         signature: None,
         place: "spec.addons[0].versions[0]".to_owned(),
+        author: Author::default(),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use common::catalogue::author::Typed;
 
 use super::Listing;
 use super::operation::{Change, Delete, Differences, Due};
@@ -22,11 +23,11 @@ pub enum Channel {
 #[derive(Args, Debug)]
 pub struct Apply {
     /// kops indexes: files, file://, http(s)://, s3://, gs:// or azure URLs
-    #[arg(value_name = "INDEX", required_unless_present = "files", value_hint = clap::ValueHint::FilePath)]
-    pub indexes: Vec<String>,
+    #[arg(value_name = "INDEX", required_unless_present = "files", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
+    pub indexes: Vec<Typed>,
     /// Another index, from a file
-    #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub files: Vec<String>,
+    #[arg(short = 'f', long = "filename", value_name = "FILE", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
+    pub files: Vec<Typed>,
     /// Uninstall add-ons that were installed from these indexes and are no longer in any of them
     #[arg(long)]
     pub prune_removed: bool,

@@ -1,6 +1,7 @@
 //! Flags of `catalogue create`.
 
 use clap::Args;
+use common::catalogue::author::Typed;
 
 /// Flags of `catalogue create`.
 #[derive(Args, Debug)]
@@ -9,8 +10,8 @@ pub struct CatalogueCreate {
     #[arg(value_parser = super::name::catalogue)]
     pub name: String,
     /// A manifest, a folder or .tgz of manifests or templates, or a chart to list: a path, a URL or oci://…/CHART:VERSION; may be repeated
-    #[arg(long, required = true, value_name = "LOCATION", value_hint = clap::ValueHint::AnyPath)]
-    pub from: Vec<String>,
+    #[arg(long, required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::AnyPath)]
+    pub from: Vec<Typed>,
     /// Name of a chart, if LOCATION is a Helm repository (a single LOCATION only)
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,

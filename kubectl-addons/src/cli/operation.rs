@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
+use common::catalogue::author::Typed;
 use common::plan::prune::KeptKind;
 use common::plan::prune::limit::PruneLimit;
 
@@ -228,8 +229,8 @@ pub struct Due {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Source {
     /// Use this kops index, catalogue or folder instead of the catalogues of the cluster: a path, or a file://, http(s):// or oci:// URL
-    #[arg(long, value_name = "INDEX", value_hint = clap::ValueHint::FilePath)]
-    pub channel: Option<String>,
+    #[arg(long, value_name = "INDEX", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
+    pub channel: Option<Typed>,
     /// Use only this AddonCatalogue
     #[arg(long, value_name = "NAME", conflicts_with = "channel", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub catalogue: Option<String>,
@@ -263,6 +264,17 @@ pub enum Conflicts {
     Fail,
     /// Leave them to the other manager
     Yield,
+}
+
+impl Install {
+    /// The path in the place of the name of an add-on: no add-on has such a name.
+    pub fn path(&self) -> Option<Typed> {
+        let is_path = |typed: &&String| {
+            typed.starts_with(['.', '/']) || typed.ends_with(".tgz") || typed.ends_with(".tar.gz")
+        };
+        let path = self.addons.iter().find(is_path)?;
+        super::typed::location(path).ok()
+    }
 }
 
 impl From<Conflicts> for common::api::installation::Conflicts {

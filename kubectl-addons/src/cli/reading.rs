@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
+use common::catalogue::author::Typed;
 
 use super::fleet::Clusters;
 use super::operation::{Run, Site, Source};
@@ -58,8 +59,8 @@ pub enum Catalogue {
 #[derive(Args, Debug)]
 pub struct CatalogueAdd {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
-    #[arg(required = true, value_name = "LOCATION", value_hint = clap::ValueHint::FilePath)]
-    pub locations: Vec<String>,
+    #[arg(required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
+    pub locations: Vec<Typed>,
     /// Name of the catalogue (one location with one catalogue only); default: the one in the file
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -140,8 +141,8 @@ pub struct CatalogueView {
 #[derive(Args, Debug)]
 pub struct CatalogueValidate {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
-    #[arg(required = true, value_name = "LOCATION", value_hint = clap::ValueHint::FilePath)]
-    pub locations: Vec<String>,
+    #[arg(required = true, value_name = "LOCATION", value_parser = super::typed::location, value_hint = clap::ValueHint::FilePath)]
+    pub locations: Vec<Typed>,
     /// Also read sources on servers, not only in the catalogue and on this machine
     #[arg(long)]
     pub fetch: bool,

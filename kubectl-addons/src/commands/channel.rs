@@ -54,7 +54,7 @@ pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
 
 async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
     let indexes = args.indexes.iter().chain(&args.files).cloned();
-    let offer = Offer::Indexes(indexes.collect());
+    let offer = Offer::Indexes(indexes.map(Into::into).collect());
     let resolver = Resolver::new(session.ctx(), offer).await?;
     let resolution = resolver
         .resolve(&Intent::ApplyIndex, &Default::default())

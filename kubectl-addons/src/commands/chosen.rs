@@ -13,7 +13,8 @@ use crate::cli::reading::Fit;
 use crate::output;
 use crate::session::Session;
 use addons_operation::choose::{ChooseError, choose};
-use addons_operation::{Offer, OperationError, Records, Target, records::name_of};
+use addons_operation::origin::catalogue_of;
+use addons_operation::{OperationError, Records, Target, records::name_of};
 
 /// Where a command looks for add-ons, and what has to fit.
 pub(super) struct Offered<'a> {
@@ -66,7 +67,7 @@ pub(super) async fn find(session: &Session, offered: &Offered<'_>, typed: &str) 
         };
         return Err(error.into());
     }
-    let Some(index) = reference.index.clone() else {
+    let Some(index) = &reference.index else {
         return Err(unknown.into());
     };
     output::note(&format!(
@@ -74,8 +75,7 @@ pub(super) async fn find(session: &Session, offered: &Offered<'_>, typed: &str) 
         wish.name
     ));
     wish.name.clone_from(&reference.name);
-    let offer = Offer::Indexes(vec![index]);
-    let catalogue = session.ctx().catalogue(&offer).await?;
+    let catalogue = catalogue_of(session.ctx(), &record).await?;
     check_known(session, &catalogue, &wish)?;
     let registry = offered.registry.or(record.spec.registry.as_deref());
     let catalogue = rewritten(catalogue, registry);

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use common::catalogue::Entry;
+use common::catalogue::author::Typed;
 
 use super::chosen::Offered;
 use super::images::{fitting, named};
@@ -46,7 +47,7 @@ pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
     } else {
         named(session, &offered, &args.addons).await?
     };
-    let indexes: Vec<String> = args.source.channel.iter().cloned().collect();
+    let indexes: Vec<Typed> = args.source.channel.iter().cloned().collect();
     let request = Request {
         entries: &entries,
         kubernetes: args.fit.k8s.as_deref(),

@@ -15,7 +15,7 @@ use crate::{change, choices, prompt};
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
-    let (addons, source) = local::named(session.ctx(), &args.addons, &args.source).await?;
+    let (addons, source) = local::named(session.ctx(), args).await?;
     let edits = choices::edits(&args.values, &addons)?;
     let new = choices::installations(&addons, &args.new, &edits)?;
     let resolver = Resolver::new(session.ctx(), choices::offer(&source)).await?;

@@ -110,7 +110,7 @@ async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
 /// A folder as the entry that it could be.
 async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
     let named = || format!("--dir {}", dir.display());
-    let programs = session.ctx().access().kustomize;
+    let programs = session.ctx().kustomize();
     let package = match programs.filter(|_| args.method == Some(Method::Manifest)) {
         Some(programs) if kustomize::is_kustomization(dir) => {
             kustomize::build(dir, programs).await.with_context(named)?
@@ -141,6 +141,7 @@ async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entr
         registry: None,
         signature: None,
         place: String::new(),
+        author: Author::default(),
     };
     let verified = Verified {
         manifest_hash: package.digest(),

@@ -248,7 +248,7 @@ fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
             },
             ..AddonVersion::default()
         },
-        // What lies beside a typed reference is the user's own.
+        // The command line opens the registry of a typed reference.
         origin: Arc::new(Origin::Index {
             location: format!("{OCI}{reference}"),
         }),
@@ -256,6 +256,7 @@ fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
         registry: None,
         signature: None,
         place: String::new(),
+        author: Author::Record,
     })
 }
 

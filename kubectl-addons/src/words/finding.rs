@@ -14,6 +14,7 @@ pub fn text(finding: &Finding) -> String {
         Finding::OtherNamespace(namespace) => format!(
             "using installations in namespace {namespace}: anyone who may write them acts with your rights"
         ),
+        Finding::Uses(used) => used.to_string(),
         Finding::NotSet { installation, path } => {
             let look = hint::below(&hint::look(&format!(
                 "{} --explain",

@@ -19,7 +19,7 @@ const PRIVATE: [&str; 4] = ["--set", "--set-string", "--set-json", "--token"];
 /// How the commands of this plugin begin.
 const PLUGIN: &str = "kubectl addons ";
 /// Flags that say which cluster is meant, as whom and where its installations are; whether kubectl takes them as well.
-const CONNECTION: [(&str, bool); 18] = [
+const CONNECTION: [(&str, bool); 19] = [
     ("kubeconfig", true),
     ("context", true),
     ("cluster", true),
@@ -36,6 +36,7 @@ const CONNECTION: [(&str, bool); 18] = [
     ("tls-server-name", true),
     ("system-namespace", false),
     ("cache-dir", false),
+    ("own-access", false),
     ("helm-bin", false),
     ("rules", false),
 ];
@@ -193,7 +194,7 @@ fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
     // What was typed with another value is replaced; a flag that may be repeated is not.
     for flag in flags
         .iter()
-        .filter(|flag| flag.starts_with("--") && *flag != "--recreate")
+        .filter(|flag| flag.starts_with("--") && !is_repeated(flag))
     {
         remove(&mut words, flag);
     }
@@ -247,6 +248,11 @@ fn turned(pieces: &[Piece], name: &str) -> Option<Vec<String>> {
     }
     accepted(&words)?;
     Some(words)
+}
+
+/// Whether a flag may be given several times.
+fn is_repeated(flag: &str) -> bool {
+    flag == "--recreate" || flag.starts_with("--own-access=")
 }
 
 /// The words and flags of a command line.

@@ -110,7 +110,7 @@ async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Pack
         cache,
         offline,
         hash: None,
-        reach: Reach::Cluster,
+        reach: &Reach::cluster(),
         credentials: None,
         kustomize: None,
     };

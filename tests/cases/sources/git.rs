@@ -57,15 +57,15 @@ impl Client {
             path: (!path.is_empty()).then(|| path.to_owned()),
             auth: None,
         };
+        let reach = match self.ambient {
+            true => super::typed(remote),
+            false => Reach::cluster(),
+        };
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
             hash: None,
-            reach: if self.ambient {
-                Reach::Own
-            } else {
-                Reach::Cluster
-            },
+            reach: &reach,
             credentials: self.credentials.as_ref(),
             kustomize: None,
         };

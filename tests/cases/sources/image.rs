@@ -36,7 +36,7 @@ pub struct Reader {
     pub folder: TempDir,
     pub credentials: Option<Credentials>,
     pub offline: bool,
-    pub ambient: bool,
+    pub reach: Reach,
 }
 
 impl Reader {
@@ -47,7 +47,7 @@ impl Reader {
             folder,
             credentials: None,
             offline: false,
-            ambient: false,
+            reach: Reach::cluster(),
         })
     }
 
@@ -65,11 +65,7 @@ impl Reader {
             cache: &self.cache,
             offline: self.offline,
             hash: None,
-            reach: if self.ambient {
-                Reach::Own
-            } else {
-                Reach::Cluster
-            },
+            reach: &self.reach,
             credentials: self.credentials.as_ref(),
             kustomize: None,
         }

@@ -50,15 +50,15 @@ impl Reader {
     }
 
     pub async fn read(&self, location: &str) -> Result<Document> {
+        let reach = match self.ambient {
+            true => super::typed(location),
+            false => Reach::cluster(),
+        };
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
             hash: None,
-            reach: if self.ambient {
-                Reach::Own
-            } else {
-                Reach::Cluster
-            },
+            reach: &reach,
             credentials: self.credentials.as_ref(),
             kustomize: None,
         };

@@ -8,7 +8,8 @@ use addons_sources::credentials::Credentials;
 use addons_sources::registry::chart;
 use common::airgap::site;
 use common::api::catalogue::{Method, Source, SourceKind};
-use common::catalogue::Entry;
+use common::catalogue::author::Author;
+use common::catalogue::{Entry, Origin};
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use common::render::image::{Image, is_of_this_machine};
@@ -33,7 +34,7 @@ pub(super) struct Wanted {
     pub plain_http: bool,
     /// For that registry.
     pub credentials: Option<Arc<Credentials>>,
-    /// How far its name may reach.
+    /// What its name may open on this machine.
     pub reach: Reach,
     /// The digests that it had where add-ons were verified and rendered from it.
     pub verified: Vec<String>,
@@ -126,7 +127,8 @@ pub(super) async fn of(
         warnings.extend(doubts(&entry.addon, manifest));
     }
     for image in found {
-        wanted.push(of_object(&image, registry.as_ref()).map_err(needed_by)?);
+        let reach = reach_of_images(ctx, entry);
+        wanted.push(of_object(&image, registry.as_ref(), reach).map_err(needed_by)?);
     }
     Ok(Contents {
         wanted,
@@ -135,10 +137,20 @@ pub(super) async fn of(
     })
 }
 
-/// An image that container runtimes pull, and whoever exports reads with their own `docker login`.
+/// What the images of an add-on may open: its objects name them, so `docker login` is used only for registries that the user named, by
+/// the location of the index as well.
+fn reach_of_images(ctx: &Context, entry: &Entry) -> Reach {
+    match (&entry.author, &*entry.origin) {
+        (Author::Typed(typed), Origin::Index { location }) => ctx.beside(typed, location),
+        _ => ctx.opened(),
+    }
+}
+
+/// An image that container runtimes pull.
 pub(super) fn of_object(
     name: &str,
     registry: Option<&Registry>,
+    reach: Reach,
 ) -> Result<Wanted, common::render::image::ImageError> {
     let image = site::pulled(name)?;
     let from = match registry {
@@ -150,7 +162,7 @@ pub(super) fn of_object(
         image,
         from,
         credentials: None,
-        reach: Reach::Own,
+        reach,
         verified: Vec::new(),
     })
 }

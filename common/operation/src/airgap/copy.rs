@@ -24,7 +24,7 @@ pub(super) async fn copy(
 ) -> Result<Vec<Named>, AirgapError> {
     let access = Access {
         credentials: wanted.credentials.as_deref(),
-        reach: wanted.reach,
+        reach: &wanted.reach,
         ..access
     };
     let name = wanted.image.to_string();

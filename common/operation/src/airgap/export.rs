@@ -9,6 +9,7 @@ use common::airgap::layout::Named;
 use common::airgap::site;
 use common::api::catalogue::Source;
 use common::catalogue::Entry;
+use common::catalogue::author::Typed;
 use common::render::package::{File, Package};
 
 use super::contents::{AtSite, Contents, Wanted, of, of_object};
@@ -29,7 +30,7 @@ pub struct Request<'a> {
     /// Images beside those of the objects.
     pub images: &'a [String],
     /// The locations of the indexes that the entries are from: they are kept as they are.
-    pub indexes: &'a [String],
+    pub indexes: &'a [Typed],
 }
 
 /// An archive that was written.
@@ -66,7 +67,7 @@ pub async fn export(
         contents.push((entry, found));
     }
     for image in request.images {
-        let one = of_object(image, None).map_err(|source| AirgapError::Image {
+        let one = of_object(image, None, ctx.opened()).map_err(|source| AirgapError::Image {
             needed_by: "--image".to_owned(),
             source,
         })?;
@@ -75,7 +76,8 @@ pub async fn export(
     let mut partial = Partial::open(archive)?;
     let mut named = Vec::<Named>::new();
     for one in wanted.values() {
-        named.extend(copy::copy(&mut partial, one, ctx.access(), report).await?);
+        let access = ctx.access(&one.reach);
+        named.extend(copy::copy(&mut partial, one, access, report).await?);
     }
     let referrers = named.len() - wanted.len();
     let mut listed = Vec::with_capacity(contents.len());
@@ -128,7 +130,7 @@ fn packaged(
 async fn catalogue_files(
     ctx: &Context,
     text: String,
-    indexes: &[String],
+    indexes: &[Typed],
 ) -> Result<Package, AirgapError> {
     let mut files = vec![File {
         path: site::CATALOGUE_FILE.to_owned(),
@@ -138,11 +140,12 @@ async fn catalogue_files(
         let location = url::absolute(index);
         let location = location.map_err(crate::error::OperationError::from)?;
         // A folder or an archive without an index is an add-on itself.
-        let is_folder = Path::new(index).is_dir() && !location.ends_with(".yaml");
+        let is_folder = Path::new(&**index).is_dir() && !location.ends_with(".yaml");
         if is_folder || archive::is_archive(&location) {
             continue;
         }
-        let fetched = url::fetch(&location, &ctx.access()).await;
+        let reach = ctx.typed(index);
+        let fetched = url::fetch(&location, &ctx.access(&reach)).await;
         let fetched = fetched.map_err(crate::error::OperationError::from)?;
         files.push(File {
             path: format!("original-{}.yaml", number + 1),

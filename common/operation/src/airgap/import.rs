@@ -55,9 +55,10 @@ pub async fn import(
         Some(catalogue) => addons(&archive, &catalogue.named.descriptor)?,
         None => Vec::new(),
     };
+    let reach = ctx.opened();
     let mut import = Import {
         archive: &archive,
-        access: ctx.access(),
+        access: ctx.access(&reach),
         report,
         at: BTreeMap::new(),
         done: Imported::default(),

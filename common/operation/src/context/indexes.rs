@@ -1,15 +1,45 @@
-//! Indexes, each fetched once.
+//! Indexes, each fetched once, and what they may open on this machine.
 
 use std::sync::Arc;
 
 use addons_sources::{Access, Reach, location, url};
 use common::api::names::INDEX_BUILTIN;
 use common::catalogue::Catalogue;
+use common::catalogue::author::{Author, Typed};
 
 use super::Context;
 use crate::builtin;
 use crate::error::OperationError;
 use crate::event::Finding;
+
+/// The location of a kops index or of a file of catalogues, and who named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// A path or a URL.
+    pub location: String,
+    /// Who named it: what it opens on this machine follows from that.
+    pub(crate) author: Author,
+}
+
+impl Index {
+    /// What is built into the program.
+    #[must_use]
+    pub fn builtin() -> Self {
+        Self {
+            location: INDEX_BUILTIN.to_owned(),
+            author: Author::Record,
+        }
+    }
+}
+
+impl From<Typed> for Index {
+    fn from(typed: Typed) -> Self {
+        Self {
+            location: typed.to_string(),
+            author: Author::Typed(typed),
+        }
+    }
+}
 
 impl Context {
     /// A location as it is recorded: a path is a URL.
@@ -17,50 +47,89 @@ impl Context {
         Ok(url::absolute(given)?)
     }
 
+    /// The index that a record, a plan or a set names for an installation in this namespace. It counts as typed only where the command
+    /// line opens this very index (semantics 16).
+    pub(crate) fn index_of(&self, location: &str, namespace: &str) -> Index {
+        let author = match self.settings.opened.index(location) {
+            Some(typed) => Author::Typed(typed.clone()),
+            None => self.author_in(namespace),
+        };
+        Index {
+            location: location.to_owned(),
+            author,
+        }
+    }
+
+    /// Who writes the records of a namespace.
+    pub(crate) fn author_in(&self, namespace: &str) -> Author {
+        if namespace == self.settings.system_namespace {
+            Author::Record
+        } else {
+            Author::Tenant
+        }
+    }
+
+    /// What a location may open that the user typed.
+    #[must_use]
+    pub fn typed(&self, typed: &Typed) -> Reach {
+        Reach::typed(typed, &self.settings.opened)
+    }
+
+    /// What the text at a location may name that the user typed.
+    #[must_use]
+    pub fn beside(&self, typed: &Typed, location: &str) -> Reach {
+        let author = Author::Typed(typed.clone());
+        Reach::beside(&author, location, &self.settings.opened)
+    }
+
+    /// What is open to a name on the command line or in the objects of an administrator: the places that the command line opens.
+    #[must_use]
+    pub fn opened(&self) -> Reach {
+        Reach::of(&Author::Record, &self.settings.opened)
+    }
+
     pub(super) async fn indexes(
         &self,
-        locations: &[String],
+        indexes: &[Index],
     ) -> Result<Arc<Catalogue>, OperationError> {
-        if let [location] = locations {
-            return self.index(location, Reach::Own).await;
+        if let [index] = indexes {
+            return self.index(index).await;
         }
         let mut merged = Catalogue::default();
-        for location in locations {
-            let one = self.index(location, Reach::Own).await?;
+        for index in indexes {
+            let one = self.index(index).await?;
             merged.entries.extend(one.entries.iter().cloned());
         }
         Ok(Arc::new(merged))
     }
 
-    /// The entries of a kops index or of a catalogue file, fetched once. `reach`: by who named it.
+    /// The entries of a kops index or of a catalogue file, fetched once.
     ///
     /// # Errors
     /// It cannot be fetched or read.
-    pub async fn index(
-        &self,
-        location: &str,
-        reach: Reach,
-    ) -> Result<Arc<Catalogue>, OperationError> {
+    pub async fn index(&self, index: &Index) -> Result<Arc<Catalogue>, OperationError> {
+        let Index { location, author } = index;
         // Who may write records in other namespaces is not to install it there.
-        if location == INDEX_BUILTIN && reach == Reach::Own {
+        if location == INDEX_BUILTIN && *author != Author::Tenant {
             return Ok(builtin::catalogue()?);
         }
         let location = Self::location(location)?;
         let mut indexes = self.indexes.lock().await;
-        let known = indexes.get(&(location.clone(), reach));
-        if let Some(catalogue) = known {
+        let key = (location, author.clone());
+        if let Some(catalogue) = indexes.get(&key) {
             return Ok(Arc::clone(catalogue));
         }
-        let access = Access {
-            reach,
-            ..self.access()
-        };
-        let (catalogue, warnings) = location::entries(&location, &access).await?;
+        let reach = Reach::of(author, &self.settings.opened);
+        let access: Access<'_> = self.access(&reach);
+        let (mut catalogue, warnings) = location::entries(&key.0, &access).await?;
         for warning in warnings {
             self.find(Finding::Index(warning));
         }
+        for entry in &mut catalogue.entries {
+            entry.author = author.clone();
+        }
         let catalogue = Arc::new(catalogue);
-        indexes.insert((location, reach), Arc::clone(&catalogue));
+        indexes.insert(key, Arc::clone(&catalogue));
         Ok(catalogue)
     }
 }

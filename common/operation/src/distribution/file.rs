@@ -31,7 +31,8 @@ pub(super) async fn current(
     from: &CatalogueFrom,
 ) -> Result<File, OperationError> {
     let credentials = credentials(ctx, known, from).await?;
-    let access = access(ctx, credentials.as_deref());
+    let reach = Reach::cluster();
+    let access = access(ctx, credentials.as_deref(), &reach);
     Ok(pinned::current(&from.source(), &access).await?)
 }
 
@@ -45,7 +46,8 @@ pub(crate) async fn content_of(
 ) -> Result<AddonCatalogueSpec, OperationError> {
     let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
     let credentials = credentials(ctx, known, from).await?;
-    let access = access(ctx, credentials.as_deref());
+    let reach = Reach::cluster();
+    let access = access(ctx, credentials.as_deref(), &reach);
     let file = pinned::with_digest(&from.pinned(), digest, &access).await?;
     // Its warnings were shown when it was added.
     let (spec, _) = content(ctx.settings().rules, known, from, file)?;
@@ -128,10 +130,13 @@ async fn credentials(
     ))
 }
 
-fn access<'a>(ctx: &'a Context, credentials: Option<&'a Credentials>) -> Access<'a> {
+fn access<'a>(
+    ctx: &'a Context,
+    credentials: Option<&'a Credentials>,
+    reach: &'a Reach,
+) -> Access<'a> {
     Access {
-        reach: Reach::Cluster,
         credentials,
-        ..ctx.access()
+        ..ctx.access(reach)
     }
 }

@@ -195,7 +195,6 @@ async fn of_records(
 ) -> Result<(), OperationError> {
     plan.cluster = identity;
     plan.entry = Some(EntryFacts::of(&resolved.entry));
-    plan.is_typed = resolved.is_typed;
     plan.wanted = WantedRecord::of(resolved.record());
     plan.record = resolved.existing.as_ref().map(RecordFacts::of);
     if let Some(kops) = &resolved.kops {

@@ -9,7 +9,7 @@ use common::catalogue::{Catalogue, Entry, Origin};
 
 use super::{Answers, Resolver};
 use crate::choose::choose;
-use crate::context::{Context, Offer};
+use crate::context::{Context, Index, Offer};
 use crate::error::OperationError;
 use crate::intent::NewInstallation;
 use crate::origin::{self, catalogue_of};
@@ -52,7 +52,6 @@ impl Resolver<'_> {
         if resolved.is_asked_for || new.core {
             resolved.pin();
         }
-        resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
         let spec = &mut resolved.wanted.spec;
         let target = new.target_namespace.clone();
         spec.target_namespace = target.or(spec.target_namespace.take());
@@ -82,10 +81,10 @@ impl Resolver<'_> {
         &self,
         installation: &AddonInstallation,
     ) -> Result<(), OperationError> {
-        let Offer::Indexes(locations) = &self.offer else {
+        let Offer::Indexes(indexes) = &self.offer else {
             return Ok(());
         };
-        for location in locations {
+        for Index { location, .. } in indexes {
             if location == INDEX_BUILTIN {
                 continue;
             }

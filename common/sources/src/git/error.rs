@@ -43,6 +43,14 @@ pub enum Problem {
         /// What is wrong, and what to write.
         why: &'static str,
     },
+    /// Files or keys of this machine that are not open to whoever names them.
+    #[error("{why}")]
+    Closed {
+        /// What is wrong, and what to write.
+        why: &'static str,
+        /// The place that the user would have to open; `None` where that would not help.
+        place: Option<String>,
+    },
     /// A ref with none or more than one of its fields, or with an invalid name.
     #[error("{why}")]
     BadRef {

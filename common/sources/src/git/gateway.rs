@@ -20,9 +20,9 @@ pub use http::Advertisement;
 
 use super::Problem;
 use super::remote::{Remote, Way};
-use crate::Reach;
 use crate::credentials::Credentials;
 use crate::loopback::Loopback;
+use crate::reach::Addresses;
 use http::HttpWay;
 use ssh::SshWay;
 
@@ -56,12 +56,12 @@ impl<'a> Gateway<'a> {
     pub async fn open(
         remote: &'a Remote,
         credentials: Option<&'a Credentials>,
-        reach: Reach,
+        addresses: Addresses,
         home: &'a Path,
     ) -> Result<Self, Problem> {
         let way = match &remote.way {
-            Way::Http(url) => Server::Http(Box::new(HttpWay::new(url, credentials, reach)?)),
-            Way::Ssh(ssh) => Server::Ssh(SshWay::new(ssh, credentials, reach, home).await?),
+            Way::Http(url) => Server::Http(Box::new(HttpWay::new(url, credentials, addresses)?)),
+            Way::Ssh(ssh) => Server::Ssh(SshWay::new(ssh, credentials, addresses, home).await?),
             Way::Local(_) => {
                 return Err(Problem::Remote {
                     why: "a folder is read, not asked",
@@ -200,7 +200,7 @@ mod tests {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let home = tempfile::tempdir().unwrap();
         let remote = Remote::parse("http://127.0.0.1:9/x").unwrap();
-        let gateway = Gateway::open(&remote, None, Reach::Own, home.path());
+        let gateway = Gateway::open(&remote, None, Addresses::Any, home.path());
         let gateway = gateway.await.unwrap();
         gateway.set_advertisement(Some(Advertisement {
             bytes: b"known".to_vec(),
@@ -237,7 +237,7 @@ mod tests {
     async fn only_the_git_that_has_the_token_is_served_over_ssh() {
         let home = tempfile::tempdir().unwrap();
         let remote = Remote::parse("ssh://a@127.0.0.1:9/x").unwrap();
-        let gateway = Gateway::open(&remote, None, Reach::Own, home.path());
+        let gateway = Gateway::open(&remote, None, Addresses::Any, home.path());
         let gateway = gateway.await.unwrap();
         let token = gateway.loopback.token();
         let other = "0".repeat(token.len());

@@ -6,8 +6,8 @@ use common::address::is_plain;
 use url::Url;
 
 use super::Problem;
-use crate::Reach;
-use crate::credentials::{Credentials, Proof};
+use crate::credentials::Proof;
+use crate::reach::Addresses;
 use crate::{Access, host};
 
 /// A checked remote.
@@ -47,6 +47,9 @@ const SCHEMES: &str = "git supports https://, http://, ssh:// and folders";
 const ODD_SSH: &str = "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH, with letters, digits and .-_ in \
                        USER and HOST";
 
+const LOCAL: &str = "catalogues, installations, plans and sets cannot name files of this machine; use https:// or ssh://";
+const KEYS: &str = "ssh needs a Secret of type kubernetes.io/ssh-auth with ssh-privatekey and known_hosts as auth.secretRef";
+
 impl Remote {
     /// Reads a remote.
     ///
@@ -69,29 +72,35 @@ impl Remote {
         })
     }
 
-    /// Checks the access before anything is sent.
+    /// Checks the access before anything is sent, and returns the addresses that the remote may lead to.
     ///
     /// # Errors
-    /// A remote on this machine that is out of reach; credentials of another type, for another host, or without TLS.
-    pub fn check(&self, access: &Access<'_>) -> Result<(), Problem> {
-        let wrong = |why| Problem::Remote { why };
+    /// A remote on this machine, or keys of the user, that are not open to the source; credentials of another type, for another host, or
+    /// without TLS.
+    pub fn check(&self, access: &Access<'_>) -> Result<Addresses, Problem> {
+        let mut addresses = access.reach.addresses();
         let host = match &self.way {
-            Way::Local(_) if access.reach != Reach::Own => {
-                return Err(wrong(
-                    "a catalogue in the cluster cannot name files of this machine; use https:// or ssh://",
-                ));
+            Way::Local(path) if access.reach.file(path).is_none() => {
+                let place = access.reach.closed_folder(path);
+                return Err(Problem::Closed { why: LOCAL, place });
             }
-            Way::Ssh(_) if access.reach != Reach::Own && access.credentials.is_none() => {
-                return Err(wrong(
-                    "ssh needs a Secret of type kubernetes.io/ssh-auth with ssh-privatekey and known_hosts as auth.secretRef",
-                ));
+            Way::Ssh(ssh) if access.credentials.is_none() => {
+                let user = ssh.user.as_deref();
+                if !access.reach.opens_ssh(user, &ssh.host, ssh.port) {
+                    let place = format!("ssh://{}", host::with_port(&ssh.host, ssh.port));
+                    let place = Some(place).filter(|_| access.reach.can_open());
+                    return Err(Problem::Closed { why: KEYS, place });
+                }
+                // The settings of ssh may know the host by another name, or reach it over others.
+                addresses = Addresses::Any;
+                None
             }
             Way::Local(_) => None,
             Way::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
             Way::Http(url) => Some(host::of(url)),
         };
         let Some(credentials) = access.credentials else {
-            return Ok(());
+            return Ok(addresses);
         };
         let is_plain = matches!(&self.way, Way::Http(url) if url.scheme() == "http");
         match (&self.way, &credentials.proof) {
@@ -110,13 +119,13 @@ impl Remote {
             }
         }
         host.map_or(Ok(()), |host| credentials.check(&host, !is_plain))?;
-        Ok(())
+        Ok(addresses)
     }
 
-    /// The remote with the credentials, for the keys of the cache: what one Secret may read is not shown to others.
-    pub fn key(&self, credentials: Option<&Credentials>) -> String {
-        let identity = credentials.map(Credentials::identity);
-        format!("{}\n{}", self.name, identity.unwrap_or_default())
+    /// The remote with its reader, for the keys of the cache: what one of them may read is not shown to others.
+    pub fn key(&self, access: &Access<'_>) -> String {
+        let is_ssh = matches!(self.way, Way::Ssh(_));
+        format!("{}\n{}", self.name, access.reader(is_ssh.then_some("ssh")))
     }
 }
 

@@ -14,8 +14,8 @@ use super::error::HttpError;
 use super::guard::{self, Guarded, Refused};
 use super::policy::{REDIRECTS, Redirects};
 use super::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
-use crate::Reach;
 use crate::credentials::Credentials;
+use crate::reach::Addresses;
 
 /// Clients that are kept.
 const KEPT: usize = 16;
@@ -50,7 +50,7 @@ static CLIENTS: Mutex<Vec<(Key, Client)>> = Mutex::new(Vec::new());
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     ca: Option<Vec<u8>>,
-    reach: Reach,
+    addresses: Addresses,
     gzip: bool,
 }
 
@@ -59,7 +59,7 @@ struct Key {
 pub struct Http {
     /// Follows no redirect by itself.
     pub client: Client,
-    reach: Reach,
+    addresses: Addresses,
 }
 
 /// Headers for one location only, wherever redirects lead: a server that answers "unchanged" must mean what the cache holds.
@@ -85,25 +85,25 @@ pub struct Received {
 }
 
 impl Http {
-    /// Trusts the authorities of the Secret and no others, or without any those of the machine; refuses the addresses that are out
-    /// of `reach`. With `gzip`, compressed answers are asked for and unpacked.
+    /// Trusts the authorities of the Secret and no others, or without any those of the machine; refuses all addresses
+    /// but `addresses`. With `gzip`, compressed answers are asked for and unpacked.
     ///
     /// # Errors
     /// Authorities that cannot be read.
     pub fn new(
         credentials: Option<&Credentials>,
-        reach: Reach,
+        addresses: Addresses,
         gzip: bool,
     ) -> Result<Self, HttpError> {
         let key = Key {
             ca: credentials.and_then(|credentials| credentials.ca.clone()),
-            reach,
+            addresses,
             gzip,
         };
         let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.iter().find(|(other, _)| *other == key) {
             let client = client.clone();
-            return Ok(Self { client, reach });
+            return Ok(Self { client, addresses });
         }
         let secret = credentials.map(|credentials| &*credentials.secret);
         let client = build(&key, secret.unwrap_or_default())?;
@@ -111,7 +111,7 @@ impl Http {
             clients.remove(0);
         }
         clients.push((key, client.clone()));
-        Ok(Self { client, reach })
+        Ok(Self { client, addresses })
     }
 
     /// Judges a URL by its addresses.
@@ -119,7 +119,7 @@ impl Http {
     /// # Errors
     /// An address that is out of reach.
     pub async fn check(&self, url: &Url) -> Result<(), Refused> {
-        guard::check(url, self.reach).await
+        guard::check(url, self.addresses).await
     }
 
     /// Sends a request and follows redirects. No connection, 429 and 5xx are tried again; every other status is an answer.
@@ -243,8 +243,8 @@ fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
         .redirect(Policy::none())
         .gzip(key.gzip)
         .user_agent(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION")));
-    if key.reach != Reach::Own {
-        builder = builder.dns_resolver(Guarded(key.reach));
+    if key.addresses != Addresses::Any {
+        builder = builder.dns_resolver(Guarded(key.addresses));
     }
     if let Some(pem) = &key.ca {
         let certificates = Certificate::from_pem_bundle(pem).unwrap_or_default();

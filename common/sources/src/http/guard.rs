@@ -7,7 +7,7 @@ use common::address::{self, Scope};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use crate::Reach;
+use crate::reach::Addresses;
 
 /// A name or a URL leads to an address that only this machine may ask.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,30 +26,30 @@ pub enum Refused {
     Unresolved(String),
 }
 
-fn refuse(address: IpAddr, reach: Reach) -> Result<(), Refused> {
+fn refuse(address: IpAddr, addresses: Addresses) -> Result<(), Refused> {
     match address::scope(address) {
-        _ if reach == Reach::Own => Ok(()),
+        _ if addresses == Addresses::Any => Ok(()),
         Scope::LinkLocal => Err(Refused::LinkLocal(address)),
         Scope::Metadata => Err(Refused::Metadata(address)),
-        Scope::Machine if reach == Reach::Tenant => Err(Refused::Loopback(address)),
+        Scope::Machine if addresses == Addresses::OtherMachines => Err(Refused::Loopback(address)),
         Scope::Machine | Scope::Other => Ok(()),
     }
 }
 
 /// Judges a URL before it is asked for. A name is judged by its addresses: behind a proxy no resolver of ours sees them, so they
 /// are looked up here. A name without any is left to the connection to fail, unless a proxy could find one for a tenant.
-pub async fn check(url: &Url, reach: Reach) -> Result<(), Refused> {
+pub async fn check(url: &Url, addresses: Addresses) -> Result<(), Refused> {
     match url.host() {
-        Some(Host::Ipv4(address)) => refuse(address.into(), reach),
-        Some(Host::Ipv6(address)) => refuse(address.into(), reach),
-        Some(Host::Domain(name)) => check_name(name, reach).await,
+        Some(Host::Ipv4(address)) => refuse(address.into(), addresses),
+        Some(Host::Ipv6(address)) => refuse(address.into(), addresses),
+        Some(Host::Domain(name)) => check_name(name, addresses).await,
         None => Ok(()),
     }
 }
 
-async fn check_name(name: &str, reach: Reach) -> Result<(), Refused> {
-    match address_of(name, reach).await {
-        Err(Refused::Unresolved(_)) if reach == Reach::Cluster => Ok(()),
+async fn check_name(name: &str, addresses: Addresses) -> Result<(), Refused> {
+    match address_of(name, addresses).await {
+        Err(Refused::Unresolved(_)) if addresses == Addresses::NoMetadata => Ok(()),
         judged => judged.map(drop),
     }
 }
@@ -58,14 +58,14 @@ async fn check_name(name: &str, reach: Reach) -> Result<(), Refused> {
 ///
 /// # Errors
 /// One that is out of reach; none at all.
-pub async fn address_of(name: &str, reach: Reach) -> Result<Option<IpAddr>, Refused> {
-    if reach == Reach::Own {
+pub async fn address_of(name: &str, addresses: Addresses) -> Result<Option<IpAddr>, Refused> {
+    if addresses == Addresses::Any {
         return Ok(None);
     }
     let found = tokio::net::lookup_host((name, 0)).await;
     let found: Vec<IpAddr> = found.into_iter().flatten().map(|it| it.ip()).collect();
     for address in &found {
-        refuse(*address, reach)?;
+        refuse(*address, addresses)?;
     }
     match found.first() {
         Some(first) => Ok(Some(*first)),
@@ -74,16 +74,16 @@ pub async fn address_of(name: &str, reach: Reach) -> Result<Option<IpAddr>, Refu
 }
 
 /// Resolves names as the machine does and judges every address: what was judged is what is connected to.
-pub struct Guarded(pub Reach);
+pub struct Guarded(pub Addresses);
 
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0;
+        let addresses = self.0;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found.collect();
             for address in &found {
-                refuse(address.ip(), reach)?;
+                refuse(address.ip(), addresses)?;
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
@@ -106,9 +106,17 @@ mod tests {
             ("10.0.0.1", true, true),
         ] {
             let parsed = address.parse().unwrap();
-            assert!(refuse(parsed, Reach::Own).is_ok(), "{address}");
-            assert_eq!(refuse(parsed, Reach::Cluster).is_ok(), cluster, "{address}");
-            assert_eq!(refuse(parsed, Reach::Tenant).is_ok(), tenant, "{address}");
+            assert!(refuse(parsed, Addresses::Any).is_ok(), "{address}");
+            assert_eq!(
+                refuse(parsed, Addresses::NoMetadata).is_ok(),
+                cluster,
+                "{address}"
+            );
+            assert_eq!(
+                refuse(parsed, Addresses::OtherMachines).is_ok(),
+                tenant,
+                "{address}"
+            );
         }
     }
 
@@ -121,10 +129,11 @@ mod tests {
             ("https://10.0.0.1/latest", false),
             ("http://localhost/latest", false),
         ] {
-            let checked = check(&url.parse().unwrap(), Reach::Cluster).await;
+            let checked = check(&url.parse().unwrap(), Addresses::NoMetadata).await;
             assert_eq!(checked.is_err(), refused, "{url}");
         }
-        let of_tenant = async |url: &str| check(&url.parse().unwrap(), Reach::Tenant).await;
+        let of_tenant =
+            async |url: &str| check(&url.parse().unwrap(), Addresses::OtherMachines).await;
         assert!(matches!(
             of_tenant("http://localhost/").await,
             Err(Refused::Loopback(_))
@@ -138,7 +147,7 @@ mod tests {
     /// A name whose only record is such an address; resolvers read addresses as names of themselves.
     #[tokio::test]
     async fn a_name_is_judged_by_its_addresses() {
-        let resolve = |name: &str| Guarded(Reach::Cluster).resolve(name.parse().unwrap());
+        let resolve = |name: &str| Guarded(Addresses::NoMetadata).resolve(name.parse().unwrap());
         let error = resolve("169.254.169.254").await.err().unwrap();
         let expected = Refused::LinkLocal(std::net::Ipv4Addr::new(169, 254, 169, 254).into());
         assert_eq!(error.downcast_ref::<Refused>(), Some(&expected));

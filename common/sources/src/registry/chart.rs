@@ -121,10 +121,11 @@ impl<'a> Wanted<'a> {
         if path.contains('@') || below.contains(':') || source.chart.contains([':', '@']) {
             return Err(wrong());
         }
+        let reference = super::reference(&format!("{path}/{}", source.chart))?;
         Ok(Self {
             source,
-            reference: super::reference(&format!("{path}/{}", source.chart))?,
-            seen: super::seen_by(source.plain_http, access),
+            seen: super::seen_by(&reference, source.plain_http, access),
+            reference,
         })
     }
 

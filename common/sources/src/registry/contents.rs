@@ -23,7 +23,11 @@ pub struct Contents<'a> {
 impl<'a> Contents<'a> {
     /// Those of a repository.
     pub fn new(reference: &Image, plain_http: bool, access: &Access<'a>) -> Self {
-        let reader = format!("{}{}", repository(reference), seen_by(plain_http, access));
+        let reader = format!(
+            "{}{}",
+            repository(reference),
+            seen_by(reference, plain_http, access)
+        );
         Self {
             cache: access.cache,
             reader,
@@ -53,6 +57,10 @@ impl<'a> Contents<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use common::catalogue::author::Typed;
+
     use super::*;
     use crate::Reach;
     use crate::registry::reference;
@@ -61,7 +69,7 @@ mod tests {
     fn what_one_reader_got_is_in_the_cache_for_this_reader_alone() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(Some(folder.path().join("cache")));
-        let contents = |image: &str, plain_http, reach| {
+        let contents = |image: &str, plain_http, reach: &Reach| {
             let access = Access {
                 cache: &cache,
                 offline: true,
@@ -73,14 +81,20 @@ mod tests {
             Contents::new(&reference(image).unwrap(), plain_http, &access)
         };
         let bytes = b"a layer";
-        contents("r.example/private:1", false, Reach::Own).put(bytes);
+        let opened = Arc::default();
+        let typed = Reach::typed(
+            &Typed::on_command_line("oci://r.example/private:1"),
+            &opened,
+        );
+        let tenant = Reach::tenant();
+        contents("r.example/private:1", false, &typed).put(bytes);
         let digest = cache.put(bytes);
         for (image, plain_http, reach, expected) in [
-            ("r.example/private:1", false, Reach::Own, true),
-            ("r.example/private:2", false, Reach::Own, true),
-            ("r.example/public:1", false, Reach::Own, false),
-            ("r.example/private:1", true, Reach::Own, false),
-            ("r.example/private:1", false, Reach::Tenant, false),
+            ("r.example/private:1", false, &typed, true),
+            ("r.example/private:2", false, &typed, true),
+            ("r.example/public:1", false, &typed, false),
+            ("r.example/private:1", true, &typed, false),
+            ("r.example/private:1", false, &tenant, false),
         ] {
             let found = contents(image, plain_http, reach).get(&digest);
             assert_eq!(found.is_some(), expected, "{image} {plain_http} {reach:?}");

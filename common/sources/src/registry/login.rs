@@ -14,9 +14,9 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde::Deserialize;
 use url::Url;
 
-use crate::Reach;
 use crate::credentials::{Credentials, Proof};
 use crate::http::{Http, HttpError, Received, Redirects, bound};
+use crate::reach::{Reach, Used};
 use crate::{Access, host, platform};
 
 use super::challenge::Challenge;
@@ -63,6 +63,9 @@ pub struct Login<'a> {
     /// Another repository that is read, too.
     beside: Option<String>,
     credentials: Option<&'a Credentials>,
+    reach: &'a Reach,
+    /// Whether the user could open their `docker login`, and did not.
+    is_closed: bool,
     /// `None` before this machine's `docker login` was read.
     identity: Option<Identity>,
     /// Why `docker login` has none.
@@ -84,9 +87,10 @@ impl<'a> Login<'a> {
     pub fn new(reference: &Image, plain: bool, access: &Access<'a>) -> Result<Self, RegistryError> {
         let host = asked(reference).to_owned();
         let safe = !plain || host::is_loopback(host::without_port(&host));
+        let is_open = access.reach.opens_registry(&reference.host);
         let identity = match access.credentials {
             Some(credentials) => Some(of_secret(credentials, reference, !plain)?),
-            None if access.reach == Reach::Own && safe => None,
+            None if is_open && safe => None,
             None => Some(Identity::Anonymous),
         };
         Ok(Self {
@@ -96,6 +100,8 @@ impl<'a> Login<'a> {
             pushes: false,
             beside: None,
             credentials: access.credentials,
+            reach: access.reach,
+            is_closed: access.reach.can_open() && !is_open,
             identity,
             helper: None,
         })
@@ -173,6 +179,13 @@ impl<'a> Login<'a> {
                 "requests without credentials".to_owned(),
                 format!("docker login {}", self.host),
             ),
+            (None, ..) if self.is_closed => (
+                "requests without credentials".to_owned(),
+                format!(
+                    "--own-access oci://{}, which uses your docker login; or {secret}",
+                    self.host
+                ),
+            ),
             (None, ..) => ("requests without credentials".to_owned(), secret.to_owned()),
         }
     }
@@ -200,6 +213,9 @@ impl<'a> Login<'a> {
                 Some("its credential helper does not answer".to_owned()),
             ),
         };
+        if !matches!(identity, Identity::Anonymous) {
+            self.reach.tell(Used::Registry(self.host.clone()));
+        }
         self.identity = Some(identity);
         self.helper = helper;
     }

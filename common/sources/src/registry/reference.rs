@@ -3,8 +3,8 @@
 use common::render::image::Image;
 
 use super::RegistryError;
+use crate::Access;
 use crate::cache::is_digest;
-use crate::{Access, Reach};
 
 /// The tag of a reference that names neither a tag nor a digest.
 const DEFAULT_TAG: &str = "latest";
@@ -51,13 +51,11 @@ pub fn short(digest: &str) -> &str {
 /// Part of the keys of notes: what a name stood for over plain HTTP, with the credentials of a Secret, or with the accounts of the
 /// user, is not used for other requests.
 #[must_use]
-pub fn seen_by(plain_http: bool, access: &Access<'_>) -> String {
+pub fn seen_by(image: &Image, plain_http: bool, access: &Access<'_>) -> String {
     let scheme = if plain_http { "http" } else { "https" };
-    let identity = match (access.credentials, access.reach) {
-        (None, Reach::Own) => "docker login".to_owned(),
-        _ => access.identity(),
-    };
-    format!(" {scheme} {identity}")
+    let is_own = access.reach.opens_registry(&image.host);
+    let reader = access.reader(is_own.then_some("docker login"));
+    format!(" {scheme} {reader}")
 }
 
 /// The hex digits of a sha256 digest.

@@ -36,14 +36,16 @@ pub enum UrlError {
         /// Without them.
         location: String,
     },
-    /// A catalogue in a cluster names a file of this machine.
+    /// A file of this machine that is not open to whoever names it.
     #[error(
-        "{location}: a catalogue in the cluster, or an installation outside the system namespace, cannot name files of this machine; \
-         put it on a web server or in an object store, or write it into the catalogue as source.inline"
+        "{location}: catalogues, installations, plans and sets cannot name files of this machine; put it on a web server or in an object \
+         store, or write it into the catalogue as source.inline"
     )]
     Local {
         /// As written.
         location: String,
+        /// The place that the user would have to open; `None` where that would not help.
+        place: Option<String>,
     },
     /// The file cannot be read.
     #[error("{location}")]

@@ -5,19 +5,20 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::{Access, Document, UrlError, limit};
-use crate::Reach;
 use crate::http::bound::TooLarge;
 
-/// Reads a file. A catalogue in a cluster cannot ask for that: its author is not the user of this machine (semantics 16).
+/// Reads a file, where its author may name it (semantics 16).
 pub fn read(
     path: impl AsRef<Path>,
     written: &str,
     access: &Access<'_>,
 ) -> Result<Document, UrlError> {
-    if access.reach != Reach::Own {
-        let location = written.to_owned();
-        return Err(UrlError::Local { location });
-    }
+    let Some(real) = access.reach.file(path.as_ref()) else {
+        return Err(UrlError::Local {
+            location: written.to_owned(),
+            place: access.reach.closed_folder(path.as_ref()),
+        });
+    };
     let path = path.as_ref();
     let location = path.to_string_lossy().into_owned();
     let wrong = |source| UrlError::File {
@@ -25,7 +26,7 @@ pub fn read(
         source,
     };
     let limit = limit(&location);
-    let file = File::open(path).map_err(wrong)?;
+    let file = File::open(real).map_err(wrong)?;
     let metadata = file.metadata().map_err(wrong)?;
     if metadata.is_dir() {
         return Err(wrong(std::io::Error::other("is a folder, not a file")));

@@ -17,7 +17,7 @@ const WANTED: &str = "kubernetes.io/basic-auth";
 pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
     let location = shown(&url);
     let secret = access.credentials.map(|credentials| &*credentials.secret);
-    let known = Known::of(url.as_str(), &access.identity(), access);
+    let known = Known::of(url.as_str(), &access.reader(None), access);
     if access.offline {
         return known.offline(&location);
     }
@@ -71,7 +71,11 @@ async fn receive(
     access: &Access<'_>,
 ) -> Result<Received, HttpError> {
     // An archive is compressed already, and some servers take that for the encoding of the answer.
-    let http = Http::new(access.credentials, access.reach, !is_archive(url.path()))?;
+    let http = Http::new(
+        access.credentials,
+        access.reach.addresses(),
+        !is_archive(url.path()),
+    )?;
     let mut request = http.client.get(url);
     if let Some((user, password)) = basic {
         request = request.basic_auth(user, Some(password));

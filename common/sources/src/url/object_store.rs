@@ -131,7 +131,7 @@ fn store(
     access: &Access<'_>,
     options: &Options,
 ) -> Result<Box<dyn ObjectStore>, UrlError> {
-    let http = Http::new(access.credentials, access.reach, false);
+    let http = Http::new(access.credentials, options.addresses, false);
     let http = http.map_err(|source| UrlError::Http {
         location: shown(url),
         source,

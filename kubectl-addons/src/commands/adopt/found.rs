@@ -91,7 +91,9 @@ fn command(
 ) -> Option<String> {
     let mut flags = match offer {
         Offer::Indexes(indexes) => {
-            let flags = indexes.iter().map(|index| format!(" --channel {index}"));
+            let flags = indexes
+                .iter()
+                .map(|index| format!(" --channel {}", index.location));
             flags.collect()
         }
         Offer::Catalogue(name) => format!(" --catalogue {name}"),
@@ -144,7 +146,7 @@ mod tests {
             objects: 1,
             namespaces: BTreeSet::new(),
         };
-        let index = Offer::Indexes(vec!["index.yaml".to_owned()]);
+        let index = Offer::Indexes(vec![Typed::on_command_line("index.yaml").into()]);
         for (install, offer, expected) in [
             (
                 install(FoundBy::Kubectl, "web", None, None),

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use common::admission::validate;
 use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
 use common::api::names;
+use common::catalogue::author::Typed;
 use common::catalogue::size;
 
 use super::contained::contain;
@@ -88,7 +89,9 @@ async fn fill(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit> {
 async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
     let mut found = Vec::new();
     for location in &args.locations {
-        found.extend(location::read(location, &session.ctx().access()).await?);
+        let reach = session.ctx().typed(location);
+        let read = location::read(location, &session.ctx().access(&reach)).await?;
+        found.extend(read.into_iter().map(|one| (location, one)));
     }
     if args.name.is_some() && found.len() != 1 {
         return Err(Usage(format!(
@@ -98,7 +101,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
         .into());
     }
     let mut objects: Vec<Added> = Vec::new();
-    for mut one in found {
+    for (typed, mut one) in found {
         for warning in &md5::take_out(session.rules(), &mut one) {
             output::warn(warning);
         }
@@ -116,7 +119,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
                 super::name(&object)
             );
         }
-        objects.push(added(session, args, &location, object).await?);
+        objects.push(added(session, args, (typed, &location), object).await?);
     }
     Ok(objects)
 }
@@ -125,11 +128,12 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
 async fn added(
     session: &Session,
     args: &CatalogueAdd,
-    location: &str,
+    (typed, location): (&Typed, &str),
     mut object: AddonCatalogue,
 ) -> Result<Added> {
     if !args.by_reference && object.spec.reference().is_none() {
-        contain(&mut object, location, &session.ctx().access()).await?;
+        let reach = session.ctx().beside(typed, location);
+        contain(&mut object, location, &session.ctx().access(&reach)).await?;
         let content = None;
         return Ok(Added { object, content });
     }

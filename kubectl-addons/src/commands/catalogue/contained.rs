@@ -105,7 +105,7 @@ mod tests {
             cache: &Cache::new(None),
             offline: false,
             hash: None,
-            reach: Reach::Own,
+            reach: &Reach::cluster(),
             credentials: None,
             kustomize: None,
         };
@@ -164,7 +164,7 @@ mod tests {
             cache: &Cache::new(None),
             offline: false,
             hash: None,
-            reach: Reach::Own,
+            reach: &Reach::cluster(),
             credentials: None,
             kustomize: None,
         };

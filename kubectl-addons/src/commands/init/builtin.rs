@@ -175,7 +175,7 @@ async fn execute(session: &Session, plan: Plan, args: &Init) -> Result<Exit> {
 }
 
 fn offer() -> Offer {
-    Offer::Indexes(vec![INDEX_BUILTIN.to_owned()])
+    Offer::Indexes(vec![Index::builtin()])
 }
 
 /// The manifests name the namespace.

@@ -1,37 +1,28 @@
 //! `install ./FOLDER`: a path in the place of a name.
 
 use addons_operation::Context;
-use addons_sources::Reach;
 use anyhow::Result;
 use common::catalogue::channel::is_bare;
 
-use crate::cli::operation::Source;
+use crate::cli::operation::{Install, Source};
 use crate::usage::Usage;
-
-/// Whether a name is a path: no add-on has such a name.
-fn is_path(typed: &str) -> bool {
-    typed.starts_with(['.', '/']) || typed.ends_with(".tgz") || typed.ends_with(".tar.gz")
-}
 
 /// The names of add-ons, and where they are taken from: of a path, the only add-on that it has.
 ///
 /// # Errors
 /// A path beside other names or another source; one with several add-ons; one that cannot be read.
-pub async fn named(
-    ctx: &Context,
-    typed: &[String],
-    source: &Source,
-) -> Result<(Vec<String>, Source)> {
-    let Some(path) = typed.iter().find(|typed| is_path(typed)) else {
-        return Ok((typed.to_vec(), source.clone()));
+pub async fn named(ctx: &Context, args: &Install) -> Result<(Vec<String>, Source)> {
+    let source = &args.source;
+    let Some(path) = args.path() else {
+        return Ok((args.addons.clone(), source.clone()));
     };
-    if typed.len() > 1 || source.channel.is_some() || source.catalogue.is_some() {
+    if args.addons.len() > 1 || source.channel.is_some() || source.catalogue.is_some() {
         let text = format!(
             "{path} is a path: it cannot be combined with other names, --channel or --catalogue"
         );
         return Err(Usage(text).into());
     }
-    let catalogue = ctx.index(path, Reach::Own).await?;
+    let catalogue = ctx.index(&path.clone().into()).await?;
     let source = Source {
         channel: Some(path.clone()),
         ..Source::default()
@@ -52,26 +43,6 @@ pub async fn named(
                 names.len()
             );
             Err(Usage(text).into())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_no_name() {
-        for (typed, expected) in [
-            ("./web", true),
-            ("..", true),
-            ("/srv/web", true),
-            ("web-1.0.0.tgz", true),
-            ("web", false),
-            ("web@1.0.0", false),
-            ("addon/web", false),
-        ] {
-            assert_eq!(is_path(typed), expected, "{typed}");
         }
     }
 }

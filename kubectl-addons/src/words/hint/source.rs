@@ -3,6 +3,7 @@
 use addons_helm::BinaryError;
 use addons_operation::OperationError;
 use addons_operation::distribution::DistributionError;
+use addons_operation::shell::word;
 use addons_sources::SourceError;
 use addons_sources::chart::ChartError;
 use addons_sources::credentials::CredentialsError;
@@ -17,6 +18,7 @@ use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use common::catalogue::merged;
 
 use super::{fix, look};
+use crate::words::typed;
 
 /// For an operation that could not read its sources, or run helm.
 pub(super) fn of_operation(error: &OperationError) -> Vec<String> {
@@ -39,6 +41,7 @@ pub(super) fn of_source(error: &SourceError) -> Vec<String> {
         SourceError::Url(error) | SourceError::Chart(ChartError::Fetch(error)) => of_url(error),
         SourceError::Git(error) => match &error.problem {
             GitProblem::Offline { .. } => online(),
+            GitProblem::Closed { place, .. } => open(place.as_deref()),
             GitProblem::Credentials(error) => of_credentials(error),
             GitProblem::NoProgram { program: "ssh" } => {
                 fix("install OpenSSH's client, or use https:// as the remote")
@@ -70,6 +73,7 @@ pub(super) fn of_catalogue(error: &CatalogueError) -> Vec<String> {
 pub(super) fn of_url(error: &UrlError) -> Vec<String> {
     match error {
         UrlError::Offline { .. } => online(),
+        UrlError::Local { place, .. } => open(place.as_deref()),
         UrlError::Secret { source, .. } => of_credentials(source),
         UrlError::Image(error) => match &**error {
             ImageError::Registry(error) => of_registry(error),
@@ -126,6 +130,16 @@ pub(super) fn of_binary(error: &BinaryError) -> Vec<String> {
             fix("--helm-bin FILE, or KUBECTL_ADDONS_HELM=FILE")
         }
     }
+}
+
+/// For files, keys or accounts that the user can open to what others wrote.
+fn open(place: Option<&str>) -> Vec<String> {
+    let Some(place) = place else {
+        return Vec::new();
+    };
+    let flags = [format!("--own-access={}", word(place))];
+    let accept = typed::with(&flags).unwrap_or_else(|| flags.join(" "));
+    vec![format!("accept: {accept}")]
 }
 
 fn online() -> Vec<String> {

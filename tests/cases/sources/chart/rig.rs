@@ -72,7 +72,7 @@ impl Rig {
             cache: &self.cache,
             offline: self.offline,
             hash: None,
-            reach: Reach::Own,
+            reach: &Reach::cluster(),
             credentials,
             kustomize: None,
         };

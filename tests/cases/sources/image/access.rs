@@ -346,8 +346,10 @@ async fn docker_login() -> Result<()> {
 async fn as_somebody_logged_in() -> Result<()> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut reader = Reader::new()?;
-    reader.ambient = std::env::var("ADDONS_TESTS_AMBIENT")? == "yes";
     let image = std::env::var("ADDONS_TESTS_IMAGE")?;
+    if std::env::var("ADDONS_TESTS_AMBIENT")? == "yes" {
+        reader.reach = crate::sources::typed(&format!("oci://{image}"));
+    }
     println!("{}", outcome(reader.fetch(&image, "/m").await));
     Ok(())
 }

@@ -73,7 +73,7 @@ async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)
         image,
         plain_http: true,
         credentials: None,
-        reach: Reach::Own,
+        reach: Reach::cluster(),
         verified: verified.iter().map(|one| (*one).to_owned()).collect(),
     };
     let cache = Cache::default();
@@ -81,7 +81,7 @@ async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)
         cache: &cache,
         offline: false,
         hash: None,
-        reach: Reach::Own,
+        reach: &Reach::cluster(),
         credentials: None,
         kustomize: None,
     };

@@ -21,13 +21,13 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use super::Traffic;
-use crate::Reach;
 use crate::credentials::Credentials;
 use crate::git::{MAX_REFS, Problem};
 use crate::http::bound;
 use crate::http::retry::Tries;
 use crate::http::{Http, HttpError, Redirects};
 use crate::loopback::Loopback;
+use crate::reach::Addresses;
 use crate::url::shown;
 
 /// The repository, in the paths that git asks for.
@@ -93,9 +93,9 @@ impl HttpWay {
     pub fn new(
         url: &Url,
         credentials: Option<&Credentials>,
-        reach: Reach,
+        addresses: Addresses,
     ) -> Result<Self, Problem> {
-        let client = Http::new(credentials, reach, true);
+        let client = Http::new(credentials, addresses, true);
         Ok(Self {
             base: url.as_str().trim_end_matches('/').to_owned(),
             client: client.map_err(|source| Problem::Http { source })?,

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 
 use super::Traffic;
-use crate::Reach;
 use crate::child::{self, Running};
 use crate::credentials::{Credentials, Proof};
 use crate::git::Problem;
@@ -21,6 +20,7 @@ use crate::git::remote::Ssh;
 use crate::http::guard;
 use crate::loopback::Loopback;
 use crate::platform;
+use crate::reach::Addresses;
 
 /// Seconds until a host has answered.
 const CONNECT_TIMEOUT: u8 = 10;
@@ -42,7 +42,7 @@ impl<'a> SshWay<'a> {
     pub async fn new(
         ssh: &'a Ssh,
         credentials: Option<&Credentials>,
-        reach: Reach,
+        addresses: Addresses,
         home: &Path,
     ) -> Result<Self, Problem> {
         let mut arguments =
@@ -50,7 +50,7 @@ impl<'a> SshWay<'a> {
         if let Some(port) = ssh.port {
             arguments.extend(["-p".to_owned(), port.to_string()]);
         }
-        arguments.extend(judged(ssh, reach).await?);
+        arguments.extend(judged(ssh, addresses).await?);
         Ok(Self {
             ssh,
             has_credentials: credentials.is_some(),
@@ -154,8 +154,8 @@ fn for_shell(word: &str) -> String {
 }
 
 /// Judges the host by its addresses, and makes ssh connect to one that was judged; it knows the host by its name all the same.
-async fn judged(ssh: &Ssh, reach: Reach) -> Result<Vec<String>, Problem> {
-    let found = guard::address_of(&ssh.host, reach).await;
+async fn judged(ssh: &Ssh, addresses: Addresses) -> Result<Vec<String>, Problem> {
+    let found = guard::address_of(&ssh.host, addresses).await;
     let found = found.map_err(|refused| Problem::Http {
         source: refused.into(),
     })?;

@@ -10,9 +10,9 @@ use url::Url;
 
 use super::profile;
 use crate::Access;
-use crate::Reach;
 use crate::credentials::{CredentialsError, Proof};
 use crate::platform::{GOOGLE_SETTINGS, HOME};
+use crate::reach::{Addresses, Used, place};
 use crate::url::{UrlError, shown};
 
 /// The kinds of object stores.
@@ -27,7 +27,6 @@ pub enum Kind {
 }
 
 /// The options of one store.
-#[derive(Default)]
 pub struct Options {
     /// By name.
     pub values: BTreeMap<String, String>,
@@ -37,8 +36,10 @@ pub struct Options {
     pub allow_http: bool,
     /// Where they come from.
     pub identity: String,
-    /// [`Access::identity`]
+    /// [`Access::reader`]
     reader: String,
+    /// Where requests may lead: the settings of the user may name a service of their machine that gives credentials.
+    pub addresses: Addresses,
 }
 
 /// What an option is for.
@@ -131,6 +132,8 @@ impl Options {
             location: location(),
             why,
         };
+        let bucket = place::bucket(url).unwrap_or_default();
+        let mut addresses = access.reach.addresses();
         let (values, identity) = match access.credentials {
             Some(credentials) => {
                 let wrong = |source: CredentialsError| UrlError::Secret {
@@ -141,14 +144,15 @@ impl Options {
                     let wanted = common::api::names::SECRET_TYPE_OBJECT_STORE;
                     return Err(wrong(credentials.mismatch("an object store", wanted)));
                 };
-                let bucket = url.host_str().unwrap_or_default();
-                let bucket = format!("{}://{bucket}", url.scheme());
-                credentials.check(&bucket, true).map_err(wrong)?;
+                let named = url.host_str().unwrap_or_default();
+                let named = format!("{}://{named}", url.scheme());
+                credentials.check(&named, true).map_err(wrong)?;
                 let identity = format!("Secret {}", credentials.secret);
                 of_secret(kind, options).map_err(|why| setting(format!("{identity}: {why}")))?;
                 (options.clone(), identity)
             }
-            None if access.reach == Reach::Own => {
+            None if access.reach.opens_bucket(&bucket) => {
+                addresses = Addresses::Any;
                 let variable = |name: &str| std::env::var(name).ok();
                 let values = of_machine(kind, &variable).map_err(setting)?;
                 (values, "this machine".to_owned())
@@ -156,7 +160,11 @@ impl Options {
             None => (BTreeMap::new(), "no credentials".to_owned()),
         };
         let mut options = Self::read(kind, values, identity);
-        options.reader = access.identity();
+        options.reader = access.reader(None);
+        options.addresses = addresses;
+        if options.signed && access.credentials.is_none() {
+            access.reach.tell(Used::Bucket(bucket));
+        }
         if kind == Kind::Azure && !options.values.contains_key("AZURE_STORAGE_ACCOUNT_NAME") {
             return Err(setting(
                 "set the option AZURE_STORAGE_ACCOUNT_NAME in the Secret or, at a terminal, in the environment; \
@@ -189,6 +197,7 @@ impl Options {
             allow_http,
             identity,
             reader: String::new(),
+            addresses: Addresses::OtherMachines,
         }
     }
 

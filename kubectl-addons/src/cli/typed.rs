@@ -1,0 +1,138 @@
+//! What the command line opens: its arguments are the only texts that become a [`Typed`].
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+use addons_sources::reach::{Place, PlaceError};
+use common::catalogue::author::Typed;
+use common::render::image::Image;
+
+use super::Command;
+use super::set::Set;
+use super::values::Values;
+
+/// Reads a location. Only arguments are read with it.
+pub(crate) fn location(text: &str) -> Result<Typed, Infallible> {
+    Ok(Typed::on_command_line(text))
+}
+
+/// Reads a value of `--own-access`; an empty variable opens nothing.
+pub(super) fn place(text: &str) -> Result<Typed, PlaceError> {
+    if !text.is_empty() {
+        Place::parse(text)?;
+    }
+    Ok(Typed::on_command_line(text))
+}
+
+impl Command {
+    /// Registries and images that an argument names: `docker login` may be used for them.
+    pub(super) fn registries(&self) -> Vec<Typed> {
+        let mut named: Vec<String> = Vec::new();
+        let registry = match self {
+            Self::Install(args) => args.values.registry.clone(),
+            Self::Upgrade(args) => args.values.values.registry.clone(),
+            Self::Adopt(args) => args.values.registry.clone(),
+            Self::Diff(args) => args.values.values.registry.clone(),
+            Self::Plan(args) => args.values.values.registry.clone(),
+            Self::Render(args) => args.values.registry.clone(),
+            Self::Show(args) => args.site.registry.clone(),
+            Self::Images(args) => args.site.registry.clone(),
+            Self::Verify(args) => {
+                let references = args.names.iter();
+                named.extend(
+                    references.filter_map(|name| name.strip_prefix("oci://").map(Into::into)),
+                );
+                args.site.registry.clone()
+            }
+            Self::Import(args) => Some(args.registry.to_string()),
+            Self::Export(args) => {
+                named.extend(args.images.iter().cloned());
+                None
+            }
+            _ => None,
+        };
+        // A registry is the host of the images in it.
+        named.extend(registry.map(|registry| format!("{registry}/image")));
+        let images = named.iter().filter_map(|name| Image::parse(name).ok());
+        images
+            .map(|image| Typed::on_command_line(&format!("oci://{}", image.host)))
+            .collect()
+    }
+
+    /// The sets that an argument names: each may name indexes below its folder.
+    pub(super) fn sets(&self) -> Vec<Typed> {
+        let either = |set: &Set, values: &Values| -> Option<PathBuf> {
+            let only = || match values.files.as_slice() {
+                [only] => Some(only.clone()),
+                _ => None,
+            };
+            set.filename.clone().or_else(only)
+        };
+        let set = match self {
+            Self::Apply(args) => args.set.clone(),
+            Self::Diff(args) if args.addons.is_empty() => either(&args.set, &args.values.values),
+            Self::Plan(args) if args.addons.is_empty() => either(&args.set, &args.values.values),
+            _ => None,
+        };
+        let set = set.filter(|set| set.as_os_str() != "-");
+        let set = set.iter().filter_map(|set| set.to_str());
+        set.map(Typed::on_command_line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_no_name() {
+        for (typed, expected) in [
+            ("./web", true),
+            ("..", true),
+            ("/srv/web", true),
+            ("web-1.0.0.tgz", true),
+            ("web", false),
+            ("web@1.0.0", false),
+            ("addon/web", false),
+        ] {
+            let args = ["x", "install", typed].map(Into::into);
+            let Ok(cli) = crate::cli::parse(&args) else {
+                assert!(!expected, "{typed}");
+                continue;
+            };
+            let Command::Install(install) = cli.command else {
+                panic!("{typed}");
+            };
+            assert_eq!(install.path().is_some(), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn what_arguments_name_is_open() {
+        let named = |line: &str| {
+            let args: Vec<_> = line.split(' ').map(Into::into).collect();
+            let cli = crate::cli::parse(&args).unwrap();
+            let all = cli.global.own_access.iter().chain(&cli.global.named);
+            let all: Vec<String> = all.map(ToString::to_string).collect();
+            all.join(" ")
+        };
+        for (line, expected) in [
+            ("x upgrade web", ""),
+            ("x upgrade web --own-access ssh://h,/", "ssh://h /"),
+            ("x install web --registry m.example/site", "oci://m.example"),
+            (
+                "x verify oci://r.example:5000/a:1 --key k",
+                "oci://r.example:5000",
+            ),
+            (
+                "x export --all --image r.example/a:1 -o a.tar",
+                "oci://r.example",
+            ),
+            ("x import a.tar --registry m.example", "oci://m.example"),
+        ] {
+            assert_eq!(named(line), expected, "{line}");
+        }
+        let args = ["x", "upgrade", "web", "--own-access", "ftp://h"];
+        assert!(crate::cli::parse(&args.map(Into::into)).is_err());
+    }
+}
