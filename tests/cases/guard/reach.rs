@@ -150,7 +150,12 @@ async fn g09_a_record_opens_no_file() -> Result<()> {
     let closed = "cannot name files of this machine";
     let said = stage.run("upgrade web --repair --yes").await?;
     refused(&said, &[closed, "accept:", "--own-access="])?;
-    for command in ["upgrade web --repair --yes", "diff web", "plan web", "show web"] {
+    for command in [
+        "upgrade web --repair --yes",
+        "diff web",
+        "plan web",
+        "show web",
+    ] {
         refused(&stage.run(command).await?, &[closed])?;
         let opened = format!("{command} --own-access {folder}");
         let said = stage.run(&opened).await?;

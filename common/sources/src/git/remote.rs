@@ -1,13 +1,13 @@
 //! The remote of a repository.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::address::is_plain;
 use url::Url;
 
-use super::Problem;
+use super::{Problem, local};
 use crate::credentials::Proof;
-use crate::reach::Addresses;
+use crate::reach::{Addresses, Reach};
 use crate::{Access, host};
 
 /// A checked remote.
@@ -80,7 +80,7 @@ impl Remote {
     pub fn check(&self, access: &Access<'_>) -> Result<Addresses, Problem> {
         let mut addresses = access.reach.addresses();
         let host = match &self.way {
-            Way::Local(path) if access.reach.file(path).is_none() => {
+            Way::Local(path) if !is_open(path, access.reach) => {
                 let place = access.reach.closed_folder(path);
                 return Err(Problem::Closed { why: LOCAL, place });
             }
@@ -127,6 +127,12 @@ impl Remote {
         let is_ssh = matches!(self.way, Way::Ssh(_));
         format!("{}\n{}", self.name, access.reader(is_ssh.then_some("ssh")))
     }
+}
+
+/// Whether a repository of this machine may be read, with everything that its own files lead to.
+fn is_open(path: &Path, reach: &Reach) -> bool {
+    let is_open = |part: &PathBuf| reach.file(part).is_some();
+    reach.file(path).is_some() && local::parts(path).is_some_and(|parts| parts.iter().all(is_open))
 }
 
 /// Whether what stands before a colon is a host. On Windows, a letter is a drive.

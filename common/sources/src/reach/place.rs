@@ -44,7 +44,8 @@ impl Place {
     pub fn parse(text: &str) -> Result<Option<Self>, PlaceError> {
         let malformed = || PlaceError::Malformed(text.to_owned());
         if let Some(path) = path(text) {
-            if !path.exists() {
+            // A bare word may have been meant as a host.
+            if !path.exists() && !text.contains(['/', '\\']) {
                 return Err(PlaceError::Missing(text.to_owned()));
             }
             return Ok(path.is_dir().then_some(Self::Folder(path)));

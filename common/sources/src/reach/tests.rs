@@ -183,7 +183,7 @@ fn places_are_folders_hosts_and_buckets() {
     ] {
         assert_eq!(Place::parse(text), Ok(expected), "{text}");
     }
-    for text in ["", "/nowhere", "ftp://h", "ssh://%24%28id%29"] {
+    for text in ["", "git.example.org", "ftp://h", "ssh://%24%28id%29"] {
         assert!(Place::parse(text).is_err(), "{text}");
     }
 }
