@@ -21,7 +21,7 @@ use kube::config::Kubeconfig;
 
 use crate::choices;
 use crate::cli::operation::Source;
-use crate::cli::{Cli, Global};
+use crate::cli::{self, Cli, Global};
 use crate::output::{self, plain};
 use crate::session::Session;
 

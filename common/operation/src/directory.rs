@@ -7,6 +7,7 @@ use addons_engine::addon_manager;
 use common::api::catalogue::{AddonVersion, CatalogueClass, Method};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::InstallationName;
+use common::catalogue::author::Author;
 use common::catalogue::due::Due;
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};

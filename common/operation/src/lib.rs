@@ -78,7 +78,7 @@ pub mod values_from;
 pub mod verdict;
 
 pub use common::plan::choices::Choices;
-pub use context::{Context, Offer, Settings};
+pub use context::{Context, Index, Offer, Settings};
 pub use declared::DeclaredSet;
 pub use directory::DirectorySync;
 pub use error::OperationError;

@@ -134,7 +134,7 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
     let about = about(ctx, from, files)?;
     let found = wanted.version.map(str::to_owned).or(about.version);
     let Some(version) = found else {
-        let from = from.to_owned();
+        let from = from.to_string();
         return Err(ScaffoldError::NoVersion { from });
     };
     let mut version = AddonVersion {

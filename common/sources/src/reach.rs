@@ -241,7 +241,10 @@ impl Reach {
             return None;
         }
         let path = real(path)?;
-        let folder = if path.is_dir() { &path } else { path.parent()? };
+        let folder = match path.is_dir() {
+            true => path.as_path(),
+            false => path.parent()?,
+        };
         folder.to_str().map(str::to_owned)
     }
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use crate::api::catalogue::{CatalogueClass, Source};
 use crate::api::installation::AddonInstallationStatus;
 use crate::catalogue::Origin;
+use crate::catalogue::author::Author;
 
 use super::*;
 

@@ -27,7 +27,7 @@ pub(super) fn place(text: &str) -> Result<Typed, PlaceError> {
 impl Command {
     /// Registries and images that an argument names: `docker login` may be used for them.
     pub(super) fn registries(&self) -> Vec<Typed> {
-        let mut named: Vec<String> = Vec::new();
+        let mut images: Vec<&str> = Vec::new();
         let registry = match self {
             Self::Install(args) => args.values.registry.clone(),
             Self::Upgrade(args) => args.values.values.registry.clone(),
@@ -38,24 +38,23 @@ impl Command {
             Self::Show(args) => args.site.registry.clone(),
             Self::Images(args) => args.site.registry.clone(),
             Self::Verify(args) => {
-                let references = args.names.iter();
-                named.extend(
-                    references.filter_map(|name| name.strip_prefix("oci://").map(Into::into)),
-                );
+                let names = args.names.iter();
+                images.extend(names.filter_map(|name| name.strip_prefix("oci://")));
                 args.site.registry.clone()
             }
             Self::Import(args) => Some(args.registry.to_string()),
             Self::Export(args) => {
-                named.extend(args.images.iter().cloned());
+                images.extend(args.images.iter().map(String::as_str));
                 None
             }
             _ => None,
         };
-        // A registry is the host of the images in it.
-        named.extend(registry.map(|registry| format!("{registry}/image")));
-        let images = named.iter().filter_map(|name| Image::parse(name).ok());
-        images
-            .map(|image| Typed::on_command_line(&format!("oci://{}", image.host)))
+        let images = images
+            .into_iter()
+            .filter_map(|name| Image::parse(name).ok());
+        let hosts = images.map(|image| image.host).chain(registry);
+        hosts
+            .map(|host| Typed::on_command_line(&format!("oci://{host}")))
             .collect()
     }
 
@@ -119,7 +118,10 @@ mod tests {
         for (line, expected) in [
             ("x upgrade web", ""),
             ("x upgrade web --own-access ssh://h,/", "ssh://h /"),
-            ("x install web --registry m.example/site", "oci://m.example"),
+            (
+                "x install web --registry m.example/site",
+                "oci://m.example/site",
+            ),
             (
                 "x verify oci://r.example:5000/a:1 --key k",
                 "oci://r.example:5000",

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonVersion, CatalogueClass, Template};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
+use common::catalogue::author::Author;
 use common::catalogue::{Entry, Origin};
 use common::values;
 use serde_json::{Value, json};

@@ -9,6 +9,7 @@ use common::api::catalogue::{
     AddonVersion, CatalogueClass, HelmSource, Keyless, SignaturePolicy, Source, Template,
 };
 use common::api::installation::Signature;
+use common::catalogue::author::Author;
 use common::catalogue::{Entry, Origin};
 use common::render::image::is_of_this_machine;
 use serde::Serialize;

@@ -190,6 +190,14 @@ impl Http {
         }
     }
 
+    /// Which addresses a request may lead to where redirects led it. The server named the place, and not whoever named the server.
+    fn addresses_at(&self, first: &Url, at: &Url) -> Addresses {
+        match first.host() == at.host() {
+            true => self.addresses,
+            false => self.addresses.max(Addresses::NoMetadata),
+        }
+    }
+
     async fn follow(
         &self,
         request: &Request,
@@ -198,7 +206,7 @@ impl Http {
     ) -> Result<Response, HttpError> {
         let mut at = request.url().clone();
         for _ in 0..=REDIRECTS {
-            self.check(&at).await?;
+            guard::check(&at, self.addresses_at(request.url(), &at)).await?;
             let mut next = Request::new(request.method().clone(), at.clone());
             *next.headers_mut() = request.headers().clone();
             let body = request.body().and_then(Body::as_bytes);
@@ -260,6 +268,33 @@ fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The user typed a server, and not where that leads.
+    #[test]
+    fn redirects_of_a_typed_location_are_not_typed() {
+        let http = |addresses| Http {
+            client: Client::new(),
+            addresses,
+        };
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let first = Url::parse("http://10.0.0.1/a").unwrap();
+        for (addresses, to, expected) in [
+            (Addresses::Any, "http://10.0.0.1:81/b", Addresses::Any),
+            (
+                Addresses::Any,
+                "http://169.254.169.254/",
+                Addresses::NoMetadata,
+            ),
+            (
+                Addresses::OtherMachines,
+                "http://h/",
+                Addresses::OtherMachines,
+            ),
+        ] {
+            let to = Url::parse(to).unwrap();
+            assert_eq!(http(addresses).addresses_at(&first, &to), expected, "{to}");
+        }
+    }
 
     #[test]
     fn a_new_signature_is_no_other_document() {

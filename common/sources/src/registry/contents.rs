@@ -65,21 +65,27 @@ mod tests {
     use crate::Reach;
     use crate::registry::reference;
 
+    fn contents<'a>(
+        cache: &'a Cache,
+        image: &str,
+        plain_http: bool,
+        reach: &'a Reach,
+    ) -> Contents<'a> {
+        let access = Access {
+            cache,
+            offline: true,
+            hash: None,
+            reach,
+            credentials: None,
+            kustomize: None,
+        };
+        Contents::new(&reference(image).unwrap(), plain_http, &access)
+    }
+
     #[test]
     fn what_one_reader_got_is_in_the_cache_for_this_reader_alone() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(Some(folder.path().join("cache")));
-        let contents = |image: &str, plain_http, reach: &Reach| {
-            let access = Access {
-                cache: &cache,
-                offline: true,
-                hash: None,
-                reach,
-                credentials: None,
-                kustomize: None,
-            };
-            Contents::new(&reference(image).unwrap(), plain_http, &access)
-        };
         let bytes = b"a layer";
         let opened = Arc::default();
         let typed = Reach::typed(
@@ -87,7 +93,7 @@ mod tests {
             &opened,
         );
         let tenant = Reach::tenant();
-        contents("r.example/private:1", false, &typed).put(bytes);
+        contents(&cache, "r.example/private:1", false, &typed).put(bytes);
         let digest = cache.put(bytes);
         for (image, plain_http, reach, expected) in [
             ("r.example/private:1", false, &typed, true),
@@ -96,7 +102,7 @@ mod tests {
             ("r.example/private:1", true, &typed, false),
             ("r.example/private:1", false, &tenant, false),
         ] {
-            let found = contents(image, plain_http, reach).get(&digest);
+            let found = contents(&cache, image, plain_http, reach).get(&digest);
             assert_eq!(found.is_some(), expected, "{image} {plain_http} {reach:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! Locations of sources and indexes: what cannot be read is refused when it is written, and what is read in the clear is warned of.
 
+use crate::address::is_plain;
+
 /// What is said about a URL with a user or a password.
 pub const CREDENTIALS: &str = "a URL holds no credentials: put them into a Secret";
 

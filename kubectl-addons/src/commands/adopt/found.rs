@@ -125,6 +125,8 @@ mod tests {
 
     use common::plan::found::FoundBy;
 
+    use common::catalogue::author::Typed;
+
     use super::*;
 
     #[test]

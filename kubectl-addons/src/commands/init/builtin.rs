@@ -4,9 +4,11 @@ use addons_engine::webhooks::Answer;
 use addons_operation::builtin::rights;
 use addons_operation::builtin::webhook::{self, Unanswered};
 use addons_operation::builtin::{POLICIES, WEBHOOK};
-use addons_operation::{Choices, Edits, Intent, NewInstallation, Offer, Plan, Resolver, Target};
+use addons_operation::{
+    Choices, Edits, Index, Intent, NewInstallation, Offer, Plan, Resolver, Target,
+};
 use anyhow::Result;
-use common::api::names::{INDEX_BUILTIN, SYSTEM_NAMESPACE};
+use common::api::names::SYSTEM_NAMESPACE;
 
 use crate::change::{self, UNCHANGED};
 use crate::cli::reading::Init;

@@ -137,8 +137,8 @@ fn open(place: Option<&str>) -> Vec<String> {
     let Some(place) = place else {
         return Vec::new();
     };
-    let flags = [format!("--own-access={}", word(place))];
-    let accept = typed::with(&flags).unwrap_or_else(|| flags.join(" "));
+    let flag = format!("--own-access={place}");
+    let accept = typed::with(std::slice::from_ref(&flag)).unwrap_or_else(|| word(&flag));
     vec![format!("accept: {accept}")]
 }
 
