@@ -102,6 +102,13 @@ fn args() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
+/// Whether an argument of this process has this text in it.
+pub fn names(text: &str) -> bool {
+    args()
+        .iter()
+        .any(|arg| arg.to_string_lossy().contains(text))
+}
+
 /// The command of this process with these flags, or `the same command with FLAGS`; `None` where it does not take them.
 pub fn with(flags: &[String]) -> Option<String> {
     extended(&args(), flags)

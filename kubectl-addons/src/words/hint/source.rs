@@ -11,6 +11,7 @@ use addons_sources::dependency::DependencyError;
 use addons_sources::git::Problem as GitProblem;
 use addons_sources::image::ImageError;
 use addons_sources::location::CatalogueError;
+use addons_sources::reach::Place;
 use addons_sources::registry::RegistryError;
 use addons_sources::registry::chart::ChartError as RegistryChartError;
 use addons_sources::url::UrlError;
@@ -74,6 +75,15 @@ pub(super) fn of_url(error: &UrlError) -> Vec<String> {
     match error {
         UrlError::Offline { .. } => online(),
         UrlError::Local { place, .. } => open(place.as_deref()),
+        // What was typed is open already.
+        UrlError::Denied {
+            location,
+            identity: None,
+            ..
+        } => match Place::parse(location) {
+            Ok(Some(Place::Bucket(bucket))) if !typed::names(&bucket) => open(Some(&bucket)),
+            _ => Vec::new(),
+        },
         UrlError::Secret { source, .. } => of_credentials(source),
         UrlError::Image(error) => match &**error {
             ImageError::Registry(error) => of_registry(error),
