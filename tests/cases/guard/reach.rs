@@ -30,11 +30,15 @@ fn canary(stage: &Stage) -> String {
 
 /// A catalogue with one version, as JSON.
 fn catalogue(base: Option<&str>, source: &Value) -> String {
-    json!({
+    let versions = json!([{"version": "1.0.0", "source": source}]);
+    let mut object = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "tools"},
-        "spec": {"baseURL": base, "addons": [{"name": "web", "versions": [{"version": "1.0.0", "source": source}]}]},
-    })
-    .to_string()
+        "spec": {"addons": [{"name": "web", "versions": versions}]},
+    });
+    if let Some(base) = base {
+        object["spec"]["baseURL"] = json!(base);
+    }
+    object.to_string()
 }
 
 fn url(manifest: &str) -> Value {
