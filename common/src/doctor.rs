@@ -116,6 +116,8 @@ pub struct Owned {
 pub struct Namespace {
     /// Whether it stands for this cluster.
     pub is_local: bool,
+    /// Whether it has the mark of namespaces that hold core add-ons or their objects.
+    pub holds_core: bool,
     /// The Secret with the kubeconfig of the cluster that it stands for, and whether that exists.
     pub kubeconfig: Option<(String, bool)>,
 }

@@ -112,6 +112,11 @@ const ROWS: &[Broken] = &[
         fix: "kubectl addons init --webhook",
     },
     Broken {
+        by: &["label namespace kubectl-addons kubectl-addons.dev/holds-core-"],
+        found: ("error", "Namespace kubectl-addons"),
+        fix: "kubectl label namespace kubectl-addons kubectl-addons.dev/holds-core=true",
+    },
+    Broken {
         by: &[
             "patch addoninstallation web -n kubectl-addons --subresource=status --type=merge INTERRUPTED",
         ],

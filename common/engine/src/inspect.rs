@@ -6,8 +6,8 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::{Value, json};
 
 use common::api::names::{
-    ANNOTATION_INSTALLATION, InstallationName, LABEL_KUBECONFIG_SECRET, LABEL_MODE, LABEL_OWNER,
-    MODE_ENSURE_EXISTS,
+    ANNOTATION_INSTALLATION, InstallationName, LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET,
+    LABEL_MODE, LABEL_OWNER, MODE_ENSURE_EXISTS,
 };
 use common::doctor::right::Right;
 use common::doctor::{Namespace, Owned};
@@ -158,6 +158,7 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeMap<String, Namespace>
         }
         let about = Namespace {
             is_local: stands_for_this(&metadata),
+            holds_core: metadata.labels.contains_key(LABEL_HOLDS_CORE),
             kubeconfig,
         };
         Ok::<_, EngineError>((metadata.name, about))

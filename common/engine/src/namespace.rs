@@ -10,7 +10,9 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use common::api::installation::{AddonInstallation, AddonInstallationStatus, CreatedNamespace};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationStatus, CreatedNamespace, InventoryGroup, namespaces,
+};
 use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
@@ -48,44 +50,56 @@ pub async fn hold_core(cluster: &Cluster, name: &str) -> Result<(), EngineError>
     mark(cluster, name, &json!("true")).await
 }
 
+/// Sets or removes the mark with our own rights: the account whose rights objects are written with is not of the core group.
 async fn mark(cluster: &Cluster, name: &str, value: &Value) -> Result<(), EngineError> {
     let marked = json!({"metadata": {"labels": {names::LABEL_HOLDS_CORE: value}}});
     let call = Call::patch(&namespace_collection(), name, MERGE_PATCH, METADATA)
+        .own()
         .query("fieldManager", names::CLIENT)
         .body(marked.to_string().into_bytes());
     cluster.send::<Partial>(call).await.map(|_| ())
 }
 
-/// Marks the namespaces of a core installation where that is not done yet: a record may have come without this program, and the
-/// deletion of the target namespace would delete the objects (semantics 14). Where it fails, the add-on is more than the mark.
+/// Marks every namespace of a core installation that has no mark yet: that of its record, its target, and those of its objects, whose
+/// deletion would delete them (semantics 14). Returns whether all of them exist. Where a mark fails, the add-on is more than the mark.
 pub(super) async fn guard(
     cluster: &Cluster,
     wanted: &AddonInstallation,
+    inventory: &[InventoryGroup],
     events: &(dyn Fn(Event) + Send + Sync),
-) {
-    let target = wanted.spec.target_namespace.iter();
-    let mut marked: Vec<(&Cluster, String)> = target.map(|name| (cluster, name.clone())).collect();
-    let of_record = wanted.namespace();
-    let is_other = |name: &String| cluster.is_remote() || !marked.iter().any(|(_, it)| it == name);
-    let of_record = of_record.filter(is_other);
-    marked.extend(of_record.map(|name| (cluster.home(), name)));
-    for (cluster, name) in &marked {
-        if let Err(error) = guard_one(cluster, name).await {
-            (events)(Event::Warning {
+) -> bool {
+    let home = wanted.namespace().unwrap_or_default();
+    let mut there: BTreeSet<&str> = namespaces(inventory).collect();
+    there.extend(wanted.spec.target_namespace.as_deref());
+    if !cluster.is_remote() {
+        there.remove(home.as_str());
+    }
+    let there = there.into_iter().map(|name| (cluster, name));
+    let mut are_there = true;
+    for (cluster, name) in there.chain([(cluster.home(), home.as_str())]) {
+        match guard_one(cluster, name).await {
+            Ok(is_there) => are_there &= is_there,
+            Err(error) => (events)(Event::Warning {
                 key: key(name),
                 message: format!("its deletion is not denied while no webhook answers: {error}"),
-            });
+            }),
         }
     }
+    are_there
 }
 
-async fn guard_one(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
-    match read_one(cluster, &namespace_collection(), name).await? {
-        Some(found) if !found.labels.contains_key(names::LABEL_HOLDS_CORE) => {
-            hold_core(cluster, name).await
-        }
-        _ => Ok(()),
+/// Marks a namespace, if it exists and has no mark; returns whether it exists.
+async fn guard_one(cluster: &Cluster, name: &str) -> Result<bool, EngineError> {
+    let call = Call::get(&namespace_collection(), name, METADATA).own();
+    let found = match cluster.send::<Partial>(call).await {
+        Ok(answer) => answer.object.metadata,
+        Err(error) if error.is_not_found() => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if !found.labels.contains_key(names::LABEL_HOLDS_CORE) {
+        hold_core(cluster, name).await?;
     }
+    Ok(true)
 }
 
 /// Creates the target namespace with our marks. Returns its uid where it is ours; `None` where another client was faster. A

@@ -11,7 +11,7 @@ mod signature;
 mod values_from;
 
 pub use former::{FormerObject, FormerRecord, FormerTool};
-pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState};
+pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState, namespaces};
 pub use signature::Signature;
 pub use values_from::{SecretKeyRef, ValuesFrom};
 

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Facts, Lease, Owned, Problem, read};
-use crate::api::installation::{AddonInstallation, ClusterIdentity};
+use super::{Facts, Lease, Namespace, Owned, Problem, read};
+use crate::api::installation::{self, AddonInstallation, ClusterIdentity};
 use crate::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
+use crate::core_set::change::is_released;
 use crate::plan::continuation::Continuation;
 use crate::plan::found::open_releases;
 use crate::plan::pin;
@@ -37,6 +38,9 @@ pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
     if let Some(owned) = read(&facts.owned, "the objects of installations", found) {
         found.extend(orphans(owned, records));
         found.extend(held(owned, records));
+    }
+    if let Some(namespaces) = namespaces {
+        found.extend(unmarked(&facts.system, namespaces, records));
     }
     for (namespace, about) in namespaces.into_iter().flatten() {
         let namespace = namespace.clone();
@@ -163,6 +167,39 @@ fn edited(record: &AddonInstallation, health: &Health) -> Option<String> {
         0 => first,
         more => format!("{first}, and {more} more were"),
     })
+}
+
+/// Namespaces with core installations, or with objects of those of this cluster, that do not have the mark.
+fn unmarked(
+    system: &str,
+    namespaces: &BTreeMap<String, Namespace>,
+    records: &[AddonInstallation],
+) -> Vec<Problem> {
+    let mut unmarked = BTreeMap::new();
+    for record in records
+        .iter()
+        .filter(|it| it.spec.core_addon && !is_released(it))
+    {
+        let installation = name_of(record);
+        let home = &installation.namespace;
+        let is_local = home == system || namespaces.get(home).is_some_and(|it| it.is_local);
+        let status = record.status.as_ref().filter(|_| is_local);
+        let inventory = status.map_or(&[][..], |status| &status.inventory);
+        let target = record.spec.target_namespace.as_deref();
+        let used = installation::namespaces(inventory)
+            .chain(target.filter(|_| is_local))
+            .chain([home.as_str()]);
+        for name in used.filter(|name| namespaces.get(*name).is_some_and(|it| !it.holds_core)) {
+            let first = || installation.clone();
+            unmarked.entry(name.to_owned()).or_insert_with(first);
+        }
+    }
+    let problems = unmarked.into_iter();
+    let problem = |(namespace, installation)| Problem::Unmarked {
+        namespace,
+        installation,
+    };
+    problems.map(problem).collect()
 }
 
 fn stale(lease: &Lease) -> Option<Problem> {

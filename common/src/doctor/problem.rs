@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Unread;
 use super::right::Right;
-use crate::api::names::{InstallationName, SYSTEM_NAMESPACE};
+use crate::api::names::{InstallationName, LABEL_HOLDS_CORE, SYSTEM_NAMESPACE};
 use crate::entrance::Unreadable;
 use crate::plan::continuation::Continuation;
 use crate::standing::{Standing, Word};
@@ -237,6 +237,16 @@ pub enum Problem {
         /// Who.
         holder: String,
     },
+    /// A namespace with core add-ons, or with their objects, that lacks the mark which guards its deletion.
+    #[error(
+        "it holds core add-on {installation} and lacks label {LABEL_HOLDS_CORE}: it can be deleted"
+    )]
+    Unmarked {
+        /// The namespace.
+        namespace: String,
+        /// The first core installation that it holds.
+        installation: InstallationName,
+    },
     /// A namespace that stands for this cluster and for another one.
     #[error("it stands for this cluster, and for the one of Secret {secret}")]
     AmbiguousCluster {
@@ -326,9 +336,9 @@ impl Problem {
             },
             Self::Duplicate { catalogue, .. } => format!("catalogue {catalogue}"),
             Self::StaleLease { .. } => "Lease addons-reconciler".to_owned(),
-            Self::AmbiguousCluster { namespace, .. } | Self::NoKubeconfig { namespace, .. } => {
-                format!("Namespace {namespace}")
-            }
+            Self::Unmarked { namespace, .. }
+            | Self::AmbiguousCluster { namespace, .. }
+            | Self::NoKubeconfig { namespace, .. } => format!("Namespace {namespace}"),
         }
     }
 }

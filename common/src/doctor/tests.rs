@@ -337,6 +337,45 @@ fn installations_are_judged_by_their_live_objects() {
 }
 
 #[test]
+fn every_namespace_of_a_core_addon_has_the_mark() {
+    let inventory = json!({"inventory": [
+        {"version": "v1", "kind": "ConfigMap", "namespace": "objects", "objects": [{"name": "a"}]},
+        {"version": "v1", "kind": "Namespace", "objects": [{"name": "object"}, {"name": "marked"}]},
+    ]});
+    let spec = json!({"coreAddon": true, "targetNamespace": "target"});
+    let names = [
+        "kubectl-addons",
+        "marked",
+        "object",
+        "objects",
+        "other",
+        "target",
+    ];
+    let of = |spec: &Value, metadata: Value| {
+        with(|facts| {
+            facts.records = Ok(vec![record(spec.clone(), metadata, inventory.clone())]);
+            let namespace = |name: &str| Namespace {
+                holds_core: name == "marked",
+                ..Namespace::default()
+            };
+            let all = names.map(|name| (name.to_owned(), namespace(name)));
+            facts.namespaces = Ok(all.into());
+        })
+    };
+    let unmarked = ["kubectl-addons", "object", "objects", "target"].map(|name| {
+        format!(
+            "Error Namespace {name}: it holds core add-on kubectl-addons/web and lacks label \
+             kubectl-addons.dev/holds-core: it can be deleted"
+        )
+    });
+    assert_eq!(of(&spec, json!({})), unmarked);
+    let released = json!({"annotations": {"kubectl-addons.dev/released": "true"}});
+    assert_eq!(of(&spec, released), Vec::<String>::new());
+    let not_core = json!({"targetNamespace": "target"});
+    assert_eq!(of(&not_core, json!({})), Vec::<String>::new());
+}
+
+#[test]
 fn objects_without_a_record_are_told_by_owner() {
     let owned = |name: &str, owner: &str| Owned {
         object: format!("shop/ConfigMap {name}"),

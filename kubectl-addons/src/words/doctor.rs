@@ -2,7 +2,8 @@
 
 use addons_operation::continued;
 use common::api::names::{
-    InstallationName, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, LABEL_OWNER, SYSTEM_NAMESPACE,
+    InstallationName, LABEL_CLUSTER, LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
+    SYSTEM_NAMESPACE,
 };
 use common::doctor::{Problem, Severity};
 
@@ -93,6 +94,9 @@ pub fn fix(problem: &Problem) -> String {
             "start the reconciler; if it is removed for good: kubectl addons reconcile --retire && \
              kubectl delete lease addons-reconciler -n {SYSTEM_NAMESPACE}"
         ),
+        Problem::Unmarked { namespace, .. } => {
+            format!("kubectl label namespace {namespace} {LABEL_HOLDS_CORE}=true")
+        }
         Problem::AmbiguousCluster { namespace, .. } => {
             format!("kubectl label namespace {namespace} {LABEL_CLUSTER}-")
         }

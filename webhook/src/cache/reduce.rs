@@ -6,7 +6,9 @@ use std::sync::Arc;
 use common::admission::NamespaceFacts;
 use common::admission::listed::CatalogueFacts;
 use common::api::catalogue::AddonCatalogue;
-use common::api::installation::{AddonInstallation, AddonInstallationSpec};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, InventoryGroup,
+};
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
 };
@@ -44,7 +46,7 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
     }
 }
 
-/// An installation without status; of one that cannot be read, what guards need.
+/// An installation; of its status, the namespaces of the objects of a core add-on. Of one that cannot be read, what guards need.
 pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
     let spec = AddonInstallationSpec::read(object.spec());
     if let Some(unreadable) = &spec.unreadable {
@@ -54,10 +56,18 @@ pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
             "a stored installation cannot be read: only its guards hold"
         );
     }
+    let inventory = object.namespaces.into_iter().map(|name| InventoryGroup {
+        namespace: Some(name),
+        ..InventoryGroup::default()
+    });
+    let status = spec.core_addon.then(|| AddonInstallationStatus {
+        inventory: inventory.collect(),
+        ..AddonInstallationStatus::default()
+    });
     Some(Arc::new(AddonInstallation {
         metadata: object.metadata,
         spec,
-        status: None,
+        status,
     }))
 }
 

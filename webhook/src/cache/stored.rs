@@ -1,14 +1,17 @@
-//! Our objects as the watches read them: metadata and spec; the status is skipped.
+//! Our objects as the watches read them: metadata and spec; of the status, the namespaces of an inventory.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use common::admission::object;
+use common::api::installation::{InventoryGroup, namespaces};
+use common::entrance;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicResourceScope};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// An object of ours without its status: an inventory has up to 0.8 MB and no verdict needs it.
+/// An object of ours. An inventory has up to 0.8 MB, and verdicts only need its namespaces.
 ///
 /// The spec stays text, and managed fields are skipped, so that one object that cannot be read, however deep it nests, does not stop the
 /// whole watch: [`common::entrance`].
@@ -19,6 +22,22 @@ pub struct Stored {
     pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Option<Box<RawValue>>,
+    /// The namespaces of the objects in its inventory.
+    #[serde(default, rename = "status", deserialize_with = "of_inventory")]
+    pub namespaces: BTreeSet<String>,
+}
+
+/// Reads the namespaces of an inventory; a status that cannot be read has none.
+fn of_inventory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Status {
+        inventory: Vec<InventoryGroup>,
+    }
+    let text = Box::<RawValue>::deserialize(deserializer)?;
+    let status: Status = entrance::outline(text.get().as_bytes()).unwrap_or_default();
+    let found = namespaces(&status.inventory).map(str::to_owned);
+    Ok(found.collect())
 }
 
 impl Stored {

@@ -1,6 +1,6 @@
 //! Events of the watches become facts, and only complete ones.
 
-use common::api::installation::AddonInstallationSpec;
+use common::api::installation::{AddonInstallationSpec, namespaces};
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, LABEL_CLUSTER, SYSTEM_NAMESPACE,
 };
@@ -160,6 +160,26 @@ fn the_entry_and_the_target_namespace_of_what_cannot_be_read_stay_guarded() {
     // It uses no entry of a catalogue.
     let index = of_index.spec.addon_ref.index.as_deref();
     assert_eq!(index, Some("https://a.example.test"));
+}
+
+#[test]
+fn of_the_status_of_core_the_namespaces_of_its_objects_are_kept() {
+    let of = |is_core: bool| -> Stored {
+        let inventory = json!([
+            {"version": "v1", "kind": "ConfigMap", "namespace": "a", "objects": [{"name": "x"}]},
+            {"version": "v1", "kind": "Namespace", "objects": [{"name": "b"}]},
+        ]);
+        serde_json::from_value(json!({
+            "metadata": {"name": "dns"}, "spec": {"addonRef": {"name": "dns"}, "coreAddon": is_core},
+            "status": {"phase": "Ready", "inventory": inventory},
+        }))
+        .unwrap()
+    };
+    let kept = reduce::installation(of(true)).unwrap();
+    let inventory = &kept.status.as_ref().unwrap().inventory;
+    let found: Vec<&str> = namespaces(inventory).collect();
+    assert_eq!(found, ["a", "b"]);
+    assert_eq!(reduce::installation(of(false)).unwrap().status, None);
 }
 
 #[test]

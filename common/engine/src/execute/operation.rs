@@ -258,12 +258,11 @@ impl Operation<'_> {
     async fn work(&self, applied: oneshot::Receiver<Applied>) -> Worked {
         let mut namespace_uid = None;
         let mut refused = None;
+        let mut is_guarded = true;
         match self.create_namespace().await {
             Ok(uid) => {
                 namespace_uid = uid;
-                if self.task.wanted.spec.core_addon && !self.task.plan.verb.ends() {
-                    namespace::guard(self.cluster, self.task.wanted, self.events).await;
-                }
+                is_guarded = self.guard_namespaces().await;
                 self.send(News::Open { part: self.part });
             }
             Err(failure) => {
@@ -281,6 +280,10 @@ impl Operation<'_> {
             .unwrap_or_else(|_| Applied::nothing(self.task.plan));
         if let Some(failure) = refused {
             self.fail(&mut report, failure);
+        }
+        // Some namespaces are objects of the installation itself.
+        if !is_guarded {
+            self.guard_namespaces().await;
         }
         self.leave_to_helm(&mut report).await;
         // An adoption has changed nothing that readiness could tell: it ends whatever the objects are like, and its record says it.
@@ -312,6 +315,16 @@ impl Operation<'_> {
             namespace_uid,
             is_pruned,
         }
+    }
+
+    /// Marks the namespaces of a core installation; returns whether all of them exist.
+    async fn guard_namespaces(&self) -> bool {
+        let task = &self.task;
+        if !task.wanted.spec.core_addon || task.plan.verb.ends() {
+            return true;
+        }
+        let inventory = task.journal.inventory().to_groups();
+        namespace::guard(self.cluster, task.wanted, &inventory, self.events).await
     }
 
     /// Waits for what the scheduler has not seen ready.

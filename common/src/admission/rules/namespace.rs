@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::admission::marks::Marks;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester};
+use crate::api::installation::namespaces;
 use crate::api::names::{
-    ANNOTATION_CLUSTER_DELETING, ANNOTATION_RELEASED, LABEL_CLUSTER, LABEL_HOLDS_CORE,
-    LABEL_KUBECONFIG_SECRET, MARKED,
+    ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, ANNOTATION_RELEASED, LABEL_CLUSTER,
+    LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET, MARKED,
 };
 
 /// Labels that a namespace keeps while it holds core records: the API server asks about its deletion because of them.
@@ -25,10 +26,19 @@ fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>
             .and_then(|all| all.get(ANNOTATION_RELEASED))
             .is_some_and(|value| value == MARKED);
         let home = metadata.namespace.as_deref().unwrap_or_default();
-        // The target namespace of a record of another cluster is there.
-        let targets = installation.spec.target_namespace.as_deref() == Some(namespace)
-            && facts.is_local(home);
-        if installation.spec.core_addon && !released && (home == namespace || targets) {
+        // The objects of a record of another cluster are there.
+        let is_there = facts.is_local(home) && {
+            let inventory = installation
+                .status
+                .iter()
+                .flat_map(|it| namespaces(&it.inventory));
+            let target = installation.spec.target_namespace.as_deref();
+            target
+                .into_iter()
+                .chain(inventory)
+                .any(|it| it == namespace)
+        };
+        if installation.spec.core_addon && !released && (home == namespace || is_there) {
             let name = metadata.name.as_deref().unwrap_or_default();
             held.entry(home).or_default().push(name);
         }
@@ -73,7 +83,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
 }
 
 /// The labels of a namespace stay while it holds core records: without them its deletion would not be judged, or its records would
-/// not be reconciled any more.
+/// not be reconciled any more. So does the version of KKP, which decides what fits.
 #[must_use]
 pub fn guarded_label(
     new: &Marks,
@@ -82,7 +92,16 @@ pub fn guarded_label(
     facts: &Facts,
 ) -> Option<Problem> {
     let is_taken = |label: &str| old.label(label).is_some() && new.label(label) != old.label(label);
-    let taken = KEPT.into_iter().find(|label| is_taken(label))?;
+    let taken = KEPT.into_iter().find(|label| is_taken(label));
+    let kkp = |marks: &Marks| marks.annotation(ANNOTATION_KKP_VERSION).map(str::to_owned);
+    let (field, what) = match taken {
+        Some(label) => (format!("metadata.labels[{label}]"), "label"),
+        None if kkp(new) != kkp(old) => {
+            let field = format!("metadata.annotations[{ANNOTATION_KKP_VERSION}]");
+            (field, "annotation")
+        }
+        None => return None,
+    };
     let free = new.is_going()
         || old.is_marked(ANNOTATION_CLUSTER_DELETING)
         || requester.is_core(&facts.settings);
@@ -93,8 +112,8 @@ pub fn guarded_label(
     let first = held.values().flatten().next()?;
     Some(Problem::forbidden(
         "guarded-label",
-        format!("metadata.labels[{taken}]"),
-        format!("the namespace holds core add-ons ({first}); the label stays"),
+        field,
+        format!("the namespace holds core add-ons ({first}); the {what} stays"),
     ))
 }
 

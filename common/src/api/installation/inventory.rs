@@ -50,6 +50,16 @@ pub struct InventoryObject {
     pub yielded: Vec<String>,
 }
 
+/// The namespaces that hold objects of an inventory, and those that are objects of it.
+pub fn namespaces(inventory: &[InventoryGroup]) -> impl Iterator<Item = &str> {
+    inventory.iter().flat_map(|group| {
+        let is_namespace = group.kind == "Namespace" && group.group.is_empty();
+        let objects = group.objects.iter().filter(move |_| is_namespace);
+        let named = objects.map(|object| object.name.as_str());
+        named.chain(group.namespace.as_deref())
+    })
+}
+
 /// What we know of an object in the inventory (semantics 13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

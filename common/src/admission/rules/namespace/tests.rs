@@ -46,6 +46,17 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
         facts.installations = vec![Arc::new(object)];
         facts
     };
+    // An object of it is there, and the target is elsewhere.
+    let with_object = |home: &str| {
+        let mut facts = into(home);
+        let mut object = facts.installations[0].as_ref().clone();
+        object.spec.target_namespace = None;
+        let group =
+            json!({"version": "v1", "kind": "ConfigMap", "namespace": "other", "objects": []});
+        object.status = serde_json::from_value(json!({"inventory": [group]})).unwrap();
+        facts.installations = vec![Arc::new(object)];
+        facts
+    };
     let mut released = holding(&["coredns"]);
     let mut free = core_installation("coredns");
     free.metadata.annotations = Some([(ANNOTATION_RELEASED.to_owned(), MARKED.to_owned())].into());
@@ -73,6 +84,16 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
         ),
         // There the target is a namespace of another cluster.
         (namespace(json!({"name": "other"})), into("remote"), false),
+        (
+            namespace(json!({"name": "other"})),
+            with_object("kubectl-addons"),
+            true,
+        ),
+        (
+            namespace(json!({"name": "other"})),
+            with_object("remote"),
+            false,
+        ),
         (namespace(deleting), holding(&["coredns"]), false),
         (namespace(not_deleting), holding(&["coredns"]), true),
         (namespace(json!({})), marked, false),
@@ -139,6 +160,59 @@ fn labels_by_which_a_namespace_stands_for_a_cluster_stay_as_well() {
             let problem = guarded_label(&new, &old, &requester(&[]), &facts);
             assert_eq!(problem.is_some(), denied, "{new:?}");
         }
+    }
+}
+
+#[test]
+fn the_version_of_kkp_stays_while_a_namespace_holds_core() {
+    let with = |version: &str| namespace(json!({"annotations": {ANNOTATION_KKP_VERSION: version}}));
+    let bare = namespace(json!({}));
+    for (new, old, facts, who, denied) in [
+        (
+            with("2.29"),
+            with("2.28"),
+            holding(&["coredns"]),
+            requester(&[]),
+            true,
+        ),
+        (
+            with("2.29"),
+            bare.clone(),
+            holding(&["coredns"]),
+            requester(&[]),
+            true,
+        ),
+        (
+            bare,
+            with("2.28"),
+            holding(&["coredns"]),
+            requester(&[]),
+            true,
+        ),
+        (
+            with("2.28"),
+            with("2.28"),
+            holding(&["coredns"]),
+            requester(&[]),
+            false,
+        ),
+        (
+            with("2.29"),
+            with("2.28"),
+            holding(&["coredns"]),
+            core(),
+            false,
+        ),
+        (
+            with("2.29"),
+            with("2.28"),
+            holding(&[]),
+            requester(&[]),
+            false,
+        ),
+    ] {
+        let problem = guarded_label(&new, &old, &who, &facts);
+        assert_eq!(problem.is_some(), denied, "{new:?}");
     }
 }
 
