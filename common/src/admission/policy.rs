@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Requester;
 use super::verdict::{Problem, Verdict};
 use crate::api::installation::{AddonInstallation, AddonRef};
-use crate::api::names::INDEX_BUILTIN;
 use crate::api::policy::{AddonPolicy, Allowed, Installers, PolicyAction};
 use crate::catalogue::{Entry, Origin};
 
@@ -93,25 +92,15 @@ pub fn judge<'a>(
 fn problems(policy: &AddonPolicy, candidate: &Candidate<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let Some(allowed) = &policy.spec.allowed {
-        if !is_builtin(candidate) {
-            problems.extend(catalogue(policy, allowed, candidate));
-            problems.extend(source_hosts(policy, allowed, candidate));
-            problems.extend(support_class(policy, allowed, candidate));
-        }
+        problems.extend(catalogue(policy, allowed, candidate));
+        problems.extend(source_hosts(policy, allowed, candidate));
+        problems.extend(support_class(policy, allowed, candidate));
         problems.extend(image_registries(policy, allowed, candidate));
     }
     if let Some(installers) = &policy.spec.installers {
         problems.extend(installer(policy, installers, candidate));
     }
     problems
-}
-
-/// Whether the add-on is part of the program that installs it: it comes from nowhere else. What is chosen has to come from there, not
-/// only what the installation names.
-fn is_builtin(candidate: &Candidate<'_>) -> bool {
-    let index = candidate.installation.spec.addon_ref.index.as_deref();
-    let is_of_program = |entry: &Entry| matches!(&*entry.origin, Origin::Index { location } if location == INDEX_BUILTIN);
-    index == Some(INDEX_BUILTIN) && candidate.entry.is_none_or(is_of_program)
 }
 
 /// The catalogue that the installation names, or that its entry is from. An index and a directory are in no catalogue.

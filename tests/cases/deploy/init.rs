@@ -47,7 +47,19 @@ async fn the_plugin_installs_mends_upgrades_and_uninstalls_it() -> Result<()> {
     adopted(&world, &mut tally).await
 }
 
+/// What is installed guards core add-ons, and is one: only the core group installs and changes it.
+const CORE: [&str; 3] = [
+    "--as=core",
+    "--as-group=system:masters",
+    "--as-group=kubectl-addons:core",
+];
+
 async fn init(world: &World, flags: &[&str]) -> Result<Output> {
+    plain_init(world, &[flags, &CORE].concat()).await
+}
+
+/// The same as an administrator who is not of the core group.
+async fn plain_init(world: &World, flags: &[&str]) -> Result<Output> {
     world.admin.run(&[&["init"], flags].concat()).await
 }
 
@@ -90,9 +102,16 @@ async fn refusals(world: &World, tally: &mut Tally) -> Result<()> {
         create(&world.admin, &object, &[]).await?.done()?;
     }
     let flags = ["--webhook", "--dry-run", "--as=reader"];
-    let said = init(world, &flags).await?.ended(1)?;
+    let flags = [&flags[..], &["--as-group=kubectl-addons:core"]].concat();
+    let said = plain_init(world, &flags).await?.ended(1)?;
     let named = "not allowed: patch secrets addons-webhook-ca in namespace kubectl-addons (and ";
     ensure!(said.stderr.contains(named), "{}", said.stderr);
+    tally.ran();
+    let said = plain_init(world, &["--webhook", "--dry-run"])
+        .await?
+        .ended(6)?;
+    let fix = "fix:    add --as USER --as-group kubectl-addons:core";
+    ensure!(said.stderr.contains(fix), "{}", said.stderr);
     tally.ran();
     Ok(())
 }
@@ -167,7 +186,7 @@ async fn failure_policy(world: &World, wanted: &str) -> Result<()> {
     Ok(())
 }
 
-/// Another image rolls out, and no review fails meanwhile. It needs no rights but those of the first time: the configurations stay.
+/// Another image rolls out, and no review fails meanwhile.
 async fn upgraded(world: &World, tally: &mut Tally) -> Result<()> {
     let load = Load::start(world.cluster.kubeconfig(), 2).await?;
     let image = "--image=registry.example.org/addons-webhook:next";
@@ -191,9 +210,18 @@ async fn upgraded(world: &World, tally: &mut Tally) -> Result<()> {
 /// Its Deployment has no pods: everything that it judges is refused, the record of the mending installation as well.
 async fn mended(world: &World, tally: &mut Tally) -> Result<()> {
     let bundle = world.announced(1).await?;
-    world
-        .in_system(&["scale", "deployment", "addons-webhook", "--replicas=0"])
+    let scale = ["scale", "deployment", "addons-webhook", "--replicas=0"];
+    let namespace = ["-n", "kubectl-addons"];
+    let said = world
+        .admin
+        .kubectl(&[&scale[..], &namespace].concat())
         .await?;
+    ensure!(
+        said.stderr.contains("guards core add-ons"),
+        "{}",
+        said.stderr
+    );
+    world.in_system(&[&scale[..], &CORE].concat()).await?;
     until("nothing answers", async || {
         let said = create(&world.admin, &duplicate(), &["--dry-run=server"]).await?;
         Ok(match said.stderr.contains("failed calling webhook") {
@@ -202,18 +230,14 @@ async fn mended(world: &World, tally: &mut Tally) -> Result<()> {
         })
     })
     .await?;
-    // The policies guard the configuration.
-    let said = init(world, &["--webhook", "--yes"]).await?.ended(6)?;
+    let said = plain_init(world, &["--webhook", "--yes"]).await?.ended(6)?;
     ensure!(
         said.stderr.contains("group kubectl-addons:core"),
         "{}",
         said.stderr
     );
     tally.ran();
-    let core = ["--as=core", "--as-group=system:masters"];
-    let core = [&core[..], &["--as-group=kubectl-addons:core"]].concat();
-    let flags = [&["--webhook", "--yes"][..], &core].concat();
-    let said = init(world, &flags).await?.done()?;
+    let said = init(world, &["--webhook", "--yes"]).await?.done()?;
     world.denies().await.with_context(|| said.stderr.clone())?;
     failure_policy(world, "Fail").await?;
     ensure!(world.announced(1).await? == bundle, "another authority");
@@ -227,6 +251,11 @@ async fn uninstalled(world: &World, tally: &mut Tally) -> Result<()> {
         let args = [&["uninstall", "--yes"], names].concat();
         world.admin.run(&args).await
     };
+    let both = ["addons-webhook", "addons-policies"];
+    let said = uninstall(&both).await?.ended(6)?;
+    ensure!(said.stderr.contains("is a core add-on"), "{}", said.stderr);
+    let release = [&["core", "release"][..], &both, &CORE].concat();
+    world.admin.run(&release).await?.done()?;
     let said = uninstall(&["addons-webhook"]).await?.ended(6)?;
     ensure!(
         said.stderr.contains("kubectl-addons:break-glass"),

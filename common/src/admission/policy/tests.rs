@@ -278,35 +278,6 @@ fn core_add_ons_are_exempt() {
 }
 
 #[test]
-fn what_the_program_brings_along_comes_from_nowhere_else() {
-    let spec = json!({"action": "Enforce", "installers": {"users": ["anna"]}, "allowed": {
-        "catalogues": ["platform"], "sourceHosts": ["git.example.com"], "supportClasses": ["Core"],
-        "imageRegistries": ["mirror.example.com"],
-    }});
-    let only = policy("p", spec);
-    let case = |entry: Option<Entry>| Case {
-        reference: json!({"name": "web", "index": INDEX_BUILTIN}),
-        images: Some(BTreeSet::from(["nginx:1".to_owned()])),
-        requester: Some(requester(&[])),
-        entry,
-        ..Case::default()
-    };
-    let rules = |case: &Case| {
-        let verdict = case.judged(std::slice::from_ref(&only));
-        let problems = verdict.problems.iter().map(|one| one.rule);
-        problems.collect::<Vec<_>>()
-    };
-    let few = ["policy-image", "policy-installer"];
-    assert_eq!(rules(&case(None)), few);
-    assert_eq!(rules(&case(Some(of_index(INDEX_BUILTIN)))), few);
-    // What only says so is judged like everything else.
-    let more = rules(&case(Some(of_index("revision 3 of team/web"))));
-    for rule in ["policy-catalogue", "policy-support"] {
-        assert!(more.contains(&rule), "{more:?}");
-    }
-}
-
-#[test]
 fn what_was_kept_with_a_revision_and_is_listed_nowhere_is_in_no_catalogue() {
     let only = enforced("catalogues", json!(["platform"]));
     Case::of(of_index("revision 3 of team/web")).says(

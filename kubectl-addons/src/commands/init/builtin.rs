@@ -151,10 +151,12 @@ async fn server_plan(resolver: &Resolver<'_>, args: &Init, answer: &Answer) -> R
     plan(resolver, WEBHOOK, edits).await
 }
 
-/// What differs from the cluster is part of the plan: what guards is repaired by every upgrade (semantics 12).
+/// What guards core add-ons is guarded as they are, and every upgrade repairs it: what differs from the cluster is part of the plan
+/// (semantics 12).
 async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits) -> Result<Plan> {
     let new = NewInstallation {
         addon: Target::parse(addon),
+        core: true,
         edits,
         ..NewInstallation::default()
     };
