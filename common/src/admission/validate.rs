@@ -118,12 +118,14 @@ fn written_catalogue(
     if rules::catalogue::is_source(&new.metadata, &facts.settings) {
         verdict.problems.extend(duplicates::across(new, old, facts));
     }
-    verdict
-        .problems
-        .extend(rules::catalogue::core_names(new, old, facts));
+    let core_names = rules::catalogue::core_names(new, facts);
+    verdict.problems.extend(core_names);
     if let Some(old) = old {
         in_use::judge(Some(new), old, facts, &mut verdict);
     }
+    verdict
+        .warnings
+        .extend(rules::catalogue::taken_names(new, facts));
     verdict
         .warnings
         .extend(rules::catalogue::prune_without_selector(new));
@@ -219,12 +221,15 @@ fn guarded(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Fact
     let mut verdict = Verdict::default();
     if old.is_none() {
         verdict.problem(rules::installation::generate_name(new));
+        verdict.problem(guards::reserved_name(new, requester, facts));
     }
     verdict.problem(guards::core_flag(new, old, requester, facts));
     verdict.problem(guards::release_mark(new, old, requester, facts));
     verdict.problems.extend(guards::planted_before(new, old));
     verdict.problem(guards::owner_references(new, old, requester, facts));
     verdict.problem(guards::guard_finalizer(new, old, requester, facts));
+    let metadata = guards::core_metadata(new, old, requester, facts);
+    verdict.problems.extend(metadata);
     verdict
 }
 

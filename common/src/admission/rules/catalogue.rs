@@ -209,51 +209,46 @@ pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// A name of a Core catalogue is not used in a Custom one, in any version (semantics 2).
-///
-/// Of two that were created at once the Core one wins: it keeps the names that it had before (`old`).
-#[must_use]
-pub fn core_names(
-    catalogue: &AddonCatalogue,
-    old: Option<&AddonCatalogue>,
-    facts: &Facts,
-) -> Vec<Problem> {
+/// Names of a catalogue that source catalogues of the other class list as well, and the catalogue of each.
+fn shared_names<'a>(
+    catalogue: &'a AddonCatalogue,
+    facts: &'a Facts,
+) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
     let class = catalogue.spec.class;
-    // A Core catalogue collides with custom sources, a custom one with Core sources, in whatever namespace it is.
-    let others: Vec<&CatalogueFacts> = facts
-        .sources()
-        .filter(|other| other.class != class)
-        .filter(|other| !duplicates::is_same(&other.metadata, &catalogue.metadata))
-        .collect();
-    if others.is_empty() {
+    let others = facts.sources().filter(move |other| other.class != class);
+    let others = others.filter(|other| !duplicates::is_same(&other.metadata, &catalogue.metadata));
+    let others: Vec<&CatalogueFacts> = others.collect();
+    let addons = catalogue.spec.addons.iter().enumerate();
+    addons.filter_map(move |(i, addon)| {
+        let other = others.iter().find(|other| other.lists(&addon.name))?;
+        Some((i, addon.name.as_str(), other.name()))
+    })
+}
+
+/// A name of a Core catalogue is not used in a Custom one, in any version (semantics 2). The Core one takes it, whoever listed it first.
+#[must_use]
+pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
+    if catalogue.spec.class == CatalogueClass::Core {
         return Vec::new();
     }
-    let before =
-        old.filter(|old| class == CatalogueClass::Core && old.spec.class == CatalogueClass::Core);
-    let before = before.iter().flat_map(|old| &old.spec.addons);
-    let before: HashSet<&str> = before.map(|addon| addon.name.as_str()).collect();
-    let addons = catalogue.spec.addons.iter().enumerate();
-    addons
-        .filter_map(|(i, addon)| {
-            let is_new = !before.contains(addon.name.as_str());
-            let other = others
-                .iter()
-                .find(|other| is_new && other.lists(&addon.name));
-            let other = other?.name();
-            let message = match class {
-                CatalogueClass::Custom => format!(
-                    "{} is held by catalogue {other} of class Core; choose another name",
-                    addon.name
-                ),
-                CatalogueClass::Core => format!(
-                    "{} is in catalogue {other} of class Custom; take it out there first",
-                    addon.name
-                ),
-            };
-            let field = format!("spec.addons[{i}].name");
-            Some(Problem::invalid("core-name", field, message))
-        })
-        .collect()
+    let shared = shared_names(catalogue, facts).map(|(i, name, other)| {
+        let message =
+            format!("{name} is held by catalogue {other} of class Core; choose another name");
+        Problem::invalid("core-name", format!("spec.addons[{i}].name"), message)
+    });
+    shared.collect()
+}
+
+/// The warnings about names that a Core catalogue takes from Custom ones.
+#[must_use]
+pub fn taken_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<String> {
+    if catalogue.spec.class != CatalogueClass::Core {
+        return Vec::new();
+    }
+    let shared = shared_names(catalogue, facts).map(|(i, name, other)| {
+        format!("spec.addons[{i}].name: {name} is in catalogue {other} of class Custom, which does not offer it any more")
+    });
+    shared.collect()
 }
 
 /// What a source catalogue lost to others: two that are created at once are not judged by each other, and one of them has to give
@@ -264,7 +259,7 @@ pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem>
         return Vec::new();
     }
     let mut lost = duplicates::across(catalogue, Some(catalogue), facts);
-    lost.extend(core_names(catalogue, Some(catalogue), facts));
+    lost.extend(core_names(catalogue, facts));
     lost
 }
 

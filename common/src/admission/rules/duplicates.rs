@@ -80,8 +80,8 @@ pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// Duplicates of entries in other source catalogues.
 ///
-/// Of two catalogues that were created at once the older, then the one with the smaller name, wins, and one of class Core whenever it was
-/// created (semantics 2): the winner may keep a duplicate that it had before (`old`), the loser may not.
+/// Of two catalogues that were created at once the older, then the one with the smaller name, wins (semantics 2): the winner may keep a
+/// duplicate that it had before (`old`), the loser may not. One of class Core takes its names from those of class Custom.
 #[must_use]
 pub fn across(
     catalogue: &AddonCatalogue,
@@ -92,11 +92,12 @@ pub fn across(
     let names: HashSet<&str> = addons.map(|addon| addon.name.as_str()).collect();
     let mut seen = Seen::with_capacity(0);
     let mut losers = Seen::with_capacity(0);
-    let sources = facts.sources();
+    let takes = |other: &CatalogueFacts| {
+        catalogue.spec.class == CatalogueClass::Core && other.class == CatalogueClass::Custom
+    };
+    let sources = facts.sources().filter(|other| !takes(other));
     for other in sources.filter(|other| !is_same(&other.metadata, &catalogue.metadata)) {
-        let holds_names =
-            catalogue.spec.class == CatalogueClass::Core && other.class == CatalogueClass::Custom;
-        let wins = holds_names || by_age(&catalogue.metadata, &other.metadata).is_lt();
+        let wins = by_age(&catalogue.metadata, &other.metadata).is_lt();
         let into = if old.is_some() && wins {
             &mut losers
         } else {

@@ -34,7 +34,8 @@ struct Row {
     phase: String,
 }
 
-/// Lists them. A cluster that does not answer, or whose core set is not known, is named, and the exit code is 1 then.
+/// Lists them. The exit code is 1 if a cluster does not answer, if its core set is not known, or if another installation has the name of
+/// a core add-on.
 ///
 /// # Errors
 /// The ConfigMaps or the namespaces cannot be read.
@@ -57,6 +58,9 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
             }
             Err(error) => worst = worst.max(partial::failure(&namespace, error)),
         }
+    }
+    if rows.iter().any(|row| row.decision == Decided::Taken) {
+        worst = worst.max(Exit::Failed);
     }
     match args.output.format {
         Format::Json | Format::Yaml | Format::Template(_) => {

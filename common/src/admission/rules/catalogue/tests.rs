@@ -136,43 +136,31 @@ fn a_core_name_is_in_no_custom_catalogue() {
     );
     let core = core_catalogue("core", json!([addon("coredns", &["1"])]));
     assert_eq!(
-        texts(&core_names(&custom, None, &facts(vec![core.clone()]))),
+        texts(&core_names(&custom, &facts(vec![core.clone()]))),
         [
             "spec.addons[1].name: coredns is held by catalogue core of class Core; choose another name"
         ]
     );
-    assert_eq!(
-        core_names(&core, None, &facts(vec![custom.clone()])).len(),
-        1
-    );
     let mut elsewhere = custom.clone();
     elsewhere.metadata.namespace = Some("team".into());
+    assert_eq!(core_names(&elsewhere, &facts(vec![core.clone()])).len(), 1);
+    // The Core one takes the name from others, and says so.
+    let both = facts(vec![custom]);
+    assert_eq!(core_names(&core, &both), []);
     assert_eq!(
-        core_names(&elsewhere, None, &facts(vec![core.clone()])).len(),
-        1
+        taken_names(&core, &both),
+        [
+            "spec.addons[0].name: coredns is in catalogue custom of class Custom, which does not offer it any more"
+        ]
     );
     // Two Core catalogues may share a name, and an object is not compared with its old self.
     let other = core_catalogue("other", json!([addon("coredns", &["2"])]));
-    assert_eq!(core_names(&core, None, &facts(vec![other])), []);
     let was_custom = catalogue("core", json!([addon("coredns", &["1"])]));
-    assert_eq!(core_names(&core, None, &facts(vec![was_custom])), []);
-    // Of two that were created at once the Core one keeps its names, and gets no more of the other's.
-    let both = json!([addon("coredns", &["1"]), addon("b", &["1"])]);
-    let more = core_catalogue("core", both);
-    let facts = facts(vec![custom.clone()]);
-    assert_eq!(core_names(&core, Some(&core), &facts), []);
-    let fields = |problems: Vec<Problem>| {
-        problems
-            .into_iter()
-            .map(|one| one.field)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        fields(core_names(&more, Some(&core), &facts)),
-        ["spec.addons[1].name"]
-    );
-    let was_custom = catalogue("core", json!([addon("coredns", &["1"])]));
-    assert_eq!(core_names(&core, Some(&was_custom), &facts).len(), 1);
+    for before in [other, was_custom] {
+        let facts = facts(vec![before]);
+        assert_eq!(core_names(&core, &facts), []);
+        assert_eq!(taken_names(&core, &facts), Vec::<String>::new());
+    }
 }
 
 #[test]

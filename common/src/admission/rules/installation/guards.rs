@@ -68,7 +68,8 @@ pub fn core_flag(
     }
 }
 
-/// The guard finalizer stays on a core installation until it is released, and only the core group sets it (semantics 14).
+/// Only the core group adds finalizers to a core installation, which would hold it when it is released, and sets the guard finalizer,
+/// which stays until then (semantics 14).
 #[must_use]
 pub fn guard_finalizer(
     new: &Marks,
@@ -79,33 +80,30 @@ pub fn guard_finalizer(
     if requester.is_core(&facts.settings) {
         return None;
     }
-    let had = old.is_some_and(|old| old.has_finalizer(FINALIZER_CORE_GUARD));
     let problem = |message| Problem::forbidden("guard-finalizer", "metadata.finalizers", message);
-    match (had, new.has_finalizer(FINALIZER_CORE_GUARD)) {
-        (false, true) => {
-            let groups = facts.settings.core_groups.join(", ");
-            Some(problem(format!(
-                "only group {groups} sets {FINALIZER_CORE_GUARD}; leave it out"
-            )))
-        }
-        (true, false) => {
-            let old = old.filter(|old| old.core)?;
-            // A namespace that is being deleted is not enough: the finalizer holds there too, unless the cluster is deleted.
-            let free = old.is_marked(ANNOTATION_RELEASED)
-                || facts
-                    .namespaces
-                    .get(old.namespace())
-                    .is_some_and(|ns| ns.cluster_deleting);
-            (!free).then(|| {
-                problem(format!(
-                    "{FINALIZER_CORE_GUARD} holds the core add-on {}; {}",
-                    old.name(),
-                    release_first(old)
-                ))
-            })
-        }
-        _ => None,
+    let core = old.filter(|old| old.core);
+    let had = |finalizer: &str| old.is_some_and(|old| old.has_finalizer(finalizer));
+    let mut added = new.metadata.finalizers.iter().flatten();
+    let is_guarded = |one: &str| one == FINALIZER_CORE_GUARD || core.is_some();
+    if let Some(added) = added.find(|one| is_guarded(one) && !had(one)) {
+        let groups = facts.settings.core_groups.join(", ");
+        return Some(problem(format!(
+            "only group {groups} sets {added}; leave it out"
+        )));
     }
+    let core = core.filter(|_| had(FINALIZER_CORE_GUARD))?;
+    // A namespace that is being deleted is not enough: the finalizer holds there too, unless the cluster is deleted.
+    let of_cluster = facts.namespaces.get(core.namespace());
+    let is_free = new.has_finalizer(FINALIZER_CORE_GUARD)
+        || core.is_marked(ANNOTATION_RELEASED)
+        || of_cluster.is_some_and(|ns| ns.cluster_deleting);
+    (!is_free).then(|| {
+        problem(format!(
+            "{FINALIZER_CORE_GUARD} holds the core add-on {}; {}",
+            core.name(),
+            release_first(core)
+        ))
+    })
 }
 
 /// Only the core group and the loop release an installation, core or not: a mark that is there before it becomes core would release
@@ -168,7 +166,7 @@ pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
         .collect()
 }
 
-/// The rule of [`core_spec`].
+/// The rule of [`core_spec`] and [`core_metadata`].
 pub const CORE_SPEC: &str = "core-spec";
 
 /// Only the core group and the loop write the spec of a core installation: its origin, version and values decide what is installed as
@@ -181,10 +179,63 @@ pub fn core_spec(
     facts: &Facts,
 ) -> Option<Problem> {
     let is_changed = old.spec.core_addon && new.spec != old.spec;
-    (is_changed && !requester.is_core(&facts.settings)).then(|| {
+    is_changed.then(|| core_part("spec", requester, facts))?
+}
+
+/// The same for its labels and annotations: they say which values are defaults, what is due, and what is checked. Finalizers, owners and
+/// the mark of release have rules of their own.
+#[must_use]
+pub fn core_metadata(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Vec<Problem> {
+    let Some(old) = old.filter(|old| old.core) else {
+        return Vec::new();
+    };
+    let annotations = |marks: &Marks| {
+        let mut all = marks.metadata.annotations.clone().unwrap_or_default();
+        all.remove(ANNOTATION_RELEASED);
+        all
+    };
+    let labels = |marks: &Marks| marks.metadata.labels.clone().unwrap_or_default();
+    let parts = [
+        ("metadata.labels", labels(new) != labels(old)),
+        ("metadata.annotations", annotations(new) != annotations(old)),
+    ];
+    let changed = parts.into_iter().filter(|(_, is_changed)| *is_changed);
+    changed
+        .filter_map(|(part, _)| core_part(part, requester, facts))
+        .collect()
+}
+
+/// The problem with a changed part of a core installation, unless the requester may change it.
+fn core_part(part: &str, requester: &Requester, facts: &Facts) -> Option<Problem> {
+    (!requester.is_core(&facts.settings)).then(|| {
         let groups = facts.settings.core_groups.join(", ");
         let message = format!("only group {groups} changes core add-ons");
-        Problem::forbidden(CORE_SPEC, "spec", message)
+        Problem::forbidden(CORE_SPEC, part, message)
+    })
+}
+
+/// The names of core sets are reserved in every namespace: a record that is there first would keep the core add-on out (semantics 14).
+#[must_use]
+pub fn reserved_name(new: &Marks, requester: &Requester, facts: &Facts) -> Option<Problem> {
+    let holder = facts.installations.iter().find(|other| {
+        let mut finalizers = other.metadata.finalizers.iter().flatten();
+        other.spec.core_addon
+            && other.metadata.name == new.metadata.name
+            && other.metadata.namespace != new.metadata.namespace
+            && finalizers.any(|one| one == FINALIZER_CORE_GUARD)
+    })?;
+    (!new.core && !requester.is_core(&facts.settings)).then(|| {
+        let home = holder.metadata.namespace.as_deref().unwrap_or_default();
+        let message = format!(
+            "{} is a core add-on in namespace {home}; choose another name",
+            new.name()
+        );
+        Problem::forbidden("reserved-name", "metadata.name", message)
     })
 }
 

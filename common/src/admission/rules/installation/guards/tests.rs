@@ -1,10 +1,12 @@
 //! One table a guard.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
 use crate::admission::NamespaceFacts;
-use crate::admission::fixtures::{core, facts, installation, marks, requester};
+use crate::admission::fixtures::{core, core_installation, facts, installation, marks, requester};
 use crate::api::names::SYSTEM_NAMESPACE;
 
 /// Facts in which the system namespace has these marks.
@@ -89,6 +91,12 @@ fn the_guard_finalizer_stays_until_released() {
     let held = with(json!({}));
     let free = with(released());
     let gone = marks(true, json!({}));
+    let foreign = |is_core| {
+        marks(
+            is_core,
+            json!({"finalizers": ["other", "example.test/hold"]}),
+        )
+    };
     let user = {
         let mut user = held.clone();
         user.core = false;
@@ -116,6 +124,11 @@ fn the_guard_finalizer_stays_until_released() {
         (&held, &gone, facts(vec![]), core(), false),
         (&user, &gone, facts(vec![]), requester(&[]), true),
         (&user, &user, facts(vec![]), requester(&[]), false),
+        // Any other would hold a core add-on when it is released; who holds it lets go.
+        (&foreign(true), &gone, facts(vec![]), requester(&[]), true),
+        (&foreign(true), &gone, facts(vec![]), core(), false),
+        (&gone, &foreign(true), facts(vec![]), requester(&[]), false),
+        (&foreign(false), &user, facts(vec![]), requester(&[]), false),
     ] {
         assert_eq!(
             guard_finalizer(new, Some(old), &who, &facts).is_some(),
@@ -231,8 +244,68 @@ fn only_the_core_group_changes_the_spec_of_core() {
             assert_eq!(problem.is_some(), denied, "{change}");
         }
     }
-    let mut labelled = of(true, json!({}));
-    labelled.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
-    let unchanged = core_spec(&labelled, &of(true, json!({})), &requester(&[]), &facts);
-    assert_eq!(unchanged, None);
+}
+
+#[test]
+fn only_the_core_group_changes_labels_and_annotations_of_core() {
+    let facts = facts(vec![]);
+    let plain = |is_core| marks(is_core, json!({"annotations": {"a": "b"}}));
+    for (metadata, changed) in [
+        (json!({"annotations": {"a": "b"}}), vec![]),
+        (
+            json!({"annotations": {"a": "b", ANNOTATION_RELEASED: "true"}}),
+            vec![],
+        ),
+        (
+            json!({"annotations": {"a": "c"}}),
+            vec!["metadata.annotations"],
+        ),
+        (json!({}), vec!["metadata.annotations"]),
+        (
+            json!({"annotations": {"a": "b"}, "labels": {"team": "a"}}),
+            vec!["metadata.labels"],
+        ),
+    ] {
+        for (is_core, who, is_denied) in [
+            (true, requester(&["system:masters"]), true),
+            (true, core(), false),
+            (false, requester(&[]), false),
+        ] {
+            let new = marks(is_core, metadata.clone());
+            let found = core_metadata(&new, Some(&plain(is_core)), &who, &facts);
+            let found: Vec<String> = found.into_iter().map(|it| it.field).collect();
+            let expected = if is_denied { changed.clone() } else { vec![] };
+            assert_eq!(found, expected, "{metadata}");
+        }
+    }
+}
+
+#[test]
+fn names_of_core_sets_are_reserved_everywhere() {
+    let mut facts = facts(vec![]);
+    let named = |namespace: &str, finalizers: Value| {
+        let mut record = core_installation("dns");
+        record.metadata.namespace = Some(namespace.to_owned());
+        record.metadata.finalizers = serde_json::from_value(finalizers).unwrap();
+        record
+    };
+    let of_set = named("shop", json!([FINALIZER_CORE_GUARD]));
+    let by_hand = named("other", json!([]));
+    let marks_of = |namespace: &str, is_core: bool| {
+        let mut record = named(namespace, json!([]));
+        record.spec.core_addon = is_core;
+        Marks::of(&record)
+    };
+    for (holder, new, who, denied) in [
+        (&of_set, marks_of("team", false), requester(&[]), true),
+        (&of_set, marks_of("team", false), core(), false),
+        // Whether it may be core is another rule.
+        (&of_set, marks_of("team", true), requester(&[]), false),
+        (&of_set, marks_of("shop", false), requester(&[]), false),
+        (&by_hand, marks_of("team", false), requester(&[]), false),
+    ] {
+        facts.installations = vec![Arc::new(holder.clone())];
+        let problem = reserved_name(&new, &who, &facts);
+        assert_eq!(problem.is_some(), denied, "{new:?}");
+    }
 }
