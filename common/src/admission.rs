@@ -13,6 +13,7 @@
 //! | [`listed`] | what is known of a catalogue, by the names of its add-ons |
 //! | [`object`] | objects without what no verdict reads |
 //! | [`marks`] | the metadata that guards need |
+//! | [`trust`] | who may do what to core add-ons and their guards, as a table |
 //! | [`verdict`] | problems, warnings, and the denial that combines them |
 //!
 //! Everything is a pure function of the request and [`Facts`]. The API server may send one request several times
@@ -28,6 +29,7 @@ pub mod object;
 pub mod policy;
 pub mod review;
 pub mod rules;
+pub mod trust;
 pub mod validate;
 pub mod verdict;
 
@@ -49,7 +51,7 @@ use crate::catalogue::select::ClusterFacts;
 pub struct Facts {
     /// All catalogues of all namespaces, with their metadata.
     pub catalogues: Vec<Arc<CatalogueFacts>>,
-    /// All installations of all namespaces, without status.
+    /// All installations of all namespaces; of their status, the namespaces in the inventories of core add-ons.
     pub installations: Vec<Arc<AddonInstallation>>,
     /// All policies of administrators, by name.
     pub policies: Vec<Arc<AddonPolicy>>,

@@ -3,6 +3,7 @@
 mod entrance;
 mod modules;
 mod static_policies;
+mod trust;
 mod typed;
 
 use std::process::Command;

@@ -40,6 +40,13 @@ async fn no_route_leads_around_the_guards() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn every_guard_of_the_trust_model_has_its_proof() -> Result<()> {
+    let unproven = table::unproven(&table::routes()?);
+    ensure!(unproven.is_empty(), "{}", unproven.join("\n"));
+    Ok(())
+}
+
 /// What a route met, where that is not what closes it.
 fn wrong(route: &Route, found: &By, expected: &By) -> Option<String> {
     let name = &route.route;

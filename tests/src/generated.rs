@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::{crds, lifecycle, reference, schemas, starter};
+use crate::{crds, lifecycle, reference, schemas, starter, trust};
 
 /// Files in one folder that follow from one kind of source.
 pub struct Generated {
@@ -20,7 +20,7 @@ pub struct Generated {
 }
 
 /// Files that follow from this repository.
-pub const FROM_THIS_REPOSITORY: [Generated; 4] = [
+pub const FROM_THIS_REPOSITORY: [Generated; 5] = [
     Generated {
         name: "crds",
         folder: "deploy/crds",
@@ -44,6 +44,12 @@ pub const FROM_THIS_REPOSITORY: [Generated; 4] = [
         folder: "kubectl-addons/docs",
         sources: "the command line and the definitions say",
         files: reference::files,
+    },
+    Generated {
+        name: "security",
+        folder: ".",
+        sources: "the trust model says",
+        files: trust::files,
     },
 ];
 

@@ -32,5 +32,6 @@ pub mod starter;
 pub mod tally;
 pub mod tier;
 pub mod times;
+pub mod trust;
 pub mod until;
 pub mod webhook;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use addons_tests::raw::Send;
 use anyhow::{Context as _, Result};
+use common::admission::trust::{self, Guard};
 use common::api::names::{API_VERSION, SYSTEM_NAMESPACE};
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,6 +34,8 @@ pub enum Who {
     Reconciler,
     /// Another ServiceAccount of the same namespace.
     Account,
+    /// The ServiceAccount of the webhook.
+    Webhook,
 }
 
 /// Which layer answers.
@@ -116,6 +119,28 @@ pub fn routes() -> Result<Vec<Route>> {
         route.path = path.replace("WEBHOOKS", WEBHOOKS);
     }
     Ok(routes)
+}
+
+/// Where the trust model promises something that no route proves: each guard names one that others than its principals try, and that
+/// the layers of the guard close.
+pub fn unproven(routes: &[Route]) -> Vec<String> {
+    let wrong = trust::GUARDS.iter().filter_map(|guard| {
+        let found = routes.iter().find(|route| route.route == guard.proof);
+        let is_proof = found.is_some_and(|route| {
+            let is_other = matches!(route.who, Who::Admin | Who::Tenant);
+            let is_up = (route.up == By::Webhook) == guard.webhook;
+            is_other && is_up && (route.down == By::Policy) == guard.policy
+        });
+        let Guard {
+            object,
+            part,
+            proof,
+            ..
+        } = guard;
+        (!is_proof)
+            .then(|| format!("{object}: {part}: {proof}: not closed as the trust model says"))
+    });
+    wrong.collect()
 }
 
 /// The table, as lines.

@@ -24,6 +24,8 @@ use super::table::{By, Route, Who};
 pub const TENANT: &str = "tenant";
 /// The target namespace of a core record; it holds no record itself.
 pub const TARGET: &str = "guarded-target";
+/// A namespace with an object of a core add-on; it is neither its target nor that of its record.
+const OBJECTS: &str = "guarded-objects";
 /// A namespace that stands for this cluster and holds nothing.
 const EMPTY: &str = "empty";
 /// The core record in the system namespace.
@@ -42,6 +44,8 @@ const RELEASED: &str = "released";
 
 /// The loop, as deploy/overlays/reconciler deploys it.
 const RECONCILER: &str = "system:serviceaccount:kubectl-addons:addons-reconciler";
+/// The webhook, as deploy/base deploys it.
+const WEBHOOK: &str = "system:serviceaccount:kubectl-addons:addons-webhook";
 /// Whose rights the loop installs with.
 const ACCOUNT: &str = "system:serviceaccount:kubectl-addons:addons-admin";
 
@@ -59,7 +63,7 @@ impl World {
         let cluster = ControlPlane::alone().await?;
         definitions::install(&cluster).await?;
         let admin = Plugin::admin(&cluster)?;
-        for name in [SYSTEM_NAMESPACE, TENANT, TARGET, EMPTY, "plain"] {
+        for name in [SYSTEM_NAMESPACE, TENANT, TARGET, OBJECTS, EMPTY, "plain"] {
             admin
                 .kubectl(&["create", "namespace", name])
                 .await?
@@ -94,6 +98,7 @@ impl World {
             (Who::Sync, "system:addon-manager", &["system:masters"]),
             (Who::Reconciler, RECONCILER, &["system:masters"]),
             (Who::Account, ACCOUNT, &["system:masters"]),
+            (Who::Webhook, WEBHOOK, &["system:masters"]),
         ] {
             let user = cluster.user(name, groups)?;
             clients.insert(who, client(&user.kubeconfig).await?);
@@ -121,8 +126,10 @@ impl World {
             let file = format!("{base}/{file}");
             admin.kubectl(&["apply", "-f", &file]).await?.done()?;
         }
-        // An operation marks the target namespace.
+        // An operation marks the namespaces of a core add-on.
         for (name, label) in [
+            (SYSTEM_NAMESPACE, format!("{LABEL_HOLDS_CORE}=true")),
+            (OBJECTS, format!("{LABEL_HOLDS_CORE}=true")),
             (TENANT, format!("{LABEL_CLUSTER}=local")),
             (EMPTY, format!("{LABEL_CLUSTER}=local")),
             (TARGET, format!("{LABEL_HOLDS_CORE}=true")),
@@ -160,7 +167,30 @@ impl World {
             })
             .await?;
         }
+        let group =
+            json!({"version": "v1", "kind": "ConfigMap", "namespace": OBJECTS, "objects": []});
+        let status = json!({"status": {"inventory": [group]}}).to_string();
+        let patch = [
+            "patch",
+            "addoninstallation",
+            GUARDED,
+            "-n",
+            SYSTEM_NAMESPACE,
+        ];
+        let patch = [
+            &patch[..],
+            &["--subresource=status", "--type=merge", "-p", &status],
+        ]
+        .concat();
+        admin.kubectl(&patch).await?.done()?;
         // The webhook's watches may be a moment behind.
+        let delete = ["delete", "namespace", OBJECTS, "--dry-run=server"];
+        until("the webhook knows the namespaces of objects", async || {
+            let said = admin.kubectl(&delete).await?;
+            let is_known = said.stderr.contains("holds a core add-on of this cluster");
+            Ok(is_known.then_some(()).ok_or(said.stdout + &said.stderr))
+        })
+        .await?;
         for namespace in [SYSTEM_NAMESPACE, TENANT] {
             let delete =
                 format!("delete addoninstallation {GUARDED} -n {namespace} --dry-run=server");
