@@ -79,6 +79,7 @@ const NAMESPACES: &[Resource] = &[
     ("", "namespaces/finalize"),
 ];
 const DEFINITIONS: &[Resource] = &[("apiextensions.k8s.io", "customresourcedefinitions")];
+const SERVICES: &[Resource] = &[("apiregistration.k8s.io", "apiservices")];
 const CONFIGURATIONS: &[Resource] = &[
     (
         "admissionregistration.k8s.io",
@@ -166,6 +167,7 @@ pub const GUARDS: &[Guard] = &[
     guard("any namespace", NAMESPACES, "the label `cluster=local`, added", WRITE, &[Principal::Installer], "stand for this cluster, without the right"),
     guard("CRDs of kubectl addons", DEFINITIONS, "the CRD", &[Verb::Delete], &[], "delete a definition, and all records with it").of_policies(),
     guard("CRDs of kubectl addons", DEFINITIONS, "everything but the status", &[Verb::Update], CORE, "drop coreAddon from the schema, and with it every guard").of_policies(),
+    guard("APIServices of kubectl addons", SERVICES, "which server answers for the kinds", &[Verb::Update], CORE, "another server for our kinds").of_policies(),
     guard("webhook configurations", CONFIGURATIONS, "the configuration", &[Verb::Delete], &[], "delete the configuration of the webhook").of_policies(),
     guard("webhook configurations", CONFIGURATIONS, "everything but the `caBundle`", &[Verb::Update], CORE, "failurePolicy Ignore").of_policies(),
     guard("webhook configurations", CONFIGURATIONS, "the `caBundle`", &[Verb::Update], &[Principal::Core, Principal::Webhook, Principal::Injector], "no authority").of_policies(),
