@@ -145,9 +145,25 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Creates an empty repository.
+/// Creates an empty repository in a folder that is there. A program that ends has removed the folder: it does not come back.
 fn create(repository: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(repository.join("objects"))?;
-    fs::create_dir_all(repository.join("refs"))?;
+    fs::create_dir(repository)?;
+    fs::create_dir(repository.join("objects"))?;
+    fs::create_dir(repository.join("refs"))?;
     fs::write(repository.join("HEAD"), "ref: refs/heads/none\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_removed_stays_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        assert!(create(&home.join("whole")).is_err());
+        assert!(!home.exists());
+        fs::create_dir(&home).unwrap();
+        create(&home.join("whole")).unwrap();
+    }
 }
