@@ -50,8 +50,10 @@ async fn there_and_back(stage: &Stage, upgrades: bool) -> Result<()> {
     if upgrades {
         stage.run("upgrade web --yes").await?.done()?;
     }
+    // Named with its namespace: another test may have a `web` in a namespace that stands for the same cluster.
+    let release = format!("adopt --release web -n {}", stage.namespace);
     let dry = stage
-        .run("adopt --release web --dry-run")
+        .run(&format!("{release} --dry-run"))
         .await?
         .done()?
         .stderr;
@@ -64,12 +66,12 @@ async fn there_and_back(stage: &Stage, upgrades: bool) -> Result<()> {
         dry.contains("were upgraded since") == upgrades || !dry.contains("restore"),
         "{dry}"
     );
-    let said = stage.run("adopt --release web").await?;
+    let said = stage.run(&release).await?;
     ensure!(
         said.code != 0 && said.stderr.contains("without a terminal"),
         "{said:?}"
     );
-    let said = stage.run("adopt --release web --yes").await?.done()?.stderr;
+    let said = stage.run(&format!("{release} --yes")).await?.done()?.stderr;
     ensure!(said.contains("web 1.0.0 released: 2 kept"), "{said}");
     is_let_go(stage).await?;
     ready(stage).await?;
