@@ -3,7 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use addons_tests::control_plane::binaries;
+use addons_tests::control_plane::{Own, binaries};
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::{Stage, config_map, tenant};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -14,6 +14,9 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
+
+/// Every user of a cluster sees the namespaces of its tenants.
+static CLUSTER: Own = Own::new();
 
 /// The namespace of a tenant of the cluster, which stands for it.
 async fn team(stage: &Stage) -> Result<String> {
@@ -50,7 +53,7 @@ fn installed(version: &str, requires: &Value) -> Value {
 
 #[tokio::test]
 async fn g13_a_forged_inventory_keeps_nothing_of_the_platform() -> Result<()> {
-    let stage = Stage::new("forged-inventory").await?;
+    let stage = Stage::of_module(&CLUSTER, "forged-inventory").await?;
     let own = &stage.namespace;
     stage.run("init").await?.done()?;
     let team = team(&stage).await?;
@@ -86,7 +89,7 @@ async fn g13_a_forged_inventory_keeps_nothing_of_the_platform() -> Result<()> {
 /// A tenant that owns an object keeps it: its label and its uid are on the object itself.
 #[tokio::test]
 async fn g13_what_live_objects_confirm_is_claimed() -> Result<()> {
-    let stage = Stage::new("proven-inventory").await?;
+    let stage = Stage::of_module(&CLUSTER, "proven-inventory").await?;
     let own = &stage.namespace;
     stage.run("init").await?.done()?;
     let team = team(&stage).await?;
@@ -96,28 +99,29 @@ async fn g13_what_live_objects_confirm_is_claimed() -> Result<()> {
         &format!("{{name: shared, namespace: {own}}}"),
     );
     let index = stage.index("index.yaml", &[("web", "1.0.0", &map)])?;
-    let line = format!("install web -n {team} --channel {index} --yes");
+    let theirs = stage.index("theirs.yaml", &[("theirs", "1.0.0", &map)])?;
+    let line = format!("install theirs -n {team} --channel {theirs} --yes");
     stage.run(&line).await?.done()?;
     let install = format!("install web --channel {index} --yes");
     let said = stage.run(&install).await?.ended(4)?.stderr;
-    ensure!(said.contains(&format!("{team}/web")), "{said}");
+    ensure!(said.contains(&format!("{team}/theirs")), "{said}");
     Ok(())
 }
 
 #[tokio::test]
 async fn g13_a_forged_status_meets_no_requirement() -> Result<()> {
-    let stage = Stage::new("forged-requirement").await?;
+    let stage = Stage::of_module(&CLUSTER, "forged-requirement").await?;
     stage.run("init").await?.done()?;
     let team = team(&stage).await?;
     let status = json!({"phase": "Ready", "installed": installed("1.0.0", &json!([]))});
-    forge(&stage, &team, "certs", &status).await?;
-    let version = json!({"version": "1.0.0", "requires": [{"name": "certs"}],
+    forge(&stage, &team, "forged-certs", &status).await?;
+    let version = json!({"version": "1.0.0", "requires": [{"name": "forged-certs"}],
         "source": {"inline": {"manifest": config_map("web", "1")}}});
     let file = stage.catalogue("web", &version)?;
     let add = format!("catalogue add {}", file.display());
     stage.run(&add).await?.done()?;
     let said = stage.run("install web --yes").await?.ended(1)?.stderr;
-    ensure!(said.contains("web 1.0.0 requires certs"), "{said}");
+    ensure!(said.contains("web 1.0.0 requires forged-certs"), "{said}");
     ensure!(!stage.has("configmap", "web").await?, "{said}");
     Ok(())
 }
