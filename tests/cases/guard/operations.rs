@@ -58,6 +58,12 @@ const BROKEN: [(&str, &str, &str); 6] = [
     ),
 ];
 
+/// Runs `kubectl addons LINE` as a member of the core group.
+async fn core(stage: &Stage, line: &str) -> Result<()> {
+    let args: Vec<&str> = line.split_whitespace().chain(CORE).collect();
+    stage.plugin.run(&args).await?.done().map(drop)
+}
+
 /// The objects that `doctor` calls broken; they are what it exits by.
 async fn errors(plugin: &Plugin) -> Result<Vec<String>> {
     let said = plugin.run(&["doctor", "-o", "json"]).await?;
@@ -80,6 +86,7 @@ async fn g16_what_init_installs_is_missed_and_restored() -> Result<()> {
     let world = World::new().await?;
     let admin = &world.admin;
     let init = ["init", "--webhook", "--policies", "--yes"];
+    let init: Vec<&str> = init.into_iter().chain(CORE).collect();
     admin.run(&init).await?.done()?;
     let is_well = async || {
         until("nothing is broken", async || {
@@ -129,7 +136,7 @@ async fn g16_a_core_addon_of_install_is_repaired() -> Result<()> {
     let stage = alone("guarded").await?;
     let index = stage.index("index.yaml", &[("web", "1.0.0", &config_map("map", "1"))])?;
     let install = format!("install web --core --channel {index} --yes");
-    stage.run(&install).await?.done()?;
+    core(&stage, &install).await?;
     let installation = format!("installation {}/web", stage.namespace);
     let found = errors(&stage.plugin).await?;
     ensure!(!found.contains(&installation), "{found:?}");
@@ -141,7 +148,7 @@ async fn g16_a_core_addon_of_install_is_repaired() -> Result<()> {
     let found = errors(&stage.plugin).await?;
     ensure!(found.contains(&installation), "deleted: {found:?}");
     // Nothing is due but that.
-    stage.run("upgrade web --yes").await?.done()?;
+    core(&stage, &format!("upgrade web --channel {index} --yes")).await?;
     is_there(&stage, "configmap", "map", true).await?;
     let process = Running::reconcile(&stage, &["--interval", "1h"])?;
     process.says("leads").await?;

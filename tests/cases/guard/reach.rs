@@ -158,7 +158,7 @@ async fn g09_a_record_opens_no_file() -> Result<()> {
         "upgrade web --repair --yes",
         "diff web",
         "plan web",
-        "show web",
+        &format!("show web -n {}", stage.namespace),
     ] {
         refused(&stage.run(command).await?, &[closed])?;
         let opened = format!("{command} --own-access {folder}");

@@ -171,7 +171,7 @@ async fn installed_and_recorded(stage: &Stage) -> Result<()> {
     );
     let label = &live["metadata"]["labels"]["kubectl-addons.dev/owner"];
     ensure!(
-        label.as_str().is_some_and(|label| label.len() == 16),
+        label.as_str().is_some_and(|label| label.len() == 32),
         "{label}"
     );
     Ok(())
