@@ -20,7 +20,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (Some(index), Some(addon)) = (arguments.next(), arguments.next()) else {
         return Err("usage: install INDEX ADDON".into());
     };
-    let index = Typed::on_command_line(&index);
     let options = ClusterOptions {
         cache_dir: None,
         request_timeout: Duration::from_secs(30),
@@ -32,8 +31,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             println!("found: {finding:?}");
         }
     });
-
-    let resolver = Resolver::new(&ctx, Offer::Indexes(vec![index.into()])).await?;
+    let offer = Offer::Indexes(vec![Typed::on_command_line(&index).into()]);
+    let resolver = Resolver::new(&ctx, offer).await?;
     let intent = Intent::Install(vec![NewInstallation {
         addon: Target::parse(&addon),
         ..NewInstallation::default()
@@ -46,7 +45,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let plan = plan::plan(&resolver, rendered, &[], &choices)
         .await?
         .whole()?;
-
     println!("up to date: {}", plan.up_to_date.len());
     for planned in &plan.installations {
         let (addon, steps) = (&planned.plan.addon, planned.plan.steps.len());

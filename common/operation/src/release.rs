@@ -5,7 +5,7 @@ use addons_engine::release::{ReleaseOwner, owner, records};
 use addons_engine::{Cause, OutsideFailure, OwnedOutside};
 use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
-use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRecord, HelmRelease};
+use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
 use common::foreign::Foreign;
 use common::plan::release_records::ReleaseRecords;

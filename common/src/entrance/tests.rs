@@ -100,6 +100,10 @@ fn what_is_one_of_many_is_reduced_to_its_metadata() {
 
 /// The stack does not grow with what others write, wherever it is read. Frames of a build for tests are larger than those of a release.
 #[test]
+#[expect(
+    clippy::disallowed_types,
+    reason = "a thread has the stack that is measured"
+)]
 fn no_text_uses_up_a_stack() {
     let work = || {
         for text in [

@@ -7,12 +7,13 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("address", &[]),
     ("nearest", &[]),
     ("shorten", &[]),
     ("hex", &[]),
     ("entrance", &[]),
+    ("foreign", &[]),
     ("api", &["entrance", "hex", "shorten"]),
     ("manifest", &["api", "entrance", "hex"]),
     ("catalogue", &["api", "entrance", "manifest"]),
@@ -64,7 +65,9 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("set", &["api", "manifest", "plan", "render"]),
     (
         "doctor",
-        &["api", "entrance", "manifest", "plan", "standing"],
+        &[
+            "api", "core_set", "entrance", "manifest", "plan", "standing",
+        ],
     ),
     ("target", &["address", "api", "values"]),
 ];

@@ -21,8 +21,12 @@ const OUTPUT: &str = "text";
 /// What ends a command in a line of code.
 const ENDS: [&str; 8] = ["|", "||", "&&", ";", ">", ">>", "<", "#"];
 /// Values that stand for those of a flag or argument with a syntax of its own. Other words in capitals are fine as they are.
-const PLACEHOLDERS: [(&str, &str); 7] = [
+const PLACEHOLDERS: [(&str, &str); 8] = [
     ("DURATION", "5m"),
+    (
+        "DIGEST",
+        "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    ),
     ("VERSION", "1.36.3"),
     ("N%", "60%"),
     ("POLICY", "take"),

@@ -265,7 +265,7 @@ fn changes_that_the_server_would_not_make_are_listed() {
     let of_a = format!("shop/ConfigMap a: {shown}");
     assert_eq!(
         lines(&[change("random", "2"), change("a", "2")]),
-        [of_a.clone()]
+        std::slice::from_ref(&of_a)
     );
     let of_both = [of_a, format!("shop/ConfigMap random: {shown}")];
     assert_eq!(lines(&[]), of_both);
