@@ -67,9 +67,14 @@ fn follow(replies: Vec<Reply>, quiet: Duration) -> (Receiver<Change>, Arc<Mutex<
 
 /// A body of these lines, which then ends or stays open.
 fn lines(lines: Vec<Value>, ends: bool) -> StreamBody<BoxStream<'static, Line>> {
-    let lines = lines
-        .into_iter()
-        .map(|line| Ok(Frame::data(format!("{line}\n").into_bytes().into())));
+    let lines = lines.into_iter().map(|line| {
+        // The API server writes the type of an event before its object.
+        let text = match line["type"].as_str() {
+            Some(kind) => format!(r#"{{"type":"{kind}","object":{}}}"#, line["object"]),
+            None => line.to_string(),
+        };
+        Ok(Frame::data(format!("{text}\n").into_bytes().into()))
+    });
     let rest = if ends {
         stream::empty().boxed()
     } else {
@@ -91,8 +96,9 @@ fn list(version: &str, more: &str, names: &[&str]) -> Reply {
 
 /// `listed a b`, `changed a`, `gone a`, `bookmark`.
 async fn heard(changes: &mut Receiver<Change>) -> String {
-    let Some(Change::Installation(event)) = changes.recv().await else {
-        panic!("not of the installations");
+    let change = timeout(Duration::from_secs(30), changes.recv()).await;
+    let Ok(Some(Change::Installation(event))) = change else {
+        panic!("nothing of the installations is heard");
     };
     match event {
         Event::Listed(all) => {
