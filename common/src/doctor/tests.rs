@@ -338,7 +338,7 @@ fn installations_are_judged_by_their_live_objects() {
 
 #[test]
 fn every_namespace_of_a_core_addon_has_the_mark() {
-    let inventory = json!({"inventory": [
+    let inventory = json!({"phase": "Ready", "inventory": [
         {"version": "v1", "kind": "ConfigMap", "namespace": "objects", "objects": [{"name": "a"}]},
         {"version": "v1", "kind": "Namespace", "objects": [{"name": "object"}, {"name": "marked"}]},
     ]});

@@ -329,7 +329,7 @@ fn of_file(error: &FileError) -> Vec<String> {
     let fix = "fix:    write it again with the command that wrote it".to_owned();
     match error {
         FileError::TooLarge => Vec::new(),
-        FileError::NotAPlan { .. } | FileError::NotJson { .. } => {
+        FileError::NotAPlan { .. } | FileError::NotJson { .. } | FileError::Refused(_) => {
             vec!["fix:    a plan file is made by: kubectl addons plan NAME… -o FILE".to_owned()]
         }
         FileError::Tampered { .. } | FileError::NotExpected { .. } => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::gateway::Gateway;
@@ -145,11 +146,19 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Creates an empty repository in a folder that is there. A program that ends has removed the folder: it does not come back.
+/// Creates an empty repository, unless there is one, in a folder that is there. A program that ends has removed the folder: it
+/// does not come back.
 fn create(repository: &Path) -> std::io::Result<()> {
-    fs::create_dir(repository)?;
-    fs::create_dir(repository.join("objects"))?;
-    fs::create_dir(repository.join("refs"))?;
+    for folder in [
+        repository,
+        &repository.join("objects"),
+        &repository.join("refs"),
+    ] {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
     fs::write(repository.join("HEAD"), "ref: refs/heads/none\n")
 }
 
@@ -164,6 +173,7 @@ mod tests {
         assert!(create(&home.join("whole")).is_err());
         assert!(!home.exists());
         fs::create_dir(&home).unwrap();
+        create(&home.join("whole")).unwrap();
         create(&home.join("whole")).unwrap();
     }
 }

@@ -28,6 +28,9 @@ pub enum FileError {
         /// Column.
         column: usize,
     },
+    /// It nests too deep, has too many values, or a key that a JSON library takes for its own.
+    #[error(transparent)]
+    Refused(#[from] entrance::Refused),
     /// JSON of something else.
     #[error("it is {found}, not {VERSION} {KIND}")]
     NotAPlan {
@@ -86,6 +89,7 @@ pub fn read(bytes: &[u8], expected: Option<&str>) -> Result<Plans, FileError> {
     if bytes.len() > LARGEST {
         return Err(FileError::TooLarge);
     }
+    entrance::check(bytes, entrance::MAX_DEPTH)?;
     let mut value: Value = entrance::from_slice(bytes).map_err(|error| FileError::NotJson {
         line: error.line(),
         column: error.column(),
