@@ -17,13 +17,14 @@ pub mod expression;
 pub mod profile;
 pub mod rollout;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use document::{CoreAddon, CoreDocument, CoreRule};
 pub use expression::ExpressionError;
 pub use profile::Profile;
 
 use crate::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
+use crate::plan::pin::OtherCluster;
 use document::KEY_RULES;
 
 /// Why the core set of a cluster is not known.
@@ -86,6 +87,9 @@ pub enum Unknown {
         /// The bound.
         seconds: u64,
     },
+    /// The facts are those of another cluster than the one that its core add-ons are installed in.
+    #[error(transparent)]
+    OtherCluster(Box<OtherCluster>),
 }
 
 impl Unknown {
@@ -97,7 +101,8 @@ impl Unknown {
             Self::Differ { .. }
             | Self::Condition { .. }
             | Self::NotEvaluated
-            | Self::TimedOut { .. } => CORE_ADDON_RULES,
+            | Self::TimedOut { .. }
+            | Self::OtherCluster(_) => CORE_ADDON_RULES,
         }
     }
 }
@@ -138,6 +143,8 @@ pub struct Decision {
 pub struct CoreSet {
     /// Each with everything that lists it.
     pub addons: BTreeMap<String, (CoreAddon, Vec<Source>)>,
+    /// The names of installations of add-ons in rules whose conditions do not hold for this cluster.
+    pub unmet: BTreeSet<String>,
 }
 
 /// What every rule and the list say of every add-on in a cluster, in their order.
@@ -178,10 +185,11 @@ impl CoreSet {
                 },
                 problem,
             })?;
+            let name = installation_name(&decision.addon.name);
             if !holds {
+                set.unmet.insert(name);
                 continue;
             }
-            let name = installation_name(&decision.addon.name);
             let (listed, sources) = set
                 .addons
                 .entry(name)

@@ -5,6 +5,9 @@ pub mod kubeconfig;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
+use crate::api::installation::AddonInstallation;
 use crate::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
 
 /// Type of the Secrets in which Cluster API keeps kubeconfigs.
@@ -129,9 +132,96 @@ pub fn by_convention(
     }
 }
 
+/// A Cluster that is being deleted, of the Cluster API or of KKP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletedCluster {
+    /// The namespace that belongs to it.
+    namespace: String,
+    /// The Secret with its kubeconfig, whose name follows from that of the Cluster. A cluster of KKP has a namespace of its own.
+    secret: Option<String>,
+    /// When it was created.
+    created: Option<Timestamp>,
+}
+
+impl DeletedCluster {
+    /// Name, namespace and creation of a Cluster: those of the Cluster API have a namespace, those of KKP have none.
+    #[must_use]
+    pub fn new(name: &str, namespace: Option<String>, created: Option<Timestamp>) -> Self {
+        let secret = namespace.as_ref().map(|_| format!("{name}{SUFFIX_CLUSTER_API}"));
+        Self {
+            namespace: namespace.unwrap_or_else(|| format!("cluster-{name}")),
+            secret,
+            created,
+        }
+    }
+
+    /// Whether it is the cluster that a namespace with these labels and records stands for. Whoever may create a Cluster there could
+    /// otherwise take the guard from core add-ons: the label of the namespace, which is guarded, names its kubeconfig, and it is not
+    /// younger than the core add-ons in it.
+    #[must_use]
+    pub fn is_of(
+        &self,
+        namespace: &str,
+        labels: &BTreeMap<String, String>,
+        records: &[AddonInstallation],
+    ) -> bool {
+        let core = records.iter().filter(|record| record.spec.core_addon);
+        let created = core.filter_map(|record| record.metadata.creation_timestamp.as_ref());
+        let oldest = created.map(|created| created.0).min();
+        let secret = self.secret.as_ref();
+        self.namespace == namespace
+            && secret.is_none_or(|secret| labels.get(LABEL_KUBECONFIG_SECRET) == Some(secret))
+            && oldest.is_none_or(|oldest| self.created.is_some_and(|created| created <= oldest))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
+    use crate::api::installation::AddonInstallationSpec;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn only_the_cluster_of_a_namespace_takes_the_guard_from_it() {
+        let dns = |is_core: bool| {
+            let spec = AddonInstallationSpec {
+                core_addon: is_core,
+                ..AddonInstallationSpec::default()
+            };
+            let mut dns = AddonInstallation::new("dns", spec);
+            dns.metadata.creation_timestamp = Some(Time(at(100)));
+            dns
+        };
+        let named = labels(&[(LABEL_KUBECONFIG_SECRET, "shop-kubeconfig")]);
+        let shop = |created| DeletedCluster::new("shop", Some("team".to_owned()), created);
+        let of_kkp = DeletedCluster::new("shop", None, Some(at(99)));
+        for (cluster, namespace, labels, is_core, expected) in [
+            (shop(Some(at(99))), "team", &named, true, true),
+            (shop(Some(at(100))), "team", &named, true, true),
+            (shop(Some(at(101))), "team", &named, true, false),
+            (shop(Some(at(101))), "team", &named, false, true),
+            (shop(None), "team", &named, true, false),
+            (shop(Some(at(99))), "other", &named, true, false),
+            (shop(Some(at(99))), "team", &labels(&[]), true, false),
+            (
+                shop(Some(at(99))),
+                "team",
+                &labels(&[(LABEL_KUBECONFIG_SECRET, "till-kubeconfig")]),
+                true,
+                false,
+            ),
+            (of_kkp.clone(), "cluster-shop", &labels(&[]), true, true),
+            (of_kkp, "team", &named, true, false),
+        ] {
+            let is_of = cluster.is_of(namespace, labels, &[dns(is_core)]);
+            assert_eq!(is_of, expected, "{cluster:?} {namespace} {labels:?}");
+        }
+    }
 
     fn labels(all: &[(&str, &str)]) -> BTreeMap<String, String> {
         let all = all.iter();

@@ -3,12 +3,13 @@
 
 pub mod progress;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
 use common::api::names::{self, ANNOTATION_CLUSTER_DELETING, LABEL_KUBECONFIG_SECRET, MARKED};
 use common::core_set::change::{freed, guard, released};
+use common::target::DeletedCluster;
 use serde_json::json;
 
 use super::address::Collection;
@@ -71,13 +72,12 @@ impl From<Metadata> for Home {
     }
 }
 
-/// The namespaces whose cluster is being deleted, as the Cluster API and KKP say it: one LIST of each. Where several clusters share a
-/// namespace, it is one of these when all of them are. What cannot be listed says nothing.
+/// The clusters that are being deleted, as the Cluster API and KKP say it: one LIST of each. What cannot be listed says nothing.
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn of_deleted_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
-    let mut found: BTreeMap<String, bool> = BTreeMap::new();
+pub async fn deleted_clusters(cluster: &Cluster) -> Result<Vec<DeletedCluster>, EngineError> {
+    let mut found = Vec::new();
     for versions in CLUSTERS {
         let mut clusters = None;
         for version in versions {
@@ -90,17 +90,14 @@ pub async fn of_deleted_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, 
                 break;
             }
         }
-        for one in clusters.unwrap_or_default() {
-            // KKP keeps what belongs to a cluster in a namespace of that name.
-            let namespace = one
-                .namespace
-                .unwrap_or_else(|| format!("cluster-{}", one.name));
-            let is_going = one.deletion_timestamp.is_some();
-            *found.entry(namespace).or_insert(true) &= is_going;
-        }
+        let mut clusters = clusters.unwrap_or_default();
+        clusters.retain(|one| one.deletion_timestamp.is_some());
+        let deleted = clusters
+            .into_iter()
+            .map(|one| DeletedCluster::new(&one.name, one.namespace, one.creation_timestamp));
+        found.extend(deleted);
     }
-    let going = found.into_iter().filter(|(_, is_going)| *is_going);
-    Ok(going.map(|(namespace, _)| namespace).collect())
+    Ok(found)
 }
 
 /// Marks a namespace: its cluster is being deleted, and nothing in it is guarded any more.

@@ -30,6 +30,7 @@ pub(super) struct Metadata {
     pub(super) resource_version: String,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) annotations: BTreeMap<String, String>,
+    pub(super) creation_timestamp: Option<Timestamp>,
     pub(super) deletion_timestamp: Option<String>,
     pub(super) finalizers: Vec<String>,
     pub(super) owner_references: Vec<OwnerReference>,

@@ -47,6 +47,26 @@ impl Context {
         Ok(other)
     }
 
+    /// Whether the namespace of these records leads to another cluster than before, as far as they say: one request, where one is
+    /// pinned.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub(crate) async fn strayed(
+        &self,
+        records: &[AddonInstallation],
+    ) -> Result<Option<OtherCluster>, OperationError> {
+        let is_pinned = |record: &AddonInstallation| {
+            let status = record.status.as_ref();
+            status.is_some_and(|status| status.cluster.is_some())
+        };
+        if !records.iter().any(is_pinned) {
+            return Ok(None);
+        }
+        let found = self.cluster_identity().await?;
+        Ok(pin::strayed(records, found.as_ref()))
+    }
+
     /// The identity of the cluster by one of its namespaces.
     pub(crate) async fn identity_by(
         &self,

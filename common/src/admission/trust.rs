@@ -16,8 +16,6 @@ pub enum Principal {
     Webhook,
     /// The controller of cert-manager that announces authorities.
     Injector,
-    /// A member of the group that brings catalogues to clusters, for copies.
-    Distributor,
     /// Whoever may create installations in the system namespace.
     Installer,
 }
@@ -29,7 +27,6 @@ impl fmt::Display for Principal {
             Self::Reconciler => "reconciler",
             Self::Webhook => "webhook",
             Self::Injector => "cainjector of cert-manager",
-            Self::Distributor => "distributor (copies)",
             Self::Installer => "whoever may create records in the system namespace",
         })
     }
@@ -73,6 +70,7 @@ pub struct Guard {
 const RECORDS: &[Resource] = &[("kubectl-addons.dev", "addoninstallations")];
 const STATUS: &[Resource] = &[("kubectl-addons.dev", "addoninstallations/status")];
 const CATALOGUES: &[Resource] = &[("kubectl-addons.dev", "addoncatalogues")];
+const CONFIG_MAPS: &[Resource] = &[("", "configmaps")];
 const NAMESPACES: &[Resource] = &[
     ("", "namespaces"),
     ("", "namespaces/status"),
@@ -158,7 +156,8 @@ pub const GUARDS: &[Guard] = &[
     guard("any record", RECORDS, "`spec.coreAddon: true`", WRITE, BOTH, "make a record core"),
     guard("any record", RECORDS, "the annotation `released`", WRITE, BOTH, "plant the release before a record is core"),
     guard("any record", RECORDS, "a name of a core set in another namespace", &[Verb::Create], BOTH, "take the name of a core add-on in another namespace").of_webhook(),
-    guard("catalogue of class Core", CATALOGUES, "everything", ANY, &[Principal::Core, Principal::Reconciler, Principal::Distributor], "create a catalogue of class Core").of_webhook(),
+    guard("what core sets follow from", CONFIG_MAPS, "the ConfigMaps `core-addon-rules`, `custom-core-addons`, `core-addon-rollout`", ANY, BOTH, "write the list of core add-ons").of_policies(),
+    guard("catalogue of class Core", CATALOGUES, "everything", ANY, BOTH, "create a catalogue of class Core"),
     guard("any catalogue", CATALOGUES, "removing an entry that a core add-on uses", &[Verb::Update, Verb::Delete], &[], "drop the entry of core from its catalogue").of_webhook(),
     guard("namespace with core add-ons or their objects", NAMESPACES, "the namespace", &[Verb::Delete], &[], "delete a namespace with objects of a core add-on"),
     guard("namespace with core add-ons or their objects", NAMESPACES, "the labels `holds-core`, `cluster`, `kubeconfig-secret`, the annotation `kkp-version`", &[Verb::Update], BOTH, "take the label from it"),

@@ -34,6 +34,9 @@ pub enum CoreChange<'a> {
     Release {
         /// The record.
         record: &'a AddonInstallation,
+        /// Whether a rule still has the add-on: then it dropped out because its condition does not hold any more, probably because a
+        /// fact of the cluster changed, and a person has to release it.
+        is_unmet: bool,
     },
 }
 
@@ -53,13 +56,14 @@ pub fn changes<'a>(set: &'a CoreSet, records: &[&'a AddonInstallation]) -> Vec<C
             Some(record) if record.spec.core_addon => CoreChange::Keep { record, addon },
             Some(record) => CoreChange::Taken { record },
         });
-    let dropped = records.iter().filter(|record| {
+    let dropped = records.iter().filter_map(|record| {
         let name = record.metadata.name.as_deref().unwrap_or_default();
-        is_guarded(record) && !record.spec.suspend && !set.addons.contains_key(name)
+        let is_dropped =
+            is_guarded(record) && !record.spec.suspend && !set.addons.contains_key(name);
+        let is_unmet = set.unmet.contains(name);
+        is_dropped.then_some(CoreChange::Release { record, is_unmet })
     });
-    listed
-        .chain(dropped.map(|record| CoreChange::Release { record }))
-        .collect()
+    listed.chain(dropped).collect()
 }
 
 /// Whether a record is one of the core set: only the core group and the loop set its finalizer.

@@ -46,6 +46,7 @@ fn a_fact_flips_exactly_the_rules_that_read_it() {
         assert_eq!(names(&set), expected, "{cni}");
         assert_eq!(set.addons["dns"].1, [Source::Rule("all".to_owned())]);
         assert_eq!(set.addons["extra"].1, [Source::Custom]);
+        assert_eq!(set.unmet.contains("canal"), cni != "canal");
     }
 }
 
@@ -195,7 +196,10 @@ fn records_follow_the_set() {
     let [
         CoreChange::Taken { record: not_ours },
         CoreChange::Keep { record: kept, .. },
-        CoreChange::Release { record: dropped },
+        CoreChange::Release {
+            record: dropped,
+            is_unmet: true,
+        },
     ] = found.as_slice()
     else {
         panic!("{found:?}");
@@ -203,6 +207,16 @@ fn records_follow_the_set() {
     let names = [not_ours, kept, dropped].map(|record| record.metadata.name.as_deref());
     assert_eq!(names, [Some("cilium"), Some("dns"), Some("canal")]);
     assert_eq!(changes(&set, &[]).len(), 2, "both are created");
+    // No rule has it any more: that is what those say who write rules.
+    let (gone, none) = (record("gone", true), CoreSet::default());
+    for (set, expected) in [(&set, &gone), (&none, &canal)] {
+        let found = changes(set, &[expected]);
+        let released = found.iter().find_map(|change| match change {
+            CoreChange::Release { record, is_unmet } => Some((*record, *is_unmet)),
+            _ => None,
+        });
+        assert_eq!(released, Some((expected, false)));
+    }
 }
 
 #[test]

@@ -40,6 +40,34 @@ pub fn check(
     }
 }
 
+/// Finds that a namespace leads to another cluster than before: of the records in it, some are pinned to another one than `found`, and
+/// none to that. Where a core add-on is pinned, only core add-ons count, because the status of others is less guarded (semantics 14).
+#[must_use]
+pub fn strayed<'a>(
+    records: impl IntoIterator<Item = &'a AddonInstallation>,
+    found: Option<&ClusterIdentity>,
+) -> Option<OtherCluster> {
+    let found = &found?.kube_system_uid;
+    let pinned = records.into_iter().filter_map(|record| {
+        let pinned = record.status.as_ref()?.cluster.as_ref()?;
+        Some((record, &pinned.kube_system_uid))
+    });
+    let (core, others): (Vec<_>, Vec<_>) = pinned.partition(|(record, _)| record.spec.core_addon);
+    let believed = if core.is_empty() { others } else { core };
+    if believed.iter().any(|(_, recorded)| *recorded == found) {
+        return None;
+    }
+    let (record, recorded) = believed.first()?;
+    Some(OtherCluster {
+        installation: InstallationName {
+            namespace: record.metadata.namespace.clone().unwrap_or_default(),
+            name: record.metadata.name.clone().unwrap_or_default(),
+        },
+        recorded: (*recorded).clone(),
+        found: found.clone(),
+    })
+}
+
 /// Whether the objects of an installation are in another cluster than its record, as far as the record says.
 #[must_use]
 pub fn is_elsewhere(record: &AddonInstallation) -> bool {
@@ -65,6 +93,7 @@ pub fn note(status: &mut AddonInstallationStatus, found: Option<&ClusterIdentity
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::installation::AddonInstallationSpec;
 
     fn status(uid: Option<&str>) -> AddonInstallationStatus {
         AddonInstallationStatus {
@@ -97,6 +126,40 @@ mod tests {
             assert_eq!(checked.is_err(), is_refused, "{recorded:?} {found:?}");
         }
         assert_eq!(check(&till, None, Some(&identity("u1"))), Ok(()));
+    }
+
+    #[test]
+    fn a_namespace_that_leads_to_another_cluster_is_found_by_its_records() {
+        let record = |is_core: bool, uid: Option<&str>| {
+            let spec = AddonInstallationSpec {
+                core_addon: is_core,
+                ..AddonInstallationSpec::default()
+            };
+            let mut record = AddonInstallation::new("till", spec);
+            record.status = Some(status(uid));
+            record
+        };
+        let (other, new, here) = (
+            record(false, Some("u1")),
+            record(false, None),
+            record(false, Some("u2")),
+        );
+        let (core, core_here) = (record(true, Some("u1")), record(true, Some("u2")));
+        let rows: [(&[&AddonInstallation], bool); 7] = [
+            (&[], false),
+            (&[&new], false),
+            (&[&new, &other], true),
+            (&[&here, &other], false),
+            (&[&core, &here], true),
+            (&[&core_here, &other], false),
+            (&[&core_here, &core], false),
+        ];
+        for (records, has_strayed) in rows {
+            let found = identity("u2");
+            let strayed = strayed(records.iter().copied(), Some(&found));
+            assert_eq!(strayed.is_some(), has_strayed, "{records:?}");
+            assert_eq!(super::strayed(records.iter().copied(), None), None);
+        }
     }
 
     #[test]

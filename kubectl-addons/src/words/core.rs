@@ -71,7 +71,8 @@ pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
 /// Why the loop does not release a core installation, and the command that does.
 pub fn release_waits(name: &InstallationName) -> String {
     format!(
-        "it is no longer listed as a core add-on here, and other clusters drop it as well or cannot be judged; accept: {}",
+        "it is no longer listed as a core add-on here: a fact of the cluster changed, or other clusters drop it as well or \
+         cannot be judged; accept: {}",
         hint::command("core release", name)
     )
 }

@@ -240,6 +240,10 @@ pub async fn policies(admin: &Plugin) -> Result<()> {
         ),
         ("namespaces", format!("delete namespace {SYSTEM_NAMESPACE}")),
         (
+            "core",
+            format!("create configmap core-addon-rollout -n {SYSTEM_NAMESPACE}"),
+        ),
+        (
             "guards",
             "delete customresourcedefinition addoncatalogues.kubectl-addons.dev".to_owned(),
         ),

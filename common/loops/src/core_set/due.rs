@@ -85,8 +85,8 @@ pub(super) async fn due<'a>(
                 (name, due)
             }
             CoreChange::Taken { record } => (name_of(record), Due::Taken),
-            CoreChange::Release { record } => {
-                let waits = releases.are_several(record) || waits_for_person(record);
+            CoreChange::Release { record, is_unmet } => {
+                let waits = is_unmet || releases.are_several(record) || waits_for_person(record);
                 (name_of(record), Due::Release { record, waits })
             }
         };
@@ -95,7 +95,7 @@ pub(super) async fn due<'a>(
     Ok(all)
 }
 
-/// Whether its release was refused before, because it concerned several clusters: it does not become the release of one by and by.
+/// Whether its release was refused before: it does not become the release of one cluster, or of what no rule has, by and by.
 pub(super) fn waits_for_person(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
     status.is_some_and(|status| conditions::waits_for_release(&status.conditions))

@@ -19,6 +19,7 @@ const FILES: &[(&str, &str)] = files![
     "crds/addoninstallations.kubectl-addons.dev.yaml",
     "crds/addonpolicies.kubectl-addons.dev.yaml",
     "crds/kustomization.yaml",
+    "policies/core.yaml",
     "policies/enforce.yaml",
     "policies/guards.yaml",
     "policies/installations.yaml",

@@ -1,14 +1,15 @@
 //! What is read of each cluster that has a core set: this one, and those that labelled namespaces stand for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use addons_engine::core_set::{self, Home};
 use addons_engine::remote::RemoteError;
 use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
+use common::core_set::Unknown;
 use common::core_set::change::{CoreChange, changes, is_guarded, is_released};
 use common::plan::pin;
-use common::target::{Standing, by_labels};
+use common::target::{DeletedCluster, Standing, by_labels};
 
 use super::{ClusterCore, Texts};
 use crate::context::Context;
@@ -54,7 +55,7 @@ impl Look {
     #[must_use]
     pub fn releases(&self) -> bool {
         let is_new = |change: &CoreChange<'_>| match change {
-            CoreChange::Release { record } => !is_released(record),
+            CoreChange::Release { record, .. } => !is_released(record),
             _ => false,
         };
         self.changes().iter().any(is_new)
@@ -74,8 +75,8 @@ pub struct World {
     pub texts: Texts,
     /// The namespaces that stand for the clusters: that of the command, else the system namespace and those that are labelled.
     homes: BTreeMap<String, Home>,
-    /// The namespaces whose cluster is being deleted.
-    deleted: BTreeSet<String>,
+    /// The clusters that are being deleted.
+    deleted: Vec<DeletedCluster>,
     /// The records by their namespaces; `None` where the caller may list those of single namespaces alone.
     records: Option<BTreeMap<String, Vec<AddonInstallation>>>,
 }
@@ -106,7 +107,7 @@ impl World {
         let (mine, mut homes, deleted, records) = futures::try_join!(
             core_set::home(home, own),
             others,
-            core_set::of_deleted_clusters(home),
+            core_set::deleted_clusters(home),
             records,
         )?;
         homes.insert(own.to_owned(), mine.unwrap_or_default());
@@ -153,7 +154,9 @@ impl World {
         let is_system = *namespace == ctx.settings().system_namespace;
         let records = self.records(ctx).await?;
         let found = self.homes.get(namespace).cloned().unwrap_or_default();
-        let is_going = found.is_going || self.deleted.contains(namespace);
+        let mut deleted = self.deleted.iter();
+        let is_going =
+            found.is_going || deleted.any(|one| one.is_of(namespace, &found.labels, &records));
         let is_used = !self.texts.is_missing() || records.iter().any(is_guarded);
         // Only then something depends on it.
         let is_of_other = !is_system
@@ -166,7 +169,14 @@ impl World {
             State::Deleting {
                 is_marked: found.is_marked || found.is_going,
             }
-        } else if is_used && (is_system || is_of_other) {
+        } else if !is_used || !is_system && !is_of_other {
+            State::Unused
+        } else if let Some(other) = ctx.strayed(&records).await? {
+            State::Found(ClusterCore {
+                decisions: Vec::new(),
+                set: Err(Unknown::OtherCluster(Box::new(other))),
+            })
+        } else {
             let (texts, labels) = (self.texts.clone(), found.labels);
             State::Found(match account.filter(|_| is_system) {
                 Some(account) => {
@@ -175,8 +185,6 @@ impl World {
                 }
                 None => ClusterCore::read(ctx, texts, labels).await?,
             })
-        } else {
-            State::Unused
         };
         Ok(Look { records, state })
     }

@@ -203,7 +203,8 @@ async fn of_records(
     Ok(())
 }
 
-/// The cluster of the objects, where its kube-system may be read; refuses a record of another cluster.
+/// The cluster of the objects, where its kube-system may be read; refuses a record of another cluster, and a new one in a namespace
+/// whose records are of another cluster.
 async fn pinned(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
@@ -215,6 +216,12 @@ async fn pinned(
         .map_err(EngineError::from)?;
     let found = resolver.ctx.cluster_identity().await?;
     pin::check(&resolved.name, status, found.as_ref())?;
+    if status.is_none_or(|status| status.cluster.is_none()) {
+        let namespace = Some(resolved.name.namespace.as_str());
+        let all = resolver.records.all.iter();
+        let beside = all.filter(|record| record.metadata.namespace.as_deref() == namespace);
+        pin::strayed(beside, found.as_ref()).map_or(Ok(()), Err)?;
+    }
     resolver.ctx.check_other().await?;
     Ok(found)
 }

@@ -54,8 +54,7 @@ pub(super) fn versions(
     })
 }
 
-/// Only the core group and the loop write catalogues of class Core, and change the class in either direction; copies of them are
-/// written by whoever may write their mark, too.
+/// Only the core group and the loop write catalogues of class Core, copies included, and change the class in either direction.
 #[must_use]
 pub fn class_core(
     new: Option<&AddonCatalogue>,
@@ -67,10 +66,7 @@ pub fn class_core(
         .into_iter()
         .flatten()
         .any(|catalogue| catalogue.spec.class == CatalogueClass::Core);
-    let mut both = [new, old].into_iter().flatten();
-    let is_copied = both.all(|catalogue| is_copy(&catalogue.metadata));
-    let may_copy = is_copied && requester.is_distributor(&facts.settings);
-    if !core || may_copy || requester.is_core(&facts.settings) {
+    if !core || requester.is_core(&facts.settings) {
         return None;
     }
     let groups = facts.settings.core_groups.join(", ");

@@ -209,6 +209,7 @@ fn every_cluster_has_its_turn() {
 fn ready_is_what_runs_as_its_record_asks_for() {
     let set = CoreSet {
         addons: [("dns".to_owned(), Default::default())].into(),
+        ..CoreSet::default()
     };
     let ready = |observed: i64, status: &str, is_core: bool| {
         let record = json!({
