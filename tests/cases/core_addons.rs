@@ -136,8 +136,16 @@ async fn rules_pick_by_facts(stage: &Stage) -> Result<()> {
     core(stage, "reconcile", 0).await?;
     ensure!(installed(stage).await? == ["cilium 2.0.0", "dns 1.0.0"]);
     let uid = stage.must("configmap", "dns").await?["metadata"]["uid"].clone();
+    // What another fact rules out is installed until a person releases it.
     cni(stage, "canal").await?;
-    core(stage, "reconcile", 0).await?;
+    for released in ["", "core release cilium"] {
+        if !released.is_empty() {
+            core(stage, released, 0).await?;
+        }
+        let said = core(stage, "reconcile", 0).await?.stderr;
+        let waits = format!("{}/cilium  needs confirmation", stage.namespace);
+        ensure!(said.contains(&waits) == released.is_empty(), "{said}");
+    }
     let now = installed(stage).await?;
     ensure!(now == ["canal 2.0.0", "dns 1.0.0"], "{now:?}");
     let after = stage.must("configmap", "dns").await?["metadata"]["uid"].clone();

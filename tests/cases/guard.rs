@@ -2,6 +2,7 @@
 
 mod core;
 mod entrance;
+mod facts;
 mod operations;
 mod proofs;
 mod reach;

@@ -12,13 +12,13 @@ use common::api::names::{
 use serde_json::{Value, json};
 
 /// Runs `kubectl LINE`.
-async fn kubectl(user: &Plugin, line: &str) -> Result<Output> {
+pub(super) async fn kubectl(user: &Plugin, line: &str) -> Result<Output> {
     let args: Vec<_> = line.split_whitespace().collect();
     user.kubectl(&args).await
 }
 
 /// Runs `kubectl LINE`, which must fail with these words.
-async fn denied(user: &Plugin, line: &str, words: &str) -> Result<()> {
+pub(super) async fn denied(user: &Plugin, line: &str, words: &str) -> Result<()> {
     let said = kubectl(user, line).await?;
     ensure!(
         said.code != 0 && said.stderr.contains(words),
@@ -30,7 +30,7 @@ async fn denied(user: &Plugin, line: &str, words: &str) -> Result<()> {
 }
 
 /// Waits until `kubectl LINE --dry-run=server` is denied with these words: the watches of the webhook may be a moment behind.
-async fn until_denied(user: &Plugin, line: &str, words: &str) -> Result<()> {
+pub(super) async fn until_denied(user: &Plugin, line: &str, words: &str) -> Result<()> {
     until(words, async || {
         let said = kubectl(user, &format!("{line} --dry-run=server")).await?;
         let is_denied = said.stderr.contains(words);
@@ -39,13 +39,13 @@ async fn until_denied(user: &Plugin, line: &str, words: &str) -> Result<()> {
     .await
 }
 
-fn config_map(name: &str, namespace: Option<&str>) -> String {
+pub(super) fn config_map(name: &str, namespace: Option<&str>) -> String {
     let namespace = namespace.map(|name| format!(", namespace: {name}"));
     let namespace = namespace.unwrap_or_default();
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}{namespace}}}\n")
 }
 
-fn listed(name: &str, manifest: &str) -> Value {
+pub(super) fn listed(name: &str, manifest: &str) -> Value {
     let source = json!({"source": {"inline": {"manifest": manifest}}});
     json!([{"name": name, "versions": [version("1.0.0", source)]}])
 }

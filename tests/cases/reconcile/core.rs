@@ -26,17 +26,28 @@ async fn apply(admin: &Plugin, object: &Value) -> Result<()> {
     applied.done().map(drop)
 }
 
-fn list(addons: &str) -> Value {
+/// Writes what core sets follow from, as a member of the core group.
+async fn list(admin: &Plugin, addons: &str) -> Result<()> {
     let map = |name: &str, key: &str, text: &str| {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": {key: text},
             "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE},
         })
     };
-    json!({"apiVersion": "v1", "kind": "List", "items": [
+    let maps = json!({"apiVersion": "v1", "kind": "List", "items": [
         map("core-addon-rules", "rules.yaml", "[]"),
         map("custom-core-addons", "addons.yaml", addons),
-    ]})
+    ]});
+    let args = [
+        "apply",
+        "-f",
+        "-",
+        "--as=core",
+        "--as-group=kubectl-addons:core",
+        "--as-group=system:masters",
+    ];
+    let applied = admin.kubectl_with_input(&args, &maps.to_string()).await?;
+    applied.done().map(drop)
 }
 
 /// Who keeps clusters: group, version and scope of its Clusters, and a namespace that stands for one of them.
@@ -58,7 +69,7 @@ fn elsewhere((group, version, scope, namespace): (&str, &str, &str, &str)) -> [V
                 "schema": {"openAPIV3Schema": {"type": "object"}}}],
         },
     });
-    let label = json!({"kubectl-addons.dev/kubeconfig-secret": "missing"});
+    let label = json!({"kubectl-addons.dev/kubeconfig-secret": "site-kubeconfig"});
     let home = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": label},
     });
@@ -103,16 +114,18 @@ async fn world(admin: &Plugin) -> Result<()> {
     });
     apply(admin, &catalogue).await?;
     marked_without_core_sets(admin).await?;
-    for keeper in KEEPERS {
-        for object in elsewhere(keeper) {
-            apply(admin, &object).await?;
-        }
+    let all = KEEPERS.map(|keeper| (cluster(keeper), elsewhere(keeper)));
+    for (_, [definition, home, _]) in &all {
+        apply(admin, definition).await?;
+        apply(admin, home).await?;
     }
     let established =
         "wait --for=condition=Established crd clusters.kubermatic.k8c.io clusters.cluster.x-k8s.io";
     kubectl(admin, established).await?;
-    for keeper in KEEPERS {
-        apply(admin, &cluster(keeper)).await?;
+    // A Cluster is older than the core add-ons of its namespace.
+    for (cluster, [_, _, record]) in &all {
+        apply(admin, cluster).await?;
+        apply(admin, record).await?;
     }
     Ok(())
 }
@@ -126,7 +139,7 @@ async fn marked_without_core_sets(admin: &Plugin) -> Result<()> {
     apply(admin, &definition).await?;
     let established = format!("wait --for=condition=Established crd clusters.{group}");
     kubectl(admin, &established).await?;
-    for object in [home, record, cluster(keeper)] {
+    for object in [home, cluster(keeper), record] {
         apply(admin, &object).await?;
     }
     let delete = format!("delete cluster.{group} site --wait=false -n by-hand");
@@ -159,7 +172,7 @@ async fn the_deployed_loop_follows_core_sets() -> Result<()> {
     world(&admin).await?;
     let webhook = Webhook::start(&cluster, &[CORE_USER]).await?;
     policies(&admin).await?;
-    apply(&admin, &list("[{name: dns, version: 1.0.0}]")).await?;
+    list(&admin, "[{name: dns, version: 1.0.0}]").await?;
     let plugin = account(&cluster, &admin).await?;
     let flags = [
         "reconcile",
@@ -197,7 +210,7 @@ async fn the_deployed_loop_follows_core_sets() -> Result<()> {
         said.stderr
     );
     deleted_with_its_cluster(&admin, &log).await?;
-    apply(&admin, &list("[]")).await?;
+    list(&admin, "[]").await?;
     until("it is released and uninstalled", async || {
         let found = kubectl(&admin, &get).await?;
         let object = kubectl(&admin, "get configmap dns -n dns --ignore-not-found").await?;
@@ -218,7 +231,7 @@ async fn deleted_with_its_cluster(admin: &Plugin, log: &dyn Fn() -> String) -> R
         kubectl(admin, &line).await?;
     }
     // The loop looks when the list changes: at its interval it would see it as well.
-    apply(admin, &list("[{name: dns, version: 1.0.0}] #")).await?;
+    list(admin, "[{name: dns, version: 1.0.0}] #").await?;
     for (group, _, _, namespace) in KEEPERS {
         until("nothing holds its record", async || {
             let line = format!("get addoninstallation dns -n {namespace} -o json");
