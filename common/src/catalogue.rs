@@ -4,6 +4,7 @@ pub mod author;
 pub mod beside;
 pub mod channel;
 pub mod compatible;
+pub mod content;
 pub mod due;
 pub(crate) mod held;
 pub mod installed;

@@ -62,7 +62,7 @@ pub enum Unknown {
     },
     /// Two of them want other things of an add-on.
     #[error(
-        "core add-on {addon}: {} and {} differ in version, catalogue or values",
+        "core add-on {addon}: {} and {} differ in version, catalogue, digest or values",
         one,
         other
     )]

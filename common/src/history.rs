@@ -362,6 +362,7 @@ fn unpinned(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
     let mut spec = spec.clone();
     spec.addon_ref.version = None;
     spec.addon_ref.id = None;
+    spec.addon_ref.digest = None;
     spec
 }
 

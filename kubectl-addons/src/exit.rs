@@ -75,6 +75,7 @@ impl Exit {
             | OperationError::Member(_)
             | OperationError::Migration(_)
             | OperationError::NotSynced(_)
+            | OperationError::Content(_)
             | OperationError::OtherCluster(_) => Some(Self::Conflict),
             OperationError::Recreation(error) => Some(Self::of_recreation(error)),
             OperationError::Refusal(error) => Some(Self::of_cause(error.cause())),

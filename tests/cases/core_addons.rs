@@ -42,7 +42,7 @@ async fn stage() -> Result<Stage> {
     let addons = ["cilium", "canal", "dns", "extra", "shop"].map(addon);
     let catalogue = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "core"},
-        "spec": {"addons": addons},
+        "spec": {"class": "Core", "addons": addons},
     });
     stage.apply(&catalogue.to_string()).await?;
     Ok(stage)

@@ -178,7 +178,7 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
     let prepared: Vec<_> = stream::iter(preparing).buffered(WORKERS).collect().await;
     followed.clusters = prepared.len() + followed.failed.len();
     let standings = standings(&followed, &prepared);
-    let progress = match waves(ctx, &world.texts, standings, &prepared, how).await {
+    let progress = match waves(ctx, &world, standings, &prepared, how).await {
         Ok((progress, gate)) => {
             followed.gate = gate;
             progress
@@ -271,13 +271,13 @@ async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
 /// is done. Where nothing is to be changed, or only one cluster is there, nothing is read; live objects are where a wave would begin.
 async fn waves(
     ctx: &Context,
-    texts: &Texts,
+    world: &World,
     mut standings: BTreeMap<String, Standing>,
     prepared: &[Prepared<'_>],
     how: &How,
 ) -> Result<(Progress, Option<Gate>), OperationError> {
     let is_due = standings.values().any(|one| *one == Standing::Due);
-    let rollout = texts.rollout().ok().filter(|_| is_due);
+    let rollout = world.texts.rollout().ok().filter(|_| is_due);
     let Some(rollout) = rollout.filter(|_| standings.len() > 1) else {
         return Ok((Progress::default(), None));
     };
@@ -285,7 +285,10 @@ async fn waves(
     let system = &ctx.settings().system_namespace;
     let stored = progress::read(home, system).await?;
     let before = &stored.progress;
-    let of = texts.identity();
+    let looks: Vec<&Look> = prepared.iter().map(|(_, look, _)| *look).collect();
+    // The catalogues were read for the first cluster already.
+    let of = prepared.first().map_or(ctx, |(first, ..)| *first);
+    let of = world.identity(of, &looks).await?;
     let (mut next, mut gate) = before.next(&of, &standings, &rollout, home.now());
     if next.promotes(before) {
         let unready = unready(prepared, before.begun.keys(), how).await;

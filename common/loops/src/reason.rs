@@ -40,6 +40,7 @@ fn reason(error: &OperationError) -> Reason {
             Reason::Asks("Recreation")
         }
         OperationError::Downgrade { .. } => Reason::Asks("Downgrade"),
+        OperationError::Content(_) => Reason::Asks("ContentChanged"),
         OperationError::Unfinished(_) => Reason::Asks("Unfinished"),
         OperationError::Adopt(AdoptError::Unconfirmed(_)) => Reason::Asks("Adopted"),
         OperationError::ChangedRelease(_) => Reason::Asks("ReleaseChanged"),

@@ -10,10 +10,10 @@ use std::time::Duration;
 use addons_engine::{config_map, template_facts};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
+use common::catalogue::content::{self, ContentError};
 use common::catalogue::select::Request;
 use common::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
 use common::core_set::expression::STACK;
-use common::core_set::rollout::identity;
 use common::core_set::{
     CoreAddon, CoreDocument, CoreSet, Decision, ExpressionError, Profile, Unknown, decide,
 };
@@ -74,12 +74,6 @@ impl Texts {
             rollout: rules.remove(KEY_ROLLOUT),
             addons: addons.remove(KEY_ADDONS),
         })
-    }
-
-    /// What identifies the rules and the list.
-    #[must_use]
-    pub fn identity(&self) -> String {
-        identity(self.rules.as_deref(), self.addons.as_deref())
     }
 
     /// In which waves a change reaches the clusters.
@@ -196,15 +190,22 @@ impl Resolver<'_> {
             catalogue: addon.catalogue.as_deref(),
         };
         let rules = self.ctx.settings().rules;
-        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, rules)?;
+        let guarded = content::guarded(&catalogue, &addon.name, addon.digest.as_deref());
+        let chosen = choose(&guarded, &request, &self.facts.cluster, rules);
+        let (entry, selection) = chosen.map_err(|error| {
+            // What others have of it is named, so that it can be listed.
+            match choose(&catalogue, &request, &self.facts.cluster, rules) {
+                Ok((entry, _)) => OperationError::from(ContentError::unguarded(&entry)),
+                Err(_) => error.into(),
+            }
+        })?;
         let mut resolved = Resolved::new(name.clone(), None, entry, selection.rules);
-        if addon.version.is_some() {
-            resolved.pin();
-        }
+        resolved.pin();
         let spec = &mut resolved.wanted.spec;
         spec.core_addon = true;
         spec.reconcile = Reconcile::Ensure;
         spec.values = addon.values.clone().map(Value::Object);
+        resolved.accept_content()?;
         Ok(resolved)
     }
 }

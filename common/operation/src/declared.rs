@@ -154,6 +154,9 @@ impl Resolver<'_> {
                 reference.catalogue.clone_from(&origin.catalogue);
             }
             spec.core_addon |= before.core_addon;
+            if spec.core_addon && spec.addon_ref.digest.is_none() {
+                spec.addon_ref.digest.clone_from(&origin.digest);
+            }
             if spec.target_namespace.is_none() {
                 spec.target_namespace.clone_from(&before.target_namespace);
             }

@@ -44,6 +44,7 @@ use crate::signature::Unvouched;
 use crate::unfinished::Unfinished;
 use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
+use common::catalogue::content::ContentError;
 use common::catalogue::orphan::Lost;
 
 pub(crate) use place::within;
@@ -239,6 +240,9 @@ pub enum OperationError {
     /// No entry fits, or none has that name.
     #[error(transparent)]
     Choose(#[from] ChooseError),
+    /// An entry that the installation does not accept.
+    #[error(transparent)]
+    Content(#[from] ContentError),
     /// The verdict on the installation is a denial.
     #[error(transparent)]
     Refused(#[from] Refused),

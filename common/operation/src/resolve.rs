@@ -8,7 +8,7 @@ use addons_versions::tolerant;
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::catalogue::Entry;
+use common::catalogue::{Entry, content};
 use common::catalogue::select::{Request, Selection};
 use common::values;
 use futures::future::try_join;
@@ -311,6 +311,10 @@ impl<'a> Resolver<'a> {
             values::merge::overlay(values, answers);
         }
         resolved.note_edits();
+        match resolved.existing.as_ref().filter(|_| resolved.keeps_spec) {
+            Some(existing) => content::check(&existing.spec, &resolved.entry)?,
+            None => resolved.accept_content()?,
+        }
         if resolved.existing.as_ref().is_some_and(kops::is_known) {
             kops::attach(self.ctx, &mut resolved).await?;
         }

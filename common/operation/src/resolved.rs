@@ -11,6 +11,7 @@ use common::api::installation::{
     ObjectState,
 };
 use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
+use common::catalogue::content::{self, ContentError};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::key::ObjectKey;
@@ -112,6 +113,25 @@ impl Resolved {
         let id = id.filter(|_| !before.is_some_and(leaves_id_open));
         self.wanted.spec.addon_ref.version = version;
         self.wanted.spec.addon_ref.id = id;
+    }
+
+    /// Names the entry by its digest in the record of a core add-on (semantics 8). What the caller names is compared, and so is what the
+    /// record of another add-on names.
+    ///
+    /// # Errors
+    /// [`ContentError`].
+    pub(crate) fn accept_content(&mut self) -> Result<(), ContentError> {
+        let before = self.existing.as_ref().map(|record| &record.spec.addon_ref);
+        let before = before.and_then(|before| before.digest.as_ref());
+        let spec = &mut self.wanted.spec;
+        let named = spec.addon_ref.digest.as_ref();
+        if named.is_some() && (!spec.core_addon || named != before) {
+            return content::check(spec, &self.entry);
+        }
+        if spec.core_addon {
+            spec.addon_ref.digest = content::accepted(&self.entry)?;
+        }
+        Ok(())
     }
 
     /// Changes its values, what else its record says of them, and its pin. Returns the paths that were to be taken away and that its values do not have.
@@ -289,6 +309,7 @@ fn reference(entry: &Entry, before: &AddonRef) -> AddonRef {
         catalogue,
         index,
         directory,
+        digest: None,
     }
 }
 

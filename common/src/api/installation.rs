@@ -178,6 +178,10 @@ pub struct AddonRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub directory: Option<String>,
+    /// Digest of the entry in its catalogue; another entry is not installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub digest: Option<String>,
 }
 
 /// What happens to edits of live objects between versions (semantics 12).

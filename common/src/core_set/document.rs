@@ -56,6 +56,9 @@ pub struct CoreAddon {
     /// Its catalogue; `None` = any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<String>,
+    /// Digest of its entry, of whatever class the catalogue is; `None` = an entry of class Core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// Its values.
     #[serde(
         default,

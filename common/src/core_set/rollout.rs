@@ -29,7 +29,7 @@ const NOTED: SignedDuration = SignedDuration::from_secs(30);
 /// How far a change has reached. Clusters are named by their namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Which rules and which list are rolled out: [`identity`].
+    /// Which rules, which list and which content are rolled out: [`identity`].
     pub of: String,
     /// The clusters in which it was begun, and when.
     #[serde(default)]
@@ -67,10 +67,10 @@ pub enum Gate {
     },
 }
 
-/// What identifies rules and a list.
+/// What identifies rules, a list, and what catalogues have of the add-ons in them. `content`: digests of the entries.
 #[must_use]
-pub fn identity(rules: Option<&str>, addons: Option<&str>) -> String {
-    digest(&json!([rules, addons]))
+pub fn identity(rules: Option<&str>, addons: Option<&str>, content: &BTreeSet<String>) -> String {
+    digest(&json!([rules, addons, content]))
 }
 
 impl Progress {

@@ -178,7 +178,7 @@ fn two_that_want_different_things_of_an_addon_are_an_error() {
     let unknown = CoreSet::of(&decide(&other, &Profile::sample())).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "core add-on dns: rule r and ConfigMap custom-core-addons differ in version, catalogue or values"
+        "core add-on dns: rule r and ConfigMap custom-core-addons differ in version, catalogue, digest or values"
     );
 }
 

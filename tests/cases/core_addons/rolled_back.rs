@@ -4,7 +4,7 @@ use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::core;
+use super::{CORE, core};
 
 /// Where `shop` stands in the catalogue.
 const VERSIONS: &str = "/spec/addons/4/versions/0";
@@ -12,7 +12,8 @@ const VERSIONS: &str = "/spec/addons/4/versions/0";
 async fn catalogue(stage: &Stage, change: &Value) -> Result<()> {
     let change = json!([change]).to_string();
     let patch = ["patch", "addoncatalogue", "core", "--type=json", "--patch"];
-    let patched = stage.kubectl(&[&patch[..], &[&change]].concat()).await?;
+    let args = [&patch[..], &[&change], &CORE[..]].concat();
+    let patched = stage.kubectl(&args).await?;
     patched.done().map(drop)
 }
 

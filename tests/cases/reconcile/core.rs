@@ -110,7 +110,7 @@ async fn world(admin: &Plugin) -> Result<()> {
     let catalogue = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
         "metadata": {"name": "core", "namespace": SYSTEM_NAMESPACE},
-        "spec": {"addons": [{"name": "dns", "versions": [version]}]},
+        "spec": {"class": "Core", "addons": [{"name": "dns", "versions": [version]}]},
     });
     apply(admin, &catalogue).await?;
     marked_without_core_sets(admin).await?;

@@ -1,18 +1,20 @@
 //! What is read of each cluster that has a core set: this one, and those that labelled namespaces stand for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::core_set::{self, Home};
 use addons_engine::remote::RemoteError;
 use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
+use common::catalogue::Entry;
 use common::core_set::Unknown;
 use common::core_set::change::{CoreChange, changes, is_guarded, is_released};
+use common::core_set::rollout::identity;
 use common::plan::pin;
 use common::target::{DeletedCluster, Standing, by_labels};
 
 use super::{ClusterCore, Texts};
-use crate::context::Context;
+use crate::context::{Context, Offer};
 use crate::error::OperationError;
 
 /// What was read of a cluster.
@@ -131,6 +133,25 @@ impl World {
         let others = self.homes.iter().filter(|(namespace, _)| *namespace != own);
         let others = others.map(|(namespace, home)| ctx.of_labelled(namespace, &home.labels));
         std::iter::once(ctx.fresh()).chain(others).collect()
+    }
+
+    /// What identifies a change that reaches the clusters in waves: the rules, the list, and what the catalogues have of the add-ons in
+    /// them. `looks`: at these clusters.
+    ///
+    /// # Errors
+    /// The catalogues cannot be read.
+    pub async fn identity(&self, ctx: &Context, looks: &[&Look]) -> Result<String, OperationError> {
+        let decisions = looks.iter().flat_map(|look| match &look.state {
+            State::Found(found) => &found.decisions[..],
+            State::Unused | State::Deleting { .. } => &[],
+        });
+        let listed: BTreeSet<&str> = decisions.map(|one| one.addon.name.as_str()).collect();
+        let catalogue = ctx.catalogue(&Offer::Catalogues).await?;
+        let entries = catalogue.entries.iter();
+        let entries = entries.filter(|entry| listed.contains(entry.addon.as_str()));
+        let content = entries.map(Entry::digest).collect();
+        let (rules, addons) = (self.texts.rules.as_deref(), self.texts.addons.as_deref());
+        Ok(identity(rules, addons, &content))
     }
 
     /// The records of the namespace of a context.

@@ -137,6 +137,7 @@ fn guarded(fields: &Fields<'_>) -> AddonInstallationSpec {
             catalogue: of_reference("catalogue"),
             index: of_reference("index"),
             directory: of_reference("directory"),
+            digest: of_reference("digest"),
         },
         core_addon: is_true("coreAddon"),
         target_namespace: text(fields, "targetNamespace"),

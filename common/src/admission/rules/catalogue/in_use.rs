@@ -42,10 +42,11 @@ pub fn judge(
     let (before, after) = (Listed::of(old), new.map(Listed::of));
     let mut lost: BTreeMap<String, Users> = BTreeMap::new();
     for installation in &facts.installations {
-        let lose = |reference: &AddonRef| lost_entry(reference, after.as_ref(), &before, facts);
         let marks = Marks::of(installation);
         let name = format!("{}/{}", marks.namespace(), marks.name());
         let is_kept = marks.core && !guards::is_released(&marks, facts);
+        let lose =
+            |reference: &AddonRef| lost_entry(reference, is_kept, after.as_ref(), &before, facts);
         if let Some(entry) = lose(&installation.spec.addon_ref) {
             if is_kept {
                 lost.entry(entry).or_default().core.push(name);
@@ -157,9 +158,10 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// A reference, if `old` met it and nothing does any more.
+/// A reference, if `old` met it and nothing does any more. `is_core`: of a core installation.
 fn lost_entry(
     reference: &AddonRef,
+    is_core: bool,
     new: Option<&Listed<'_>>,
     old: &Listed<'_>,
     facts: &Facts,
@@ -172,8 +174,13 @@ fn lost_entry(
             && (listed.refers_to(&reference.name)
                 || listed.versions(&reference.name).any(is_met_by))
     };
+    // A catalogue that becomes one by reference has names alone: that it still has the version is not known.
+    let still_means = |new: &Listed<'_>| {
+        let is_known = !is_core || old.is_reference;
+        means(new) && (is_known || new.versions(&reference.name).any(is_met_by))
+    };
     let lost = means(old)
-        && !new.is_some_and(means)
+        && !new.is_some_and(still_means)
         && !facts.catalogues.iter().any(|other| {
             // One that is being deleted meets nothing for long.
             offers(&other.metadata)
