@@ -147,7 +147,9 @@ impl DeletedCluster {
     /// Name, namespace and creation of a Cluster: those of the Cluster API have a namespace, those of KKP have none.
     #[must_use]
     pub fn new(name: &str, namespace: Option<String>, created: Option<Timestamp>) -> Self {
-        let secret = namespace.as_ref().map(|_| format!("{name}{SUFFIX_CLUSTER_API}"));
+        let secret = namespace
+            .as_ref()
+            .map(|_| format!("{name}{SUFFIX_CLUSTER_API}"));
         Self {
             namespace: namespace.unwrap_or_else(|| format!("cluster-{name}")),
             secret,

@@ -81,7 +81,9 @@ impl Entry {
         self.verifiable_hash().is_some()
             || match self.version.source.kind() {
                 Ok(SourceKind::Inline(_)) => true,
-                Ok(SourceKind::Git(git)) => git.r#ref.as_ref().is_some_and(|it| it.commit.is_some()),
+                Ok(SourceKind::Git(git)) => {
+                    git.r#ref.as_ref().is_some_and(|it| it.commit.is_some())
+                }
                 Ok(SourceKind::Docker(docker)) => docker.image.contains("@sha256:"),
                 Ok(SourceKind::Helm(_) | SourceKind::Url(_)) | Err(_) => false,
             }

@@ -50,7 +50,10 @@ async fn clusters(session: &Session) -> Result<Clusters> {
             world.look(&ctx, None).await,
         ));
     }
-    let known: Vec<&Look> = looks.iter().filter_map(|(_, look)| look.as_ref().ok()).collect();
+    let known: Vec<&Look> = looks
+        .iter()
+        .filter_map(|(_, look)| look.as_ref().ok())
+        .collect();
     // Where nothing waits, the catalogues are not needed.
     let is_current = !stored.progress.waiting.is_empty()
         && stored.progress.of == world.identity(ctx, &known).await?;

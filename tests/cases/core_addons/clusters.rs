@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use common::api::names::{CORE_ADDON_RULES, FINALIZER_UNINSTALL};
 use serde_json::{Value, json};
 
-use super::{RULES, core, installed, is_guarded, list, rules};
+use super::{CORE, RULES, core, installed, is_guarded, list, rules};
 
 /// Rules, and for how long a canary has to stay ready.
 async fn soaked_rules(stage: &Stage, text: &str, soak: &str) -> Result<()> {
@@ -97,6 +97,7 @@ pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
     ensure!(there().await? == ["cilium", "dns"]);
     what_is_stated_is_not_asked_for(stage, &team, &other).await?;
     a_change_reaches_one_cluster_after_the_other(stage, &team).await?;
+    a_change_of_the_catalogue_does_as_well(stage, &team).await?;
     ensure!(there().await? == ["cilium", "dns"]);
     let rules_of_cni = RULES.lines().take(3).collect::<Vec<_>>().join("\n");
     rules(stage, &rules_of_cni).await?;
@@ -180,6 +181,33 @@ async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str)
     core(stage, "core release extra", 0).await?;
     core(stage, &format!("core release extra -n {team}"), 0).await?;
     core(stage, "reconcile", 0).await.map(drop)
+}
+
+/// Under a version that is listed, too.
+async fn a_change_of_the_catalogue_does_as_well(stage: &Stage, team: &str) -> Result<()> {
+    let text = RULES.replace("1.0.0", "2.0.0");
+    soaked_rules(stage, &text, "1h").await?;
+    let change = json!({"spec": {"registry": "registry.example.test"}}).to_string();
+    let patch = [
+        "patch",
+        "addoncatalogue",
+        "core",
+        "--type=merge",
+        "-p",
+        &change,
+    ];
+    let patched = stage.kubectl(&[&patch[..], &CORE[..]].concat()).await?;
+    patched.done()?;
+    for _ in 0..2 {
+        let said = core(stage, "reconcile", 0).await?.stderr;
+        let waits = format!("{team}/dns  waits: the change reaches other clusters first");
+        ensure!(said.contains(&waits), "{said}");
+    }
+    soaked_rules(stage, &text, "0s").await?;
+    let said = core(stage, "reconcile", 0).await?.stderr;
+    let written = format!("{team}/dns  record restored as listed");
+    ensure!(said.contains(&written), "{said}");
+    Ok(())
 }
 
 /// Records, rules and list are read once for all clusters. Of each one is read where it is and what is stated of it, and there which

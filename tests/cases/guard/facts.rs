@@ -1,10 +1,13 @@
 //! What core add-ons follow from: core alone writes it, and a fact that others write neither uninstalls a core add-on nor leads it to
 //! another cluster.
 
+use std::sync::Arc;
+
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{apply, catalogue, installation};
-use anyhow::{Result, ensure};
+use addons_tests::stage::config_map as keyed;
+use anyhow::{Context as _, Result, ensure};
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CORE_GROUP,
     CUSTOM_CORE_ADDONS, FINALIZER_CORE_GUARD, LABEL_KUBECONFIG_SECRET, SYSTEM_NAMESPACE,
@@ -17,6 +20,7 @@ use super::core::{config_map, denied, kubectl, listed, until_denied};
 struct Team {
     admin: Plugin,
     core: Plugin,
+    _cluster: Arc<ControlPlane>,
 }
 
 impl Team {
@@ -26,6 +30,7 @@ impl Team {
         let team = Self {
             admin: Plugin::admin(&cluster)?,
             core: Plugin::new(&cluster, &core.kubeconfig)?,
+            _cluster: cluster,
         };
         let init = ["init", "--policies", "--yes"];
         team.core.run(&init).await?.done()?;
@@ -114,7 +119,9 @@ async fn a_fact_releases_nothing(team: &Team) -> Result<()> {
     kubectl(&team.admin, &label("=prod")).await?.done()?;
     let said = team.reconcile().await?;
     ensure!(
-        team.get("configmap dns -n dns -o name").await?.contains("dns"),
+        team.get("configmap dns -n dns -o name")
+            .await?
+            .contains("dns"),
         "{said}"
     );
     kubectl(&team.admin, &label("-")).await?.done()?;
@@ -207,5 +214,100 @@ async fn only_the_cluster_of_a_namespace_takes_its_guard(team: &Team) -> Result<
             "{name}: {found}{record}{said}"
         );
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn g02_a_core_addon_is_installed_from_what_core_accepted() -> Result<()> {
+    let team = Team::new().await?;
+    let others = catalogue(
+        "others",
+        SYSTEM_NAMESPACE,
+        listed("dns", &keyed("dns", "1")),
+    );
+    apply(&team.admin, &others, &[]).await?.done()?;
+    team.core
+        .run(&["install", "dns@1.0.0", "--core", "--yes"])
+        .await?
+        .done()?;
+    let key = "configmap dns -n dns -o jsonpath={.data.key}";
+    ensure!(team.get(key).await? == "1");
+
+    // Others replace the content of the version.
+    let others = catalogue(
+        "others",
+        SYSTEM_NAMESPACE,
+        listed("dns", &keyed("dns", "2")),
+    );
+    apply(&team.admin, &others, &[]).await?.done()?;
+    let said = team.reconcile().await?;
+    ensure!(
+        said.contains("and spec.addonRef.digest is ") && team.get(key).await? == "1",
+        "{said}"
+    );
+    let record = format!("addoninstallation dns -n {SYSTEM_NAMESPACE} -o json");
+    ensure!(team.get(&record).await?.contains("ContentChanged"));
+    team.core.run(&["upgrade", "dns", "--yes"]).await?.done()?;
+    ensure!(team.get(key).await? == "2");
+    let said = team.reconcile().await?;
+    ensure!(!said.contains("spec.addonRef.digest"), "{said}");
+
+    a_core_set_takes_nothing_that_others_write(&team).await?;
+    a_source_that_moves_is_refused(&team).await
+}
+
+async fn a_core_set_takes_nothing_that_others_write(team: &Team) -> Result<()> {
+    let mut web = listed("web", &keyed("web", "1"));
+    apply(
+        &team.admin,
+        &catalogue("web", SYSTEM_NAMESPACE, web.clone()),
+        &[],
+    )
+    .await?
+    .done()?;
+    let rules = text(CORE_ADDON_RULES, "rules.yaml", "[]");
+    team.apply(&[rules, list("[{name: web}]")]).await?;
+    let said = team.reconcile().await?;
+    let found = format!(
+        "addoninstallation web -n {SYSTEM_NAMESPACE} -o jsonpath={{.spec.addonRef.version}}"
+    );
+    ensure!(team.get(&found).await?.is_empty(), "{said}");
+    let (_, digest) = said
+        .split_once("or name the entry with digest: ")
+        .with_context(|| said.clone())?;
+    let digest: String = digest.chars().take_while(char::is_ascii_hexdigit).collect();
+    team.apply(&[list(&format!("[{{name: web, digest: \"{digest}\"}}]"))])
+        .await?;
+    let said = team.reconcile().await?;
+    ensure!(team.get(&found).await? == "1.0.0", "{said}");
+
+    // A newer version of others is not followed.
+    let source = json!({"inline": {"manifest": keyed("web", "9")}});
+    let newer = json!({"version": "99.0.0", "source": source});
+    web[0]["versions"]
+        .as_array_mut()
+        .context("no versions")?
+        .push(newer);
+    apply(&team.admin, &catalogue("web", SYSTEM_NAMESPACE, web), &[])
+        .await?
+        .done()?;
+    let said = team.reconcile().await?;
+    ensure!(team.get(&found).await? == "1.0.0", "{said}");
+    Ok(())
+}
+
+/// Whoever may write there would decide what is installed.
+async fn a_source_that_moves_is_refused(team: &Team) -> Result<()> {
+    let git = json!({"remote": "https://git.example.test/core", "ref": {"branch": "main"}});
+    let version = json!({"version": "1.0.0", "source": {"git": git}});
+    let addons = json!([{"name": "moves", "versions": [version]}]);
+    let mut moves = catalogue("moves", SYSTEM_NAMESPACE, addons);
+    moves["spec"]["class"] = json!("Core");
+    team.apply(&[moves, list("[{name: moves}]")]).await?;
+    let said = team.reconcile().await?;
+    ensure!(said.contains("give the entry a manifestHash"), "{said}");
+    let install = ["install", "moves", "--core", "--yes"];
+    let said = team.core.run(&install).await?.ended(4)?.stderr;
+    ensure!(said.contains("give the entry a manifestHash"), "{said}");
     Ok(())
 }

@@ -206,6 +206,17 @@ fn every_cluster_has_its_turn() {
 }
 
 #[test]
+fn another_content_of_the_catalogues_is_another_change() {
+    let of = |content: &[&str]| {
+        let content = content.iter().map(|it| (*it).to_owned()).collect();
+        identity(Some("[]"), Some("[]"), &content)
+    };
+    assert_eq!(of(&["a", "b"]), of(&["b", "a"]));
+    assert_ne!(of(&["a"]), of(&["b"]));
+    assert_ne!(of(&["a"]), of(&[]));
+}
+
+#[test]
 fn ready_is_what_runs_as_its_record_asks_for() {
     let set = CoreSet {
         addons: [("dns".to_owned(), Default::default())].into(),

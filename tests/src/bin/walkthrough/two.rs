@@ -50,12 +50,15 @@ async fn stand(shell: &mut Shell) -> Result<()> {
 
 /// Three catalogues here, merged there.
 async fn distribute(shell: &mut Shell) -> Result<()> {
-    shell.title("A catalogue of core add-ons, which only the core group writes, and two others")?;
+    shell.title(
+        "Two catalogues of core add-ons, which only the core group writes, and another one",
+    )?;
     let add = "addons catalogue add core.yaml";
     let denied = End::Failed("changed only by group kubectl-addons:core");
     shell.line(&Who::Admin, add, &denied).await?;
     core_team(shell, add).await?;
-    admin(shell, "addons catalogue add logging.yaml backup.yaml").await?;
+    core_team(shell, "addons catalogue add logging.yaml").await?;
+    admin(shell, "addons catalogue add backup.yaml").await?;
     admin(shell, "addons catalogue view --core").await?;
 
     shell.title("Of kube-proxy, each version of Kubernetes gets its own")?;
