@@ -14,10 +14,10 @@ use common::catalogue::content::{self, ContentError};
 use common::catalogue::select::Request;
 use common::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
 use common::core_set::expression::STACK;
+use common::core_set::rollout::Waves;
 use common::core_set::{
     CoreAddon, CoreDocument, CoreSet, Decision, ExpressionError, Profile, Unknown, decide,
 };
-use common::fleet::Rollout;
 use common::render::facts::{Facts, document};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl Texts {
     ///
     /// # Errors
     /// [`Unknown::Malformed`].
-    pub fn rollout(&self) -> Result<Rollout, Unknown> {
+    pub fn rollout(&self) -> Result<Waves, Unknown> {
         read_rollout(self.rollout.as_deref())
     }
 

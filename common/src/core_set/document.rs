@@ -8,9 +8,9 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Unknown, expression, rollout};
+use super::rollout::{self, Waves};
+use super::{Unknown, expression};
 use crate::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
-use crate::fleet::Rollout;
 use crate::manifest::yaml::{YamlOptions, documents};
 
 /// Key of the rules in their ConfigMap.
@@ -82,15 +82,18 @@ fn values<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct WrittenRollout {
     canary: Option<usize>,
+    first: Option<Vec<String>>,
     max_unavailable: Option<Value>,
     soak: Option<String>,
+    deadline: Option<String>,
+    failures: Option<usize>,
 }
 
 /// Reads in which waves a change reaches the clusters; what is not stated is as in [`rollout::DEFAULT`].
 ///
 /// # Errors
 /// [`Unknown::Malformed`].
-pub fn read_rollout(text: Option<&str>) -> Result<Rollout, Unknown> {
+pub fn read_rollout(text: Option<&str>) -> Result<Waves, Unknown> {
     let key = Text {
         config_map: CORE_ADDON_RULES,
         key: KEY_ROLLOUT,
@@ -103,7 +106,10 @@ pub fn read_rollout(text: Option<&str>) -> Result<Rollout, Unknown> {
     }
     let written: WrittenRollout = serde_json::from_value(written)
         .map_err(|error| key.malformed(String::new(), error.to_string()))?;
-    let mut read = rollout::DEFAULT;
+    let mut waves = rollout::DEFAULT;
+    waves.first = written.first.unwrap_or_default();
+    waves.failures = written.failures.unwrap_or(waves.failures);
+    let read = &mut waves.rollout;
     read.canaries = written.canary.unwrap_or(read.canaries);
     if let Some(most) = written.max_unavailable {
         let most = most
@@ -115,15 +121,21 @@ pub fn read_rollout(text: Option<&str>) -> Result<Rollout, Unknown> {
         })?;
         read.max_unavailable = Some(most);
     }
-    if let Some(soak) = written.soak {
-        let parsed: Option<SignedDuration> = soak.parse().ok();
-        let parsed = parsed.and_then(|soak| Duration::try_from(soak).ok());
-        read.soak = parsed.ok_or_else(|| {
-            let problem = format!("{soak:?} is not a duration; write it as 5m or 30s");
-            key.malformed(".soak".to_owned(), problem)
+    for (field, text, time) in [
+        (".soak", written.soak, &mut read.soak),
+        (".deadline", written.deadline, &mut waves.deadline),
+    ] {
+        let Some(text) = text else {
+            continue;
+        };
+        let parsed: Option<SignedDuration> = text.parse().ok();
+        let parsed = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
+        *time = parsed.ok_or_else(|| {
+            let problem = format!("{text:?} is not a duration; write it as 5m or 30s");
+            key.malformed(field.to_owned(), problem)
         })?;
     }
-    Ok(read)
+    Ok(waves)
 }
 
 impl CoreDocument {

@@ -16,11 +16,29 @@ use crate::api::installation::AddonInstallation;
 use crate::fleet::{MaxUnavailable, Rollout};
 use crate::manifest::digest::digest;
 
+/// How a change reaches the clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waves {
+    /// How many of them at a time, and how long the first ones have to stay ready.
+    pub rollout: Rollout,
+    /// The namespaces of the clusters in which it begins, in this order; the others follow by name.
+    pub first: Vec<String>,
+    /// How long a cluster may take to get ready before it has failed.
+    pub deadline: Duration,
+    /// How many clusters may fail. The waves are then those of the other clusters; with more, none begins any more.
+    pub failures: usize,
+}
+
 /// How a change reaches the clusters where nothing else is stated.
-pub const DEFAULT: Rollout = Rollout {
-    canaries: 1,
-    max_unavailable: Some(MaxUnavailable::Percent(10)),
-    soak: Duration::from_secs(300),
+pub const DEFAULT: Waves = Waves {
+    rollout: Rollout {
+        canaries: 1,
+        max_unavailable: Some(MaxUnavailable::Percent(10)),
+        soak: Duration::from_secs(300),
+    },
+    first: Vec::new(),
+    deadline: Duration::from_secs(3600),
+    failures: 1,
 };
 
 /// How often it is noted that a cluster is not ready.
@@ -87,7 +105,7 @@ impl Progress {
         &self,
         of: &str,
         clusters: &BTreeMap<String, Standing>,
-        rollout: &Rollout,
+        waves: &Waves,
         now: Timestamp,
     ) -> (Self, Option<Gate>) {
         let mut next = self.clone();
@@ -100,7 +118,7 @@ impl Progress {
             let standing = clusters.get(one);
             matches!(standing, Some(Standing::Due | Standing::Unknown))
         });
-        let gate = next.begin(clusters, rollout, now);
+        let gate = next.begin(clusters, waves, now);
         (next, gate)
     }
 
@@ -150,20 +168,27 @@ impl Progress {
     fn begin(
         &mut self,
         clusters: &BTreeMap<String, Standing>,
-        rollout: &Rollout,
+        waves: &Waves,
         now: Timestamp,
     ) -> Option<Gate> {
+        let failed = self.failed(clusters, waves.deadline, now);
+        let is_left_out = |one: &String| failed.len() <= waves.failures && failed.contains(one);
         let mut order: Vec<(Option<Timestamp>, String)> = self
             .begun
             .iter()
+            .filter(|(namespace, _)| !is_left_out(namespace))
             .map(|(namespace, at)| (Some(*at), namespace.clone()))
             .collect();
         order.sort();
         let is_due = |one: &&String| clusters.get(*one) == Some(&Standing::Due);
-        let due: Vec<_> = self.waiting.iter().filter(is_due).cloned().collect();
+        let mut due: Vec<_> = self.waiting.iter().filter(is_due).cloned().collect();
+        due.sort_by_key(|one| {
+            let place = waves.first.iter().position(|first| first == one);
+            place.unwrap_or(waves.first.len())
+        });
         order.extend(due.into_iter().map(|namespace| (None, namespace)));
         let last = order.len();
-        for wave in rollout.waves(last) {
+        for wave in waves.rollout.waves(last) {
             let (end, soak) = (wave.clusters.end, wave.gate.unwrap_or_default());
             let Some(members) = order.get(wave.clusters) else {
                 continue;
@@ -186,6 +211,27 @@ impl Progress {
             }
         }
         None
+    }
+}
+
+impl Progress {
+    /// The clusters in which it was begun so long ago that they should be ready, and are not.
+    fn failed(
+        &self,
+        clusters: &BTreeMap<String, Standing>,
+        deadline: Duration,
+        now: Timestamp,
+    ) -> BTreeSet<String> {
+        let is_late = |begun: &Timestamp| {
+            let since = Duration::try_from(now.duration_since(*begun)).unwrap_or_default();
+            since >= deadline
+        };
+        let is_ready = |one: &str| matches!(clusters.get(one), Some(Standing::Followed(Some(_))));
+        let failed = self
+            .begun
+            .iter()
+            .filter(|(namespace, begun)| is_late(begun) && !is_ready(namespace));
+        failed.map(|(namespace, _)| namespace.clone()).collect()
     }
 }
 

@@ -245,21 +245,27 @@ fn what_was_edited_is_restored() {
 #[test]
 fn the_waves_of_a_change_are_read_strictly() {
     use super::document::read_rollout;
-    use super::rollout::DEFAULT;
+    use super::rollout::{DEFAULT, Waves};
     use crate::fleet::Rollout;
     use std::time::Duration;
 
     assert_eq!(read_rollout(None), Ok(DEFAULT));
     assert_eq!(read_rollout(Some(" ")), Ok(DEFAULT));
-    let read = read_rollout(Some("{canary: 2, maxUnavailable: 25%, soak: 1m30s}"));
-    let expected = Rollout {
-        canaries: 2,
-        max_unavailable: "25%".parse().ok(),
-        soak: Duration::from_secs(90),
+    let written =
+        "{canary: 2, first: [b, a], maxUnavailable: 25%, soak: 1m30s, deadline: 2h, failures: 0}";
+    let expected = Waves {
+        rollout: Rollout {
+            canaries: 2,
+            max_unavailable: "25%".parse().ok(),
+            soak: Duration::from_secs(90),
+        },
+        first: vec!["b".to_owned(), "a".to_owned()],
+        deadline: Duration::from_secs(7200),
+        failures: 0,
     };
-    assert_eq!(read, Ok(expected));
+    assert_eq!(read_rollout(Some(written)), Ok(expected));
     let read = read_rollout(Some("maxUnavailable: 3")).unwrap();
-    assert_eq!(read.max_unavailable, "3".parse().ok());
+    assert_eq!(read.rollout.max_unavailable, "3".parse().ok());
     for (text, problem) in [
         ("[]", "data[rollout]: it is not one map"),
         ("canaries: 1", "data[rollout]: unknown field `canaries`"),
@@ -269,6 +275,10 @@ fn the_waves_of_a_change_are_read_strictly() {
         (
             "soak: soon",
             "data[rollout].soak: \"soon\" is not a duration",
+        ),
+        (
+            "deadline: late",
+            "data[rollout].deadline: \"late\" is not a duration",
         ),
         (
             "canary: 1\n---\ncanary: 2",

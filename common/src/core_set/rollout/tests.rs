@@ -6,11 +6,14 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn rollout(canaries: usize, max_unavailable: &str) -> Rollout {
-    Rollout {
-        canaries,
-        max_unavailable: max_unavailable.parse().ok(),
-        soak: Duration::from_secs(SOAK),
+fn rollout(canaries: usize, max_unavailable: &str) -> Waves {
+    Waves {
+        rollout: Rollout {
+            canaries,
+            max_unavailable: max_unavailable.parse().ok(),
+            soak: Duration::from_secs(SOAK),
+        },
+        ..DEFAULT
     }
 }
 
@@ -203,6 +206,45 @@ fn every_cluster_has_its_turn() {
     }
     assert_eq!(sizes, [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
     assert!(progress.waiting.is_empty());
+}
+
+#[test]
+fn a_cluster_that_never_gets_ready_gives_way_to_another_one() {
+    let waves = rollout(1, "2");
+    for (before, standings, second, after, gate) in [
+        ("a@90 | b c", "nDD", 3689, "a@90 | b c", "a not ready"),
+        // The next cluster is a canary as well.
+        ("a@90 | b c", "nDD", 3690, "a@90 b@3690 | c", "b not ready"),
+        ("a@90 b@3690 | c", "UrD", 3740, "a@90 b@3690 | c", "b 10s"),
+        ("a@90 b@3690 | c", "nrD", 3750, "a@90 b@3690 c@3750 | ", ""),
+        // With a second one, the change itself is to blame.
+        (
+            "a@90 b@3690 | c",
+            "nnD",
+            7290,
+            "a@90 b@3690 | c",
+            "a not ready",
+        ),
+    ] {
+        let stored = read("now", before);
+        let (next, waits) = stored.next("now", &clusters(standings), &waves, at(second));
+        let found = (words(&next), gate_words(waits.as_ref()));
+        assert_eq!(
+            found,
+            (after.to_owned(), gate.to_owned()),
+            "{before} {second}"
+        );
+    }
+}
+
+#[test]
+fn a_change_begins_where_it_is_said_to() {
+    let waves = Waves {
+        first: vec!["z".to_owned(), "c".to_owned()],
+        ..rollout(1, "2")
+    };
+    let (next, _) = Progress::default().next("now", &clusters("DDDD"), &waves, at(100));
+    assert_eq!(words(&next), "c@100 | a b d");
 }
 
 #[test]
