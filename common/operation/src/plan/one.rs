@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::installation::{ClusterIdentity, HelmRelease, format};
-use common::api::names::owner_hash;
+use common::api::installation::{AddonInstallationStatus, ClusterIdentity, HelmRelease, format};
+use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationPlan;
@@ -12,7 +12,7 @@ use common::plan::choices::Choices;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
-use common::plan::pin;
+use common::plan::pin::{self, OtherCluster};
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 use common::plan::release_records::ReleaseRecords;
 use common::plan::restored::Memory;
@@ -216,14 +216,25 @@ async fn pinned(
         .map_err(EngineError::from)?;
     let found = resolver.ctx.cluster_identity().await?;
     pin::check(&resolved.name, status, found.as_ref())?;
-    if status.is_none_or(|status| status.cluster.is_none()) {
-        let namespace = Some(resolved.name.namespace.as_str());
-        let all = resolver.records.all.iter();
-        let beside = all.filter(|record| record.metadata.namespace.as_deref() == namespace);
-        pin::strayed(beside, found.as_ref()).map_or(Ok(()), Err)?;
-    }
+    check_beside(resolver, &resolved.name, status, found.as_ref())?;
     resolver.ctx.check_other().await?;
     Ok(found)
+}
+
+/// Refuses an installation that is pinned to no cluster yet, where its namespace leads to another one than before.
+pub(super) fn check_beside(
+    resolver: &Resolver<'_>,
+    name: &InstallationName,
+    status: Option<&AddonInstallationStatus>,
+    found: Option<&ClusterIdentity>,
+) -> Result<(), OtherCluster> {
+    if status.is_some_and(|status| status.cluster.is_some()) {
+        return Ok(());
+    }
+    let namespace = Some(name.namespace.as_str());
+    let all = resolver.records.all.iter();
+    let beside = all.filter(|record| record.metadata.namespace.as_deref() == namespace);
+    pin::strayed(beside, found).map_or(Ok(()), Err)
 }
 
 /// Hides what comes from Secrets of the manifest, too.

@@ -13,7 +13,7 @@ use common::plan::restored::rebuild::{Rebuild, rebuild};
 use common::plan::restored::{Memory, older};
 use common::plan::snapshot::Reads;
 
-use super::one::live_recorded;
+use super::one::{check_beside, live_recorded};
 use super::{Plan, Planned};
 use crate::adopt::AdoptError;
 use crate::atomic::OnFailure;
@@ -66,6 +66,7 @@ pub(crate) async fn recorded_again(
     }
     if !new_cluster {
         checked.clone()?;
+        check_beside(resolver, &name, status, found.as_ref())?;
     }
     resolver.ctx.check_other().await?;
     let memory = Memory::of(Some(record));
