@@ -164,6 +164,25 @@ impl Progress {
         }
     }
 
+    /// The clusters in which it was begun so long ago that they should be ready, and are not.
+    fn failed(
+        &self,
+        clusters: &BTreeMap<String, Standing>,
+        deadline: Duration,
+        now: Timestamp,
+    ) -> BTreeSet<String> {
+        let is_late = |begun: &Timestamp| {
+            let since = Duration::try_from(now.duration_since(*begun)).unwrap_or_default();
+            since >= deadline
+        };
+        let is_ready = |one: &str| matches!(clusters.get(one), Some(Standing::Followed(Some(_))));
+        let failed = self
+            .begun
+            .iter()
+            .filter(|(namespace, begun)| is_late(begun) && !is_ready(namespace));
+        failed.map(|(namespace, _)| namespace.clone()).collect()
+    }
+
     /// Begins the first wave that is not complete, where those before it let it.
     fn begin(
         &mut self,
@@ -211,27 +230,6 @@ impl Progress {
             }
         }
         None
-    }
-}
-
-impl Progress {
-    /// The clusters in which it was begun so long ago that they should be ready, and are not.
-    fn failed(
-        &self,
-        clusters: &BTreeMap<String, Standing>,
-        deadline: Duration,
-        now: Timestamp,
-    ) -> BTreeSet<String> {
-        let is_late = |begun: &Timestamp| {
-            let since = Duration::try_from(now.duration_since(*begun)).unwrap_or_default();
-            since >= deadline
-        };
-        let is_ready = |one: &str| matches!(clusters.get(one), Some(Standing::Followed(Some(_))));
-        let failed = self
-            .begun
-            .iter()
-            .filter(|(namespace, begun)| is_late(begun) && !is_ready(namespace));
-        failed.map(|(namespace, _)| namespace.clone()).collect()
     }
 }
 

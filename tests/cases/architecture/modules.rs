@@ -47,7 +47,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
         &["api", "catalogue", "manifest", "plan", "readiness"],
     ),
     ("fleet", &[]),
-    ("core_set", &["api", "fleet", "manifest"]),
+    ("core_set", &["api", "fleet", "manifest", "plan"]),
     (
         "admission",
         &[

@@ -216,8 +216,8 @@ async fn pinned(
         .map_err(EngineError::from)?;
     let found = resolver.ctx.cluster_identity().await?;
     pin::check(&resolved.name, status, found.as_ref())?;
-    check_beside(resolver, &resolved.name, status, found.as_ref())?;
     resolver.ctx.check_other().await?;
+    check_beside(resolver, &resolved.name, status, found.as_ref())?;
     Ok(found)
 }
 

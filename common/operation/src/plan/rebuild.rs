@@ -66,9 +66,11 @@ pub(crate) async fn recorded_again(
     }
     if !new_cluster {
         checked.clone()?;
-        check_beside(resolver, &name, status, found.as_ref())?;
     }
     resolver.ctx.check_other().await?;
+    if !new_cluster {
+        check_beside(resolver, &name, status, found.as_ref())?;
+    }
     let memory = Memory::of(Some(record));
     if memory == Memory::Open && !new_cluster {
         return Ok(None);
