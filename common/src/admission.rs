@@ -5,6 +5,7 @@
 //! | [`review`] | the AdmissionReview as the API server sends and wants it |
 //! | [`answer`] | from a review to its answer: what each path of the webhook does |
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
+//! | [`writer`] | who wrote an installation (semantics 19) |
 //! | [`document`] | a catalogue as it is written in a file, read as far as it can be |
 //! | [`core_set`] | what core sets follow from (semantics 14) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
@@ -32,6 +33,7 @@ pub mod rules;
 pub mod trust;
 pub mod validate;
 pub mod verdict;
+pub mod writer;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

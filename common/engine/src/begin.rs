@@ -4,11 +4,14 @@
 //! it is read again: either the change does not concern the plan, or another client did what we wanted, or the plan is
 //! stale.
 
+use std::collections::BTreeMap;
+
 use kube::ResourceExt as _;
 use tokio::time::Instant;
 
+use common::admission::validate;
 use common::api::installation::{AddonInstallation, Phase};
-use common::api::names::FINALIZER_UNINSTALL;
+use common::api::names::{ANNOTATION_WRITTEN_BY, FINALIZER_UNINSTALL};
 use common::plan::InstallationPlan;
 
 use super::cluster::Cluster;
@@ -206,12 +209,19 @@ fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleR
     }
 }
 
-/// Whether the record has to be written before the operation.
+/// Whether the record has to be written before the operation. Who wrote it is no reason.
 pub(super) fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
     wanted.spec != stored.spec
         || wanted.labels() != stored.labels()
-        || wanted.annotations() != stored.annotations()
+        || annotations(wanted) != annotations(stored)
         || finalizers(wanted) != finalizers(stored)
+}
+
+/// All but the one that says who wrote the record.
+fn annotations(record: &AddonInstallation) -> BTreeMap<&String, &String> {
+    let all = record.annotations().iter();
+    all.filter(|(name, _)| *name != ANNOTATION_WRITTEN_BY)
+        .collect()
 }
 
 /// Those of others: ours is set and removed by a reconciler, whatever a plan was made with (semantics 15).
@@ -222,7 +232,8 @@ fn finalizers(record: &AddonInstallation) -> Vec<String> {
         .collect()
 }
 
-/// The stored record with the wanted spec, labels, annotations and finalizers.
+/// The stored record with the wanted spec, labels, annotations and finalizers. Its writer stays where policies do not judge the change
+/// (semantics 19).
 pub(super) fn with_spec(
     wanted: &AddonInstallation,
     stored: &AddonInstallation,
@@ -233,6 +244,12 @@ pub(super) fn with_spec(
     next.metadata
         .annotations
         .clone_from(&wanted.metadata.annotations);
+    if !validate::is_judged(&wanted.spec, Some(&stored.spec))
+        && let Some(writer) = stored.annotations().get(ANNOTATION_WRITTEN_BY)
+    {
+        let annotations = next.annotations_mut();
+        annotations.insert(ANNOTATION_WRITTEN_BY.to_owned(), writer.clone());
+    }
     let mut all = finalizers(wanted);
     let ours = stored.finalizers().iter();
     all.extend(ours.filter(|one| *one == FINALIZER_UNINSTALL).cloned());

@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::admission::policy::{self, Candidate};
-use common::admission::validate;
 use common::admission::verdict::Verdict;
+use common::admission::{Requester, validate, writer};
 use common::api::installation::AddonInstallation;
+use common::api::names::ANNOTATION_WRITTEN_BY;
 use common::api::policy::{AddonPolicy, Allowed};
 use common::manifest::parse::Options;
 use common::render::images::images;
+use kube::ResourceExt as _;
 
 use crate::chart;
 use crate::context::Context;
@@ -32,7 +34,7 @@ pub(crate) async fn judge(
 ) -> (Vec<Due>, Vec<(Resolved, OperationError)>) {
     let (mut allowed, mut refused) = (Vec::new(), Vec::new());
     let mut is_told = false;
-    for (resolved, mut rendered) in due {
+    for (mut resolved, mut rendered) in due {
         let judged = match rendered.is_due {
             true => verdict(ctx, &resolved, Some(&rendered)).await,
             false => Ok(Verdict::default()),
@@ -55,6 +57,10 @@ pub(crate) async fn judge(
                 }
                 conclude(ctx, &resolved, &verdict)
             }
+        };
+        let judged = match judged {
+            Ok(()) if rendered.is_due => sign(ctx, &mut resolved).await,
+            judged => judged,
         };
         match judged {
             Ok(()) => allowed.push((resolved, rendered)),
@@ -178,8 +184,8 @@ async fn verdict(
     let selecting = policies.iter();
     let selecting = selecting.filter(|one| policy::selects(one, &labels));
     let selecting: Vec<&AddonPolicy> = selecting.collect();
-    let requester = match asks_who(&selecting) && is_written(resolved) {
-        true => Some(ctx.requester().await?),
+    let requester = match asks_who(selecting.iter().copied()) {
+        true => installer(ctx, resolved).await?,
         false => None,
     };
     let images = match rendered.filter(|_| restricts_images(&selecting)) {
@@ -191,7 +197,7 @@ async fn verdict(
         labels: &labels,
         entry: Some(&resolved.entry),
         images: images.as_ref(),
-        requester,
+        requester: requester.as_ref(),
     };
     policy::judge(selecting, &candidate, &mut verdict);
     if !verdict.problems.is_empty() && !resolved.keeps_spec {
@@ -200,13 +206,47 @@ async fn verdict(
     Ok(verdict)
 }
 
-/// Whether the webhook would judge who writes the record (semantics 4).
-fn is_written(resolved: &Resolved) -> bool {
-    !resolved.keeps_spec && validate::is_judged(&resolved.wanted, resolved.existing.as_ref())
+/// Who installs: the caller who writes the record, and where the loop carries it out, its writer. `None` where others wrote it and the
+/// caller only upgrades it.
+async fn installer(
+    ctx: &Context,
+    resolved: &Resolved,
+) -> Result<Option<Requester>, OperationError> {
+    if resolved.keeps_spec {
+        return Ok(Some(writer::of(&resolved.record().metadata)));
+    }
+    match is_written(resolved) {
+        true => Ok(Some(ctx.requester().await?.clone())),
+        false => Ok(None),
+    }
 }
 
-fn asks_who(policies: &[&AddonPolicy]) -> bool {
-    policies.iter().any(|one| one.spec.installers.is_some())
+/// Records the caller as the writer where a policy asks for it. The webhook does the same, for every record.
+async fn sign(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationError> {
+    if !is_written(resolved) || resolved.wanted.spec.core_addon {
+        return Ok(());
+    }
+    let policies = match ctx.policies().await {
+        Err(error) if error.is_forbidden() => return Ok(()),
+        policies => policies?,
+    };
+    if asks_who(policies) {
+        let text = writer::text(ctx.requester().await?);
+        let annotations = resolved.wanted.annotations_mut();
+        annotations.insert(ANNOTATION_WRITTEN_BY.to_owned(), text);
+    }
+    Ok(())
+}
+
+/// Whether the webhook would judge who writes the record (semantics 19).
+fn is_written(resolved: &Resolved) -> bool {
+    let existing = resolved.existing.as_ref().map(|record| &record.spec);
+    !resolved.keeps_spec && validate::is_judged(&resolved.wanted.spec, existing)
+}
+
+fn asks_who<'a>(policies: impl IntoIterator<Item = &'a AddonPolicy>) -> bool {
+    let mut policies = policies.into_iter();
+    policies.any(|one| one.spec.installers.is_some())
 }
 
 fn restricts_images(policies: &[&AddonPolicy]) -> bool {

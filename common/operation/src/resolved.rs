@@ -10,7 +10,7 @@ use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
     ObjectState,
 };
-use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
+use common::api::names::{ANNOTATION_DEFAULTED, ANNOTATION_WRITTEN_BY, InstallationName};
 use common::catalogue::content::{self, ContentError};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
@@ -82,6 +82,7 @@ impl Resolved {
             record.metadata.namespace = Some(name.namespace.clone());
             record
         });
+        forget_writer(&mut wanted);
         wanted.spec.addon_ref = match &existing {
             Some(existing) => moved(&entry, &existing.spec.addon_ref),
             None => reference(&entry, &AddonRef::default()),
@@ -274,7 +275,11 @@ impl Resolved {
         };
         let status = existing.status.as_ref();
         let is_interrupted = status.is_some_and(|status| status.operation.is_some());
-        (!is_interrupted).then(|| existing.clone())
+        (!is_interrupted).then(|| {
+            let mut former = existing.clone();
+            forget_writer(&mut former);
+            former
+        })
     }
 
     /// The recorded objects that stay although they are not wanted, and why: those of an add-on that was found in a directory.
@@ -290,6 +295,15 @@ impl Resolved {
             item.object.state == ObjectState::Retained
                 && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
         })
+    }
+}
+
+/// Takes away who wrote the record: whoever writes it next is not its former writer (semantics 19). Core add-ons are exempt.
+fn forget_writer(record: &mut AddonInstallation) {
+    if let Some(annotations) = &mut record.metadata.annotations
+        && !record.spec.core_addon
+    {
+        annotations.remove(ANNOTATION_WRITTEN_BY);
     }
 }
 

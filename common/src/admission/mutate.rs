@@ -7,12 +7,12 @@ use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOp
 use serde_json::{Map, Value, json};
 
 use self::written::{Spec, Written};
-use super::Facts;
 use super::review::{Operation, Request};
 use super::rules::reference::{self, Unseen};
+use super::{Facts, Requester, validate, writer};
 use crate::api::catalogue::Method;
-use crate::api::installation::AddonRef;
-use crate::api::names::{ANNOTATION_DEFAULTED, GROUP};
+use crate::api::installation::{AddonInstallationSpec, AddonRef};
+use crate::api::names::{ANNOTATION_DEFAULTED, ANNOTATION_WRITTEN_BY, GROUP};
 use crate::catalogue::Entry;
 use crate::entrance;
 use crate::values::defaulted::{self, Filled, Record};
@@ -26,7 +26,8 @@ pub struct Defaults {
     pub unseen: Option<Unseen>,
 }
 
-/// The patch for a request: empty unless an installation is created, or its addonRef or values change (semantics 4).
+/// The patch for a request: defaults where an installation is created, or its addonRef or values change (semantics 4), and the writer
+/// where policies judge the change (semantics 19).
 ///
 /// Objects that cannot be read get no patch: the validating webhook reports what is wrong with them.
 #[must_use]
@@ -39,15 +40,21 @@ pub fn mutate(request: &Request<'_>, facts: &Facts) -> Defaults {
     let Some(Ok(object)) = request.object.map(|raw| Written::read(raw.get())) else {
         return Defaults::default();
     };
-    let is_unchanged = || {
-        let old = request.old_object.map(|raw| Written::read(raw.get()));
-        matches!(old, Some(Ok(old)) if old.spec.asks_for_the_same(&object.spec))
-    };
-    let is_update = request.operation == Operation::Update;
-    if object.metadata.is_going() || (is_update && is_unchanged()) {
+    if object.metadata.is_going() {
         return Defaults::default();
     }
-    object.defaults(request.namespace.as_deref(), facts)
+    let old = request
+        .old_object
+        .filter(|_| request.operation == Operation::Update);
+    let old = old.and_then(|raw| Written::read(raw.get()).ok());
+    let is_unchanged = |old: &Written<'_>| old.spec.asks_for_the_same(&object.spec);
+    let mut defaults = match old.as_ref().is_some_and(is_unchanged) {
+        true => Defaults::default(),
+        false => object.defaults(request.namespace.as_deref(), facts),
+    };
+    let written = object.written_by(&request.requester(), old.as_ref(), &defaults.patch);
+    defaults.patch.0.extend(written);
+    defaults
 }
 
 /// The patch that fills in what is missing in an AddonInstallation, given as JSON with or without unknown fields.
@@ -115,6 +122,40 @@ impl Written<'_> {
             patch: Patch(operations),
             unseen,
         }
+    }
+
+    /// The operation that records the requester as the writer, after those of `defaults`: where policies judge the change, and where the
+    /// request changes the annotation itself. Core add-ons are exempt from policies.
+    fn written_by(
+        &self,
+        requester: &Requester,
+        old: Option<&Self>,
+        defaults: &Patch,
+    ) -> Option<PatchOperation> {
+        let spec = AddonInstallationSpec::read(self.text);
+        let current = self.metadata.annotation(ANNOTATION_WRITTEN_BY);
+        let is_kept = old.is_some_and(|old| {
+            let is_same = old.text == self.text
+                || !validate::is_judged(&spec, Some(&AddonInstallationSpec::read(old.text)));
+            is_same && old.metadata.annotation(ANNOTATION_WRITTEN_BY) == current
+        });
+        let text = writer::text(requester);
+        if spec.core_addon || is_kept || current.as_ref() == Some(&text) {
+            return None;
+        }
+        let mut made = defaults.0.iter();
+        let has_annotations = self.metadata.annotations().is_some()
+            || made.any(|one| *one.path() == "/metadata/annotations");
+        Some(match has_annotations {
+            true => add(
+                PointerBuf::from_tokens(["metadata", "annotations", ANNOTATION_WRITTEN_BY]),
+                json!(text),
+            ),
+            false => add(
+                PointerBuf::from_tokens(["metadata", "annotations"]),
+                json!({ ANNOTATION_WRITTEN_BY: text }),
+            ),
+        })
     }
 }
 

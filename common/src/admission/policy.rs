@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Requester;
 use super::verdict::{Problem, Verdict};
 use crate::api::installation::{AddonInstallation, AddonRef};
+use crate::api::names::ANNOTATION_WRITTEN_BY;
 use crate::api::policy::{AddonPolicy, Allowed, Installers, PolicyAction};
 use crate::catalogue::{Entry, Origin};
 
@@ -29,7 +30,8 @@ pub struct Candidate<'a> {
     pub entry: Option<&'a Entry>,
     /// The images of the rendered objects; only who renders knows them.
     pub images: Option<&'a BTreeSet<String>>,
-    /// Who installs, where that is to be judged: not where an admitted record is carried out.
+    /// Who installs, where that is to be judged: the requester, and where a record is carried out its writer. Without a name, no one
+    /// knows who wrote it.
     pub requester: Option<&'a Requester>,
 }
 
@@ -291,16 +293,18 @@ fn installer(
     let accounts = installers.service_accounts.iter();
     let accounts = accounts.map(|one| format!("ServiceAccount {}/{}", one.namespace, one.name));
     let who: Vec<String> = users.chain(groups).chain(accounts).collect();
-    let place = allows(policy, "spec.installers");
-    Some(Problem::forbidden(
-        "policy-installer",
-        "metadata.namespace",
-        format!(
-            "installing in {namespace} as {} {place}; ask {}",
-            requester.user,
-            one_of(&who)
+    let (place, who) = (allows(policy, "spec.installers"), one_of(&who));
+    let (field, message) = match requester.user.as_str() {
+        "" => (
+            format!("metadata.annotations[{ANNOTATION_WRITTEN_BY}]"),
+            format!("an unknown writer {place}; ask {who} to set the annotation"),
         ),
-    ))
+        user => (
+            "metadata.namespace".to_owned(),
+            format!("installing in {namespace} as {user} {place}; ask {who}"),
+        ),
+    };
+    Some(Problem::forbidden("policy-installer", field, message))
 }
 
 /// `is not allowed by AddonPolicy NAME (FIELD)`

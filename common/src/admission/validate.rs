@@ -1,4 +1,4 @@
-//! Which rules judge which request (semantics 4, 18).
+//! Which rules judge which request (semantics 4, 18, 19).
 
 mod namespace;
 mod read;
@@ -16,11 +16,14 @@ use super::rules::installation::guards;
 use super::rules::reference::Unseen;
 use super::rules::{self, duplicates, reference};
 use super::verdict::{Problem, Verdict};
-use super::{Facts, Requester};
+use super::{Facts, Requester, writer};
 use crate::api::catalogue::AddonCatalogue;
-use crate::api::installation::AddonInstallation;
+use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
 use crate::api::names::GROUP;
 use crate::catalogue::{Entry, is_copy};
+
+/// Entries of one reference that are judged, where only the cluster that it is for decides among them.
+const MAX_ENTRIES: usize = 16;
 
 /// The verdict on a request. Kinds and subresources that are not ours to judge are allowed: a configuration that
 /// sends too much must not stop a cluster.
@@ -167,7 +170,8 @@ pub fn installation(
     facts: &Facts,
 ) -> Verdict {
     let (marks, old_marks) = (Marks::of(new), old.map(Marks::of));
-    let mut verdict = guarded(&marks, old_marks.as_ref(), requester, facts);
+    let is_judged = is_judged(&new.spec, old.map(|old| &old.spec));
+    let mut verdict = guarded(&marks, old_marks.as_ref(), is_judged, requester, facts);
     if let Some(old) = old {
         let immutable = rules::installation::immutable(new, old);
         verdict.problems.extend(immutable);
@@ -176,12 +180,11 @@ pub fn installation(
     if old.is_none() {
         verdict.problem(rules::cluster::is_going(marks.namespace(), facts));
     }
-    if !marks.is_going() && is_judged(new, old) {
+    if !marks.is_going() && is_judged {
         verdict.problem(rules::nesting::installation(new));
-        let entry = content(new, old, facts, &mut verdict);
-        policies(new, entry, requester, facts, &mut verdict);
+        content(new, old, requester, facts, &mut verdict);
     }
-    // Not with the reference: whoever changes something else may leave a registry that was admitted once.
+    // Not with the rest: whoever changes something else may leave a registry that was admitted once.
     if !marks.is_going() && old.is_none_or(|old| old.spec.registry != new.spec.registry) {
         verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     }
@@ -204,10 +207,24 @@ pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) 
     verdict
 }
 
-/// Whether references, constraints, values and policies are judged: on CREATE, and when addonRef or values change, or may have changed
-/// (semantics 4).
+/// Whether policies judge a change of a specification: every one but that it is suspended, and what becomes of its objects when it is
+/// deleted (semantics 19). A specification that cannot be read counts as changed.
 #[must_use]
-pub fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
+pub fn is_judged(new: &AddonInstallationSpec, old: Option<&AddonInstallationSpec>) -> bool {
+    old.is_none_or(|old| {
+        let with_free = AddonInstallationSpec {
+            suspend: new.suspend,
+            deletion_policy: new.deletion_policy,
+            ..old.clone()
+        };
+        let is_read = new.unreadable.is_none() && old.unreadable.is_none();
+        let is_resumed = old.suspend && !new.suspend;
+        !is_read || is_resumed || with_free != *new
+    })
+}
+
+/// Whether reference and values are judged as well: on CREATE, and when they change, or may have changed (semantics 4).
+fn is_content_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
     old.is_none_or(|old| {
         old.spec.unreadable.is_some()
             || new.spec.addon_ref != old.spec.addon_ref
@@ -217,7 +234,13 @@ pub fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bo
 }
 
 /// The rules that apply whatever changes, also while an installation is being deleted.
-fn guarded(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Facts) -> Verdict {
+fn guarded(
+    new: &Marks,
+    old: Option<&Marks>,
+    is_judged: bool,
+    requester: &Requester,
+    facts: &Facts,
+) -> Verdict {
     let mut verdict = Verdict::default();
     if old.is_none() {
         verdict.problem(rules::installation::generate_name(new));
@@ -230,49 +253,79 @@ fn guarded(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Fact
     verdict.problem(guards::guard_finalizer(new, old, requester, facts));
     let metadata = guards::core_metadata(new, old, requester, facts);
     verdict.problems.extend(metadata);
+    verdict.problem(writer::forged(new, old, is_judged, requester));
     verdict
 }
 
-/// Reference, fit and values. Returns the chosen entry, where it is known.
-fn content<'a>(
-    new: &'a AddonInstallation,
+/// The namespace, and what is installed: reference, fit and values where they change, and policies.
+fn content(
+    new: &AddonInstallation,
     old: Option<&AddonInstallation>,
-    facts: &'a Facts,
+    requester: &Requester,
+    facts: &Facts,
     verdict: &mut Verdict,
-) -> Option<&'a Entry> {
+) {
     let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
     verdict.problem(rules::cluster::stands_for_none(namespace, facts));
+    let is_content_judged = is_content_judged(new, old);
     let reference = &new.spec.addon_ref;
+    let mut content = Verdict::default();
     let mut resolved = reference::resolve(reference, namespace, facts);
     if let Err(problem) = &resolved
         && let Some(warning) = reference::rolled_back(reference, old, problem)
     {
-        verdict.warnings.push(warning);
+        content.warnings.push(warning);
         resolved = Ok(None);
     }
-    let problem = resolved.as_ref().err();
+    let problem = resolved.as_ref().err().filter(|_| is_content_judged);
     verdict.unseen = Unseen::of(reference, namespace, facts, problem);
-    let entry = match resolved {
-        Ok(choice) => choice.and_then(|choice| {
-            verdict.warnings.extend(choice.warnings);
-            choice.chosen
-        }),
+    let entries: Vec<&Entry> = match resolved {
+        Ok(Some(choice)) => {
+            content.warnings.extend(choice.warnings);
+            choice.chosen.into_iter().collect()
+        }
+        Ok(None) => reference::possible(reference, facts),
         Err(problem) => {
-            verdict.problems.push(problem);
-            None
+            content.problems.push(problem);
+            Vec::new()
         }
     };
-    verdict.problem(rules::installation::target_namespace(new, entry));
-    verdict.problem(rules::installation::index(new));
-    verdict
+    content.problem(rules::installation::index(new));
+    content
         .warnings
         .extend(rules::installation::plain_index(new));
-    if let Some(entry) = entry {
-        verdict
-            .problems
-            .extend(rules::installation::values(new, entry));
+    if is_content_judged {
+        verdict.append(content);
     }
-    entry
+    let judge = |entry| of_entry(new, entry, is_content_judged, requester, facts);
+    let mut entries = entries.into_iter().take(MAX_ENTRIES);
+    let mut best = judge(entries.next());
+    // One that may be installed is enough: commands and the loop judge the one that is chosen in the end.
+    if !best.problems.is_empty() {
+        let mut others = entries.map(|entry| judge(Some(entry)));
+        best = others
+            .find(|other| other.problems.is_empty())
+            .unwrap_or(best);
+    }
+    verdict.append(best);
+}
+
+/// The verdict on the installation of an entry, or of one that is not known here.
+fn of_entry(
+    new: &AddonInstallation,
+    entry: Option<&Entry>,
+    is_content_judged: bool,
+    requester: &Requester,
+    facts: &Facts,
+) -> Verdict {
+    let mut verdict = Verdict::default();
+    if is_content_judged {
+        verdict.problem(rules::installation::target_namespace(new, entry));
+        let values = entry.map(|entry| rules::installation::values(new, entry));
+        verdict.problems.extend(values.into_iter().flatten());
+    }
+    policies(new, entry, requester, facts, &mut verdict);
+    verdict
 }
 
 /// What administrators allow, of what is known before anything is fetched (semantics 19).
@@ -366,11 +419,12 @@ fn unreadable_installation(
         Operation::Create => Ok(None),
         _ => read::marks(request, request.old_object).map(Some),
     };
+    let is_changed = !read::keeps_spec(request);
     let mut verdict = match (new, old) {
-        (Ok(new), Ok(old)) => guarded(&new, old.as_ref(), requester, facts),
+        (Ok(new), Ok(old)) => guarded(&new, old.as_ref(), is_changed, requester, facts),
         (Err(problem), _) | (_, Err(problem)) => return unreadable(problem, requester),
     };
-    if !read::keeps_spec(request) {
+    if is_changed {
         verdict.problems.push(problem);
     }
     verdict.lift(requester);

@@ -105,6 +105,13 @@ impl Verdict {
         self.problems.extend(problem);
     }
 
+    /// Adds what another verdict on the same request found.
+    pub fn append(&mut self, other: Self) {
+        self.problems.extend(other.problems);
+        self.warnings.extend(other.warnings);
+        self.breaches.extend(other.breaches);
+    }
+
     /// Adds what break-glass lifts: everything that is forbidden, nothing that is invalid (semantics 14).
     pub fn lift(&mut self, requester: &Requester) {
         if !requester.may_break_glass() {

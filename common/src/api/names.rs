@@ -44,6 +44,8 @@ pub const LABEL_VALUES: &str = "kubectl-addons.dev/values";
 pub const LABEL_HOLDS_CORE: &str = "kubectl-addons.dev/holds-core";
 /// On an installation: JSON object, pointer into `spec.values` → digest of what was defaulted there (semantics 10).
 pub const ANNOTATION_DEFAULTED: &str = "kubectl-addons.dev/defaulted";
+/// On an installation: the user who wrote it last, and their groups, a name in a line (semantics 19).
+pub const ANNOTATION_WRITTEN_BY: &str = "kubectl-addons.dev/written-by";
 /// On a core installation that dropped out of the core set: it may be deleted (semantics 14).
 pub const ANNOTATION_RELEASED: &str = "kubectl-addons.dev/released";
 /// On a namespace whose cluster is being deleted: nothing in it is guarded any more (semantics 14).

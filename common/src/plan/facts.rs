@@ -8,6 +8,7 @@ use serde_json::json;
 use super::inventory::Inventory;
 use super::snapshot::{LiveObject, Snapshot};
 use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
+use crate::api::names::ANNOTATION_WRITTEN_BY;
 use crate::catalogue::{Entry, Origin};
 use crate::manifest::digest::digest;
 use crate::manifest::key::ObjectKey;
@@ -27,7 +28,7 @@ pub struct EntryFacts {
     pub digest: String,
 }
 
-/// The record that a plan leads to.
+/// The record that a plan leads to, whoever writes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WantedRecord {
@@ -124,9 +125,11 @@ impl WantedRecord {
     pub fn of(record: &AddonInstallation) -> Self {
         let metadata = &record.metadata;
         let map = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
+        let mut annotations = map(&metadata.annotations);
+        annotations.remove(ANNOTATION_WRITTEN_BY);
         Self {
             labels: map(&metadata.labels),
-            annotations: map(&metadata.annotations),
+            annotations,
             finalizers: metadata.finalizers.clone().unwrap_or_default(),
             spec: record.spec.clone(),
         }

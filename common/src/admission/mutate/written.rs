@@ -15,6 +15,8 @@ pub(super) struct Written<'a> {
     pub(super) metadata: Metadata<'a>,
     /// Its specification.
     pub(super) spec: Spec<'a>,
+    /// The same as it is written.
+    pub(super) text: &'a str,
 }
 
 /// What is read of the metadata.
@@ -69,6 +71,7 @@ impl<'a> Written<'a> {
         Ok(Self {
             metadata: fields(metadata)?,
             spec: fields(spec)?,
+            text: spec.get(),
         })
     }
 }
@@ -82,6 +85,11 @@ impl<'a> Metadata<'a> {
     /// The annotations, where there are any.
     pub(super) fn annotations(&self) -> Option<BTreeMap<String, &'a RawValue>> {
         fields(self.annotations?).ok()
+    }
+
+    /// The text of an annotation.
+    pub(super) fn annotation(&self, name: &str) -> Option<String> {
+        entrance::from_str(self.annotations()?.get(name)?.get()).ok()
     }
 }
 

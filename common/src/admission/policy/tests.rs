@@ -210,9 +210,13 @@ fn installers() {
     by("anna", &[]).says(&only, &[]);
     by("jane", &["dev", "ops"]).says(&only, &[]);
     by("system:serviceaccount:ci:deploy", &[]).says(&only, &[]);
-    // Whoever carries out what was admitted is not asked.
     Case::default().says(&only, &[]);
-    for user in ["jane", "ops", "system:serviceaccount:ci:other", ""] {
+    by("", &[]).says(
+        &only,
+        &["metadata.annotations[kubectl-addons.dev/written-by]: an unknown writer is not allowed by AddonPolicy p \
+           (spec.installers); ask user anna, group ops, ServiceAccount ci/deploy to set the annotation"],
+    );
+    for user in ["jane", "ops", "system:serviceaccount:ci:other"] {
         let expected = format!(
             "metadata.namespace: installing in team as {user} is not allowed by AddonPolicy p (spec.installers); \
              ask user anna, group ops, ServiceAccount ci/deploy"

@@ -9,7 +9,7 @@ use crate::admission::{Facts, Settings};
 use crate::api::catalogue::{AddonVersion, CatalogueClass};
 use crate::api::installation::{AddonInstallation, AddonRef, Installed};
 use crate::catalogue::held::{self, Source, precedence};
-use crate::catalogue::select::{Choice, ClusterFacts, Request, Rules, choose};
+use crate::catalogue::select::{Choice, ClusterFacts, Reason, Request, Rules, choose};
 use crate::catalogue::{Entry, held_elsewhere, is_copy, offers};
 use crate::nearest::nearest;
 use addons_versions::tolerant;
@@ -49,7 +49,7 @@ impl Unseen {
 /// The entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
 ///
 /// `None` for an index, a directory or a catalogue by reference: the webhook never fetches a source. Fit is judged for local installations
-/// only; of a remote cluster the version is unknown here, and `None` is also for several entries of which one will fit it.
+/// only; of a remote cluster the version is unknown here, and `None` is also for several entries of which one will fit it: [`possible`].
 ///
 /// # Errors
 /// The [`Problem`] of a catalogue, add-on or version that does not exist, that another catalogue holds, or that does not fit this cluster.
@@ -83,6 +83,26 @@ pub fn resolve<'a>(
         None => Ok(Some(choice)),
         Some((_, holder)) => Err(held_by(holder, reference, chosen)),
     }
+}
+
+/// The entries that `reference` may mean where [`resolve`] chooses none of them, best first. None where they are not known here.
+#[must_use]
+pub fn possible<'a>(reference: &AddonRef, facts: &'a Facts) -> Vec<&'a Entry> {
+    let Ok(Some(Meant { entries, lost })) = meant(reference, facts) else {
+        return Vec::new();
+    };
+    let request = Request {
+        addon: &reference.name,
+        ..Request::default()
+    };
+    let choice = choose(entries, &request, &ClusterFacts::default(), Rules::Auto);
+    let rejected = choice.rejections.into_iter();
+    let others = rejected
+        .filter(|(_, reason)| !matches!(reason, Reason::UnreadableRange { .. }))
+        .map(|(entry, _)| entry);
+    let is_lost = |entry: &Entry| lost.iter().any(|(one, _)| std::ptr::eq(*one, entry));
+    let all = choice.chosen.into_iter().chain(others);
+    all.filter(|entry| !is_lost(entry)).collect()
 }
 
 /// The target namespace of an installation that names none, where all entries that its reference may mean agree on it. It is written
