@@ -18,6 +18,8 @@ pub enum Principal {
     Injector,
     /// Whoever may create installations in the system namespace.
     Installer,
+    /// Whoever may update policies of administrators.
+    PolicyWriter,
 }
 
 impl fmt::Display for Principal {
@@ -28,6 +30,7 @@ impl fmt::Display for Principal {
             Self::Webhook => "webhook",
             Self::Injector => "cainjector of cert-manager",
             Self::Installer => "whoever may create records in the system namespace",
+            Self::PolicyWriter => "whoever may update AddonPolicies",
         })
     }
 }
@@ -156,6 +159,7 @@ pub const GUARDS: &[Guard] = &[
     guard("any record", RECORDS, "`spec.coreAddon: true`", WRITE, BOTH, "make a record core"),
     guard("any record", RECORDS, "the annotation `released`", WRITE, BOTH, "plant the release before a record is core"),
     guard("any record", RECORDS, "a name of a core set in another namespace", &[Verb::Create], BOTH, "take the name of a core add-on in another namespace").of_webhook(),
+    guard("any record", RECORDS, "the annotation `written-by`, with the name of someone else", WRITE, &[], "name another writer").of_policies(),
     guard("what core sets follow from", CONFIG_MAPS, "the ConfigMaps `core-addon-rules`, `custom-core-addons`, `core-addon-rollout`", ANY, BOTH, "write the list of core add-ons").of_policies(),
     guard("catalogue of class Core", CATALOGUES, "everything", ANY, BOTH, "create a catalogue of class Core"),
     guard("any catalogue", CATALOGUES, "removing an entry that a core add-on uses", &[Verb::Update, Verb::Delete], &[], "drop the entry of core from its catalogue").of_webhook(),
@@ -164,6 +168,7 @@ pub const GUARDS: &[Guard] = &[
     guard("any namespace", NAMESPACES, "the label `holds-core`, added", WRITE, BOTH, "mark a namespace that holds nothing").of_policies(),
     guard("any namespace", NAMESPACES, "the annotation `cluster-deleting`, added", WRITE, BOTH, "mark a namespace as going with its cluster"),
     guard("any namespace", NAMESPACES, "the label `cluster=local`, added", WRITE, &[Principal::Installer], "stand for this cluster, without the right"),
+    guard("namespace that stands for a cluster", NAMESPACES, "labels by which an AddonPolicy with `Enforce` selects it", &[Verb::Update], &[Principal::PolicyWriter], "take a namespace from under a policy").of_policies(),
     guard("CRDs of kubectl addons", DEFINITIONS, "the CRD", &[Verb::Delete], &[], "delete a definition, and all records with it").of_policies(),
     guard("CRDs of kubectl addons", DEFINITIONS, "everything but the status", &[Verb::Update], CORE, "drop coreAddon from the schema, and with it every guard").of_policies(),
     guard("APIServices of kubectl addons", SERVICES, "which server answers for the kinds", &[Verb::Update], CORE, "another server for our kinds").of_policies(),

@@ -12,8 +12,8 @@ use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::{
-    ANNOTATION_RELEASED, BREAK_GLASS_GROUP, CORE_GROUP, FINALIZER_CORE_GUARD, GROUP, LABEL_CLUSTER,
-    LABEL_HOLDS_CORE, SYSTEM_NAMESPACE,
+    ANNOTATION_RELEASED, API_VERSION, BREAK_GLASS_GROUP, CORE_GROUP, FINALIZER_CORE_GUARD, GROUP,
+    LABEL_CLUSTER, LABEL_HOLDS_CORE, SYSTEM_NAMESPACE,
 };
 use kube::Client;
 use serde_json::{Value, json};
@@ -143,6 +143,7 @@ impl World {
             .cluster
             .user("maker", &["system:masters", CORE_GROUP])?;
         let core = Plugin::new(&self.cluster, &core.kubeconfig)?;
+        create(admin, &selecting(), &[]).await?.done()?;
         let entry = json!([{"name": LISTED, "versions": [version("1.0.0", json!({}))]}]);
         let source = catalogue(LISTED, SYSTEM_NAMESPACE, entry);
         create(admin, &source, &[]).await?.done()?;
@@ -247,6 +248,10 @@ pub async fn policies(admin: &Plugin) -> Result<()> {
             "guards",
             "delete customresourcedefinition addoncatalogues.kubectl-addons.dev".to_owned(),
         ),
+        (
+            "labels",
+            format!("label namespace {EMPTY} tier=b --as=tenant"),
+        ),
     ] {
         let args = line.split_whitespace().chain(["--dry-run=server"]);
         let args: Vec<_> = args.collect();
@@ -310,6 +315,17 @@ fn record(name: &str, namespace: &str, is_core: bool, target: Option<&str>) -> V
         spec["targetNamespace"] = json!(target);
     }
     installation(name, namespace, spec)
+}
+
+/// A policy that selects namespaces by a label, and allows what is installed here.
+fn selecting() -> Value {
+    json!({
+        "apiVersion": API_VERSION, "kind": "AddonPolicy", "metadata": {"name": "selecting"},
+        "spec": {
+            "action": "Enforce", "namespaceSelector": {"matchLabels": {"tier": "a"}},
+            "allowed": {"imageRegistries": ["registry.example.test"]},
+        },
+    })
 }
 
 /// What the tenant may do.

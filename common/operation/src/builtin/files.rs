@@ -25,6 +25,7 @@ const FILES: &[(&str, &str)] = files![
     "policies/installations.yaml",
     "policies/keys.yaml",
     "policies/kustomization.yaml",
+    "policies/labels.yaml",
     "policies/namespaces.yaml",
     "policies/status.yaml",
     "policies/warn.yaml",
