@@ -3,6 +3,7 @@
 mod core;
 mod entrance;
 mod facts;
+mod judged;
 mod operations;
 mod proofs;
 mod reach;

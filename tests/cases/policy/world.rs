@@ -12,7 +12,8 @@ use addons_tests::stage::{config_map, deployment, sha256};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result};
 use common::api::names::{
-    API_VERSION, BREAK_GLASS_GROUP, CORE_GROUP, LABEL_CLUSTER, SYSTEM_NAMESPACE,
+    ANNOTATION_WRITTEN_BY, API_VERSION, BREAK_GLASS_GROUP, CORE_GROUP, LABEL_CLUSTER,
+    SYSTEM_NAMESPACE,
 };
 use kube::Client;
 use serde_json::{Value, json};
@@ -23,6 +24,14 @@ use super::row::{Row, Who, policy, rows};
 const EARLIER: &str = "earlier";
 /// The policy that is created last: while it is not in force, others may not be either.
 pub const LAST: &str = "last";
+
+/// Who is on it, with their names and groups.
+const USERS: [(Who, &str, &str); 4] = [
+    (Who::Dev, "dev", "devs"),
+    (Who::Ops, "otto", "ops"),
+    (Who::Core, "core", CORE_GROUP),
+    (Who::Glass, "glass", BREAK_GLASS_GROUP),
+];
 
 /// A user, for kubectl and for raw requests.
 struct User {
@@ -49,12 +58,7 @@ impl World {
         let admin = Plugin::admin(&cluster)?;
         let rows = rows(&index(&admin)?)?;
         let mut users = BTreeMap::new();
-        for (who, name, group) in [
-            (Who::Dev, "dev", "devs"),
-            (Who::Ops, "otto", "ops"),
-            (Who::Core, "core", CORE_GROUP),
-            (Who::Glass, "glass", BREAK_GLASS_GROUP),
-        ] {
+        for (who, name, group) in USERS {
             let user = cluster.user(name, &["system:masters", group])?;
             let user = User {
                 plugin: Plugin::new(&cluster, &user.kubeconfig)?,
@@ -84,7 +88,13 @@ impl World {
             let mut spec = row.install.clone();
             spec["targetNamespace"] = json!(row.name);
             spec["serviceAccountName"] = json!("default");
-            installation(EARLIER, &row.name, spec)
+            let mut object = installation(EARLIER, &row.name, spec);
+            let mut users = USERS.iter().filter(|(who, ..)| *who == row.who);
+            let writer = users
+                .next()
+                .map(|(_, name, group)| format!("{name}\n{group}"));
+            object["metadata"]["annotations"] = json!({ANNOTATION_WRITTEN_BY: writer});
+            object
         }));
         self.create(objects).await?;
         let mut policies: Vec<Value> = self.rows.iter().flat_map(Row::policies).collect();

@@ -112,6 +112,29 @@ fn what_others_did_makes_a_plan_stale_or_needless() {
     assert_eq!(moved(&known, &spec), Some(StaleReason::SpecChanged));
 }
 
+/// Who wrote a record follows from the write: it is no reason for one, and is kept only where the writer decides nothing.
+#[test]
+fn the_writer_stays_where_nothing_is_judged() {
+    let with = |writer: Option<&str>, registry: Option<&str>| {
+        let mut record = AddonInstallation::new("web", AddonInstallationSpec::default());
+        record.spec.registry = registry.map(str::to_owned);
+        record.metadata.annotations =
+            writer.map(|writer| [(ANNOTATION_WRITTEN_BY.to_owned(), writer.to_owned())].into());
+        record
+    };
+    let stored = with(Some("anna"), None);
+    for (wanted, is_different, written) in [
+        (with(None, None), false, Some("anna")),
+        (with(None, Some("r")), true, None),
+        (with(Some("jane"), Some("r")), true, Some("jane")),
+    ] {
+        assert_eq!(differs(&wanted, &stored), is_different);
+        let next = with_spec(&wanted, &stored);
+        let found = next.annotations().get(ANNOTATION_WRITTEN_BY);
+        assert_eq!(found.map(String::as_str), written);
+    }
+}
+
 /// A reconciler sets its finalizer while others plan: that changes nothing for them, and they do not take it away.
 #[test]
 fn the_finalizer_of_a_reconciler_is_left_to_it() {

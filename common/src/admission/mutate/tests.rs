@@ -201,6 +201,54 @@ fn plain_manifests_get_no_values_and_lose_what_was_filled_in() {
 }
 
 #[test]
+fn the_writer_is_recorded_where_the_change_is_judged() {
+    let facts = with_values();
+    let before = json!({ANNOTATION_WRITTEN_BY: "anna\nops"});
+    let of = |annotations: &Value, spec: Value| {
+        let mut object =
+            json!({"metadata": {"name": "web", "namespace": "kubectl-addons"}, "spec": spec});
+        object["spec"]["addonRef"] = json!({"name": "any", "index": "https://x"});
+        if !annotations.is_null() {
+            object["metadata"]["annotations"] = annotations.clone();
+        }
+        object
+    };
+    let (none, jane) = (json!(null), "jane\ndevs");
+    let old = of(&before, json!({}));
+    for (new, old, expected) in [
+        (of(&none, json!({})), &none, Some(jane)),
+        (of(&before, json!({})), &none, Some(jane)),
+        (of(&before, json!({"registry": "r"})), &old, Some(jane)),
+        (of(&none, json!({})), &old, Some(jane)),
+        (of(&json!({"a": "b"}), json!({})), &old, Some(jane)),
+        (
+            of(&before, json!({"suspend": true})),
+            &old,
+            Some("anna\nops"),
+        ),
+        (of(&before, json!({})), &old, Some("anna\nops")),
+        (of(&none, json!({"coreAddon": true})), &none, None),
+    ] {
+        let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
+        let review = json!({"request": {
+            "uid": "u", "operation": operation,
+            "kind": {"group": GROUP, "version": "v1alpha1", "kind": "AddonInstallation"},
+            "resource": {"group": GROUP, "version": "v1alpha1", "resource": "x"},
+            "userInfo": {"username": "jane", "groups": ["devs"]},
+            "object": new, "oldObject": old,
+        }});
+        let bytes = serde_json::to_vec(&review).unwrap();
+        let patch = mutate(&Request::from_slice(&bytes).unwrap(), &facts).patch;
+        let mut patched = new.clone();
+        json_patch::patch(&mut patched, &patch).unwrap();
+        let found = patched["metadata"]["annotations"][ANNOTATION_WRITTEN_BY].as_str();
+        assert_eq!(found, expected, "{new} {old}");
+        let others = patched["metadata"]["annotations"]["a"].as_str();
+        assert_eq!(others, new["metadata"]["annotations"]["a"].as_str());
+    }
+}
+
+#[test]
 fn only_installations_that_are_made_or_changed_are_patched() {
     let facts = with_values();
     let object = |metadata: Value, spec: Value| json!({"metadata": metadata, "spec": spec});

@@ -232,6 +232,94 @@ fn references_and_values_are_judged_only_when_semantics_4_says() {
     assert_eq!(rules_of(&verdict), ["unknown-addon"]);
 }
 
+/// Every field but two, whatever fields there will be.
+#[test]
+fn policies_judge_every_change_but_a_suspension_and_the_fate_of_objects() {
+    let mut facts = known();
+    let only = json!({"metadata": {"name": "p"}, "spec": {"action": "Enforce", "installers": {"groups": ["ops"]}}});
+    facts.policies = vec![Arc::new(serde_json::from_value(only).unwrap())];
+    let of = |more: Value| {
+        let reference = json!({"name": "plain"});
+        installation_json("kubectl-addons", "plain", reference, more)
+    };
+    let plain = of(json!({}));
+    for (old, new, judged) in [
+        (&plain, of(json!({"suspend": true})), false),
+        (&plain, of(json!({"deletionPolicy": "Orphan"})), false),
+        (&of(json!({"suspend": true})), plain.clone(), true),
+        (
+            &plain,
+            of(json!({"registry": "registry.example.test"})),
+            true,
+        ),
+        (&plain, of(json!({"serviceAccountName": "other"})), true),
+        (&plain, of(json!({"conflicts": "Yield"})), true),
+        (&plain, of(json!({"reconcile": "Ensure"})), true),
+        (&plain, of(json!({"skipCRDs": true})), true),
+        (&plain, of(json!({"createNamespace": false})), true),
+        (&plain, of(json!({"targetNamespace": "shop"})), true),
+        (&of(json!({"registry": "a.test"})), plain.clone(), true),
+    ] {
+        for groups in [&["devs"][..], &["ops"]] {
+            let verdict = judged_as(groups, &new, old, &facts);
+            let denied = judged && groups == ["devs"];
+            let expected: &[&str] = if denied { &["policy-installer"] } else { &[] };
+            assert_eq!(rules_of(&verdict), expected, "{old} {new}");
+        }
+    }
+}
+
+fn judged_as(groups: &[&str], new: &Value, old: &Value, facts: &Facts) -> Verdict {
+    judged("AddonInstallation", "UPDATE", groups, new, old, facts)
+}
+
+/// A registry can be changed while the catalogue is gone: only the policies look at it then.
+#[test]
+fn what_does_not_change_is_not_denied_again() {
+    let of =
+        |more: Value| installation_json("kubectl-addons", "lost", json!({"name": "lost"}), more);
+    let facts = known();
+    let registry = of(json!({"registry": "registry.example.test"}));
+    let verdict = judged_as(&[], &registry, &of(json!({})), &facts);
+    assert_eq!(verdict, Verdict::default());
+    let values = of(json!({"values": {"a": 1}}));
+    let verdict = judged_as(&[], &values, &of(json!({})), &facts);
+    assert_eq!(rules_of(&verdict), ["unknown-addon"]);
+}
+
+/// Which of several versions is installed in another cluster is not known: one that may be is enough.
+#[test]
+fn every_version_that_may_be_meant_is_judged() {
+    let number = |version: &str, field: &str| {
+        json!({"version": version, "source": source(), "template": {"method": "helm",
+            "formSpec": [{"internalName": field, "type": "number"}]}})
+    };
+    let versions = json!([number("1.0.0", "a"), number("2.0.0", "b")]);
+    let one = json!({"name": "one", "support": "Customer", "versions": versions});
+    let mut facts = facts(vec![catalogue_named("c", json!([one]))]);
+    let there = crate::admission::NamespaceFacts {
+        remote: true,
+        ..Default::default()
+    };
+    facts.namespaces.insert("team".to_owned(), there);
+    let rules = |values: Value, facts: &Facts| -> Vec<String> {
+        let more = json!({"values": values});
+        let object = installation_json("team", "one", json!({"name": "one"}), more);
+        let typed: AddonInstallation = serde_json::from_value(object).unwrap();
+        let verdict = installation(&typed, None, &requester(&[]), facts);
+        let fields = verdict.problems.iter().map(|problem| problem.field.clone());
+        fields.collect()
+    };
+    assert_eq!(rules(json!({"a": 1, "b": 1}), &facts), [""; 0]);
+    assert_eq!(rules(json!({"a": 1, "b": "x"}), &facts), [""; 0]);
+    assert_eq!(rules(json!({"a": "x", "b": 1}), &facts), [""; 0]);
+    let both = rules(json!({"a": "x", "b": "x"}), &facts);
+    assert_eq!(both, ["spec.values.b"], "those of the newest version");
+    let only = json!({"metadata": {"name": "p"}, "spec": {"action": "Enforce", "allowed": {"supportClasses": ["Optional"]}}});
+    facts.policies = vec![Arc::new(serde_json::from_value(only).unwrap())];
+    assert_eq!(rules(json!({}), &facts), ["spec.addonRef.name"]);
+}
+
 #[test]
 fn guards_hold_for_what_is_going_and_for_what_cannot_be_read() {
     let facts = known();
