@@ -40,7 +40,7 @@ pub struct AddonPolicySpec {
     /// What may be installed; a field that is absent restricts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Allowed>,
-    /// Who may create installations there, and change their add-on or its values; absent = everyone whom RBAC lets.
+    /// Who may create installations there, and change what policies judge; absent = everyone whom RBAC lets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installers: Option<Installers>,
 }

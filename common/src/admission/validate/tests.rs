@@ -8,6 +8,7 @@ use crate::admission::fixtures::{
     installation_json, requester, rules_of, source,
 };
 use crate::api::names::{BREAK_GLASS_GROUP, CORE_GROUP, DISTRIBUTOR_GROUP, FINALIZER_CORE_GUARD};
+use crate::api::policy::AddonPolicy;
 
 /// The verdict on a review of our group.
 fn judged(
@@ -41,6 +42,13 @@ fn known() -> Facts {
         catalogue_named("platform", json!([web, addon("plain", &["1.0.0"])])),
         core_catalogue("core", json!([addon("coredns", &["1.0.0"])])),
     ])
+}
+
+/// A policy with `Enforce`.
+fn policy(mut spec: Value) -> Arc<AddonPolicy> {
+    spec["action"] = json!("Enforce");
+    let spec = serde_json::from_value(spec).unwrap();
+    Arc::new(AddonPolicy::new("p", spec))
 }
 
 fn web(more: Value) -> Value {
@@ -236,8 +244,7 @@ fn references_and_values_are_judged_only_when_semantics_4_says() {
 #[test]
 fn policies_judge_every_change_but_a_suspension_and_the_fate_of_objects() {
     let mut facts = known();
-    let only = json!({"metadata": {"name": "p"}, "spec": {"action": "Enforce", "installers": {"groups": ["ops"]}}});
-    facts.policies = vec![Arc::new(serde_json::from_value(only).unwrap())];
+    facts.policies = vec![policy(json!({"installers": {"groups": ["ops"]}}))];
     let of = |more: Value| {
         let reference = json!({"name": "plain"});
         installation_json("kubectl-addons", "plain", reference, more)
@@ -315,8 +322,7 @@ fn every_version_that_may_be_meant_is_judged() {
     assert_eq!(rules(json!({"a": "x", "b": 1}), &facts), [""; 0]);
     let both = rules(json!({"a": "x", "b": "x"}), &facts);
     assert_eq!(both, ["spec.values.b"], "those of the newest version");
-    let only = json!({"metadata": {"name": "p"}, "spec": {"action": "Enforce", "allowed": {"supportClasses": ["Optional"]}}});
-    facts.policies = vec![Arc::new(serde_json::from_value(only).unwrap())];
+    facts.policies = vec![policy(json!({"allowed": {"supportClasses": ["Optional"]}}))];
     assert_eq!(rules(json!({}), &facts), ["spec.addonRef.name"]);
 }
 
