@@ -8,18 +8,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::api::installation::AddonInstallation;
-use crate::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
+use crate::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, is_reserved};
 
-/// Type of the Secrets in which Cluster API keeps kubeconfigs.
-pub const TYPE_CLUSTER_API: &str = "cluster.x-k8s.io/secret";
-/// How the names of those end: a cluster has other Secrets of that type, too.
+/// Keys of a Secret that may hold a kubeconfig: that of Cluster API and that of KKP. The first one that exists does.
+pub const KEYS: [&str; 2] = ["value", "kubeconfig"];
+/// How the names of the Secrets end in which Cluster API keeps kubeconfigs.
 const SUFFIX_CLUSTER_API: &str = "-kubeconfig";
-/// Key of a kubeconfig in them.
-const KEY_CLUSTER_API: &str = "value";
-/// The Secret in which KKP keeps the kubeconfig of a cluster.
-pub const SECRET_KKP: &str = "admin-kubeconfig";
-/// Key of a kubeconfig in that.
-const KEY_KKP: &str = "kubeconfig";
 
 /// Which cluster a namespace stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +33,6 @@ pub enum Standing {
 pub struct Location {
     /// The Secret.
     pub secret: String,
-    /// Keys that may hold it; the first one there is does.
-    pub keys: &'static [&'static str],
 }
 
 /// Why it cannot be told which cluster a namespace stands for.
@@ -55,80 +47,42 @@ pub enum StandingError {
         /// The namespace.
         namespace: String,
     },
-    /// Several kubeconfigs by convention.
+    /// One that never stands for a cluster.
     #[error(
-        "namespace {namespace} holds several kubeconfigs ({}): label it with {LABEL_KUBECONFIG_SECRET}=SECRET to choose one",
-        secrets.join(", ")
+        "namespace {namespace} never stands for a cluster: its ServiceAccounts may do more than whoever writes a record there; use \
+         another namespace, and remove the labels {LABEL_CLUSTER} and {LABEL_KUBECONFIG_SECRET} from this one"
     )]
-    Several {
+    Reserved {
         /// The namespace.
         namespace: String,
-        /// Names of the Secrets.
-        secrets: Vec<String>,
     },
 }
 
-/// What the labels of a namespace say; `None` where they say nothing, and its Secrets tell by [`by_convention`].
+/// What the labels of a namespace say. Nothing else does: who sets them needs a right, and who writes a Secret into a namespace does
+/// not have it.
 ///
 /// # Errors
-/// [`StandingError::Both`].
+/// [`StandingError`].
 pub fn by_labels(
     namespace: &str,
     labels: &BTreeMap<String, String>,
-) -> Result<Option<Standing>, StandingError> {
+) -> Result<Standing, StandingError> {
     let is_here = labels
         .get(LABEL_CLUSTER)
         .is_some_and(|value| value == CLUSTER_LOCAL);
     let secret = labels.get(LABEL_KUBECONFIG_SECRET);
     match (is_here, secret) {
-        (true, None) => Ok(Some(Standing::Here)),
-        (false, None) => Ok(None),
-        (false, Some(secret)) => Ok(Some(Standing::There(Location {
+        (false, None) => Ok(Standing::Nowhere),
+        _ if is_reserved(namespace) => Err(StandingError::Reserved {
+            namespace: namespace.to_owned(),
+        }),
+        (true, None) => Ok(Standing::Here),
+        (false, Some(secret)) => Ok(Standing::There(Location {
             secret: secret.clone(),
-            keys: &[KEY_CLUSTER_API, KEY_KKP],
-        }))),
+        })),
         (true, Some(_)) => Err(StandingError::Both {
             namespace: namespace.to_owned(),
         }),
-    }
-}
-
-/// What the Secrets of a namespace without such labels say. `cluster_api`: names of all Secrets of [`TYPE_CLUSTER_API`]; `kkp`:
-/// whether there is one of the name [`SECRET_KKP`].
-///
-/// # Errors
-/// [`StandingError::Several`].
-pub fn by_convention(
-    namespace: &str,
-    cluster_api: impl IntoIterator<Item = String>,
-    kkp: bool,
-) -> Result<Standing, StandingError> {
-    let cluster_api = cluster_api.into_iter();
-    let cluster_api = cluster_api.filter(|name| name.ends_with(SUFFIX_CLUSTER_API));
-    let kkp = kkp.then(|| Location {
-        secret: SECRET_KKP.to_owned(),
-        keys: &[KEY_KKP],
-    });
-    let mut found: Vec<Location> = cluster_api
-        // One that has both the type and the name is one Secret.
-        .filter(|name| name != SECRET_KKP || kkp.is_none())
-        .map(|secret| Location {
-            secret,
-            keys: &[KEY_CLUSTER_API],
-        })
-        .collect();
-    found.extend(kkp);
-    match found.as_slice() {
-        [] => Ok(Standing::Nowhere),
-        [one] => Ok(Standing::There(one.clone())),
-        several => {
-            let mut secrets: Vec<String> = several.iter().map(|it| it.secret.clone()).collect();
-            secrets.sort_unstable();
-            Err(StandingError::Several {
-                namespace: namespace.to_owned(),
-                secrets,
-            })
-        }
     }
 }
 
@@ -183,6 +137,7 @@ mod tests {
 
     use super::*;
     use crate::api::installation::AddonInstallationSpec;
+    use crate::api::names::RECONCILER_NAMESPACE;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -232,18 +187,17 @@ mod tests {
     }
 
     #[test]
-    fn labels_tell_first() {
+    fn labels_alone_tell() {
         let local = (LABEL_CLUSTER, CLUSTER_LOCAL);
         let remote = (LABEL_KUBECONFIG_SECRET, "shop");
         let there = Standing::There(Location {
             secret: "shop".to_owned(),
-            keys: &["value", "kubeconfig"],
         });
         for (given, expected) in [
-            (labels(&[]), Ok(None)),
-            (labels(&[(LABEL_CLUSTER, "other")]), Ok(None)),
-            (labels(&[local]), Ok(Some(Standing::Here))),
-            (labels(&[remote]), Ok(Some(there))),
+            (labels(&[]), Ok(Standing::Nowhere)),
+            (labels(&[(LABEL_CLUSTER, "other")]), Ok(Standing::Nowhere)),
+            (labels(&[local]), Ok(Standing::Here)),
+            (labels(&[remote]), Ok(there)),
             (
                 labels(&[local, remote]),
                 Err(StandingError::Both {
@@ -256,51 +210,18 @@ mod tests {
     }
 
     #[test]
-    fn secrets_tell_by_the_conventions_of_cluster_api_and_kkp() {
-        let there = |secret: &str, key| {
-            Ok(Standing::There(Location {
-                secret: secret.to_owned(),
-                keys: key,
-            }))
-        };
-        let several = |secrets: &[&str]| {
-            Err(StandingError::Several {
-                namespace: "a".to_owned(),
-                secrets: secrets.iter().map(|&name| name.to_owned()).collect(),
-            })
-        };
-        let rows: [(&[&str], bool, _); 7] = [
-            (&[], false, Ok(Standing::Nowhere)),
-            (&["shop-ca", "shop-etcd"], false, Ok(Standing::Nowhere)),
-            (
-                &["shop-ca", "shop-kubeconfig"],
-                false,
-                there("shop-kubeconfig", &["value"]),
-            ),
-            (&[], true, there("admin-kubeconfig", &["kubeconfig"])),
-            (
-                &["admin-kubeconfig"],
-                true,
-                there("admin-kubeconfig", &["kubeconfig"]),
-            ),
-            (
-                &["b-kubeconfig", "a-kubeconfig"],
-                false,
-                several(&["a-kubeconfig", "b-kubeconfig"]),
-            ),
-            (
-                &["shop-kubeconfig"],
-                true,
-                several(&["admin-kubeconfig", "shop-kubeconfig"]),
-            ),
-        ];
-        for (cluster_api, kkp, expected) in rows {
-            let names = cluster_api.iter().map(|&name| name.to_owned());
-            assert_eq!(
-                by_convention("a", names, kkp),
-                expected,
-                "{cluster_api:?} {kkp}"
-            );
+    fn namespaces_of_the_control_plane_and_of_the_loop_stand_for_none() {
+        for namespace in ["kube-system", "kube-public", RECONCILER_NAMESPACE] {
+            for label in [
+                (LABEL_CLUSTER, CLUSTER_LOCAL),
+                (LABEL_KUBECONFIG_SECRET, "k"),
+            ] {
+                let expected = Err(StandingError::Reserved {
+                    namespace: namespace.to_owned(),
+                });
+                assert_eq!(by_labels(namespace, &labels(&[label])), expected);
+            }
+            assert_eq!(by_labels(namespace, &labels(&[])), Ok(Standing::Nowhere));
         }
     }
 }

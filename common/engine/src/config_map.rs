@@ -9,7 +9,10 @@ use super::address::Collection;
 use super::catalogues::Written;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::request::{APPLY_PATCH, Call, JSON};
+
+/// HTTP status of a write that another client was faster than.
+const CONFLICT: u16 = 409;
 
 /// Reads one; `None` where there is none.
 ///
@@ -30,6 +33,9 @@ pub async fn get(
 
 /// Creates one, or replaces the data of the one that was read before.
 ///
+/// It is created by server-side apply and without data, for then the API server knows the name: the right to create needs no more
+/// than this one. The data follows at the resourceVersion of the answer.
+///
 /// # Errors
 /// Those of the request; a conflict where another client was faster.
 pub async fn put(
@@ -40,28 +46,39 @@ pub async fn put(
     let namespace = wanted.metadata.namespace.as_deref().unwrap_or_default();
     let name = wanted.metadata.name.as_deref().unwrap_or_default();
     let collection = collection(namespace);
-    let (call, object, written) = match live {
-        None => (
-            Call::create(&collection, name, JSON),
-            wanted.clone(),
-            Written::Created,
-        ),
+    let failed = |message, code| EngineError::Api {
+        what: collection.object(name),
+        message,
+        code,
+    };
+    let body = |object: &ConfigMap| {
+        serde_json::to_vec(object).map_err(|error| failed(error.to_string(), 0))
+    };
+    let (mut live, written) = match live {
         Some(live) if live.data == wanted.data => return Ok(Written::Unchanged),
-        Some(mut live) => {
-            live.data.clone_from(&wanted.data);
-            (
-                Call::replace(&collection, name, JSON),
-                live,
-                Written::Replaced,
-            )
+        Some(live) => (live, Written::Replaced),
+        None => {
+            let empty = ConfigMap {
+                data: None,
+                ..wanted.clone()
+            };
+            let call = Call::patch(&collection, name, APPLY_PATCH, JSON)
+                .own()
+                .query("fieldManager", names::CLIENT)
+                .body(body(&empty)?);
+            let made = cluster.home().send::<ConfigMap>(call).await?.object;
+            if made.data.is_some() {
+                let message = "another client created it meanwhile".to_owned();
+                return Err(failed(message, CONFLICT));
+            }
+            (made, Written::Created)
         }
     };
-    let body = serde_json::to_vec(&object).map_err(|error| EngineError::Api {
-        what: collection.object(name),
-        message: error.to_string(),
-        code: 0,
-    })?;
-    let call = call.own().query("fieldManager", names::CLIENT).body(body);
+    live.data.clone_from(&wanted.data);
+    let call = Call::replace(&collection, name, JSON)
+        .own()
+        .query("fieldManager", names::CLIENT)
+        .body(body(&live)?);
     cluster.home().send::<IgnoredAny>(call).await?;
     Ok(written)
 }

@@ -58,6 +58,7 @@ pub async fn homes(cluster: &Cluster) -> Result<BTreeMap<String, Home>, EngineEr
     let selectors = [("labelSelector", LABEL_KUBECONFIG_SECRET)];
     let found = read_selected(cluster.home(), &namespace_collection(), &selectors).await?;
     let found = found.into_iter().flatten();
+    let found = found.filter(|one| !names::is_reserved(&one.name));
     Ok(found.map(|one| (one.name.clone(), one.into())).collect())
 }
 

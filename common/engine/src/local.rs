@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET,
-    LABEL_NAMESPACE_NAME, MARKED,
+    LABEL_NAMESPACE_NAME, MARKED, is_reserved,
 };
 use serde_json::json;
 
@@ -21,7 +21,10 @@ use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
 /// # Errors
 /// Those of the requests.
 pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
-    selected(cluster, &format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}")).await
+    let selector = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
+    let mut found = selected(cluster, &selector).await?;
+    found.retain(|namespace| !is_reserved(namespace));
+    Ok(found)
 }
 
 /// Those with labels that a selector matches: one LIST.
@@ -39,9 +42,9 @@ pub async fn selected(cluster: &Cluster, selector: &str) -> Result<BTreeSet<Stri
 /// # Errors
 /// Those of the requests.
 pub async fn of_other_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
-    let selectors = [("labelSelector", LABEL_KUBECONFIG_SECRET)];
-    let found = read_selected(cluster, &namespace_collection(), &selectors).await?;
-    Ok(found.into_iter().flatten().map(|one| one.name).collect())
+    let mut found = selected(cluster, LABEL_KUBECONFIG_SECRET).await?;
+    found.retain(|namespace| !is_reserved(namespace));
+    Ok(found)
 }
 
 /// Creates a namespace for records where it does not exist. Who may only read an existing one can do without the right to create.

@@ -11,16 +11,10 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use common::address::{Scope, scope};
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
 use common::target::kubeconfig::{self, KubeconfigError};
-use common::target::{
-    Location, SECRET_KKP, Standing, StandingError, TYPE_CLUSTER_API, by_convention, by_labels,
-};
+use common::target::{KEYS, Location, Standing, StandingError, by_labels};
 
-use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing::one_page;
-use super::meta::Partial;
-use super::request::{Call, METADATA, METADATA_LIST};
 use super::secret;
 use super::snapshot::{namespace_collection, read_one};
 pub(super) use renewal::Renewal;
@@ -42,14 +36,12 @@ pub enum RemoteError {
         secret: String,
     },
     /// The Secret has no kubeconfig.
-    #[error("Secret {namespace}/{secret} has no key {}, where the kubeconfig is to be", keys.join(" or "))]
+    #[error("Secret {namespace}/{secret} has no key {}, where the kubeconfig is to be", KEYS.join(" or "))]
     NoKey {
         /// The namespace.
         namespace: String,
         /// Name of the Secret.
         secret: String,
-        /// Keys that may hold it.
-        keys: &'static [&'static str],
     },
     /// The kubeconfig is not used.
     #[error("the kubeconfig in Secret {namespace}/{secret}, key {key}: {source}")]
@@ -104,36 +96,14 @@ struct Checked {
     revision: String,
 }
 
-/// Which cluster a namespace of the home cluster stands for: one GET, and one LIST and one GET of Secrets' metadata where no label
-/// tells. Secrets that the caller may not read tell nothing.
+/// Which cluster a namespace of the home cluster stands for: one GET.
 ///
 /// # Errors
-/// Those of the requests; [`StandingError`].
+/// Those of the request; [`StandingError`].
 pub async fn standing(home: &Cluster, namespace: &str) -> Result<Standing, RemoteError> {
-    let Some(found) = read_one(home, &namespace_collection(), namespace).await? else {
-        return Ok(Standing::Absent);
-    };
-    if let Some(standing) = by_labels(namespace, &found.labels)? {
-        return Ok(standing);
-    }
-    let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
-    let of_type = format!("type={TYPE_CLUSTER_API}");
-    let list = Call::list(&secrets, METADATA_LIST).query("fieldSelector", &query_value(&of_type));
-    let cluster_api = one_page::<Partial>(home, list).await;
-    let cluster_api = known(cluster_api.map(|page| page.items))?.unwrap_or_default();
-    let kkp = home.send::<Partial>(Call::get(&secrets, SECRET_KKP, METADATA));
-    let kkp = known(kkp.await)?.is_some();
-    let names = cluster_api.into_iter().map(|one| one.metadata.name);
-    Ok(by_convention(namespace, names, kkp)?)
-}
-
-/// `None` for what does not exist or may not be read.
-fn known<T>(answer: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(EngineError::Forbidden { .. }) => Ok(None),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
+    match read_one(home, &namespace_collection(), namespace).await? {
+        Some(found) => Ok(by_labels(namespace, &found.labels)?),
+        None => Ok(Standing::Absent),
     }
 }
 
@@ -180,13 +150,9 @@ async fn read(
         return Err(RemoteError::NoSecret { namespace, secret });
     };
     let data = found.data.unwrap_or_default();
-    let mut keys = location.keys.iter();
-    let Some((key, text)) = keys.find_map(|key| Some((*key, data.get(*key)?))) else {
-        return Err(RemoteError::NoKey {
-            namespace,
-            secret,
-            keys: location.keys,
-        });
+    let mut keys = KEYS.into_iter();
+    let Some((key, text)) = keys.find_map(|key| Some((key, data.get(key)?))) else {
+        return Err(RemoteError::NoKey { namespace, secret });
     };
     let refused = |source| RemoteError::Kubeconfig {
         namespace,

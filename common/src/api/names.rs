@@ -16,6 +16,16 @@ pub const API_VERSION: &str = "kubectl-addons.dev/v1alpha1";
 
 /// Where source catalogues, core lists and the installations of this cluster live (semantics 1, 5).
 pub const SYSTEM_NAMESPACE: &str = "kubectl-addons";
+/// Where the loop runs (`deploy/overlays/reconciler`). Its ServiceAccount counts as a member of the core group, so no record is
+/// executed in its namespace: a record names accounts of its own namespace only (semantics 16).
+pub const RECONCILER_NAMESPACE: &str = "kubectl-addons-reconciler";
+
+/// Whether a namespace never stands for a cluster, whatever its labels: its ServiceAccounts belong to the control plane or to the
+/// loop, and a record there could name them (semantics 6).
+#[must_use]
+pub fn is_reserved(namespace: &str) -> bool {
+    namespace.starts_with("kube-") || namespace == RECONCILER_NAMESPACE
+}
 
 /// On every installed object: the hash of the owning installation ([`owner_hash`], semantics 5).
 pub const LABEL_OWNER: &str = "kubectl-addons.dev/owner";

@@ -183,7 +183,7 @@ impl World {
         let is_of_other = !is_system
             && !found.is_marked
             && (is_going || is_used)
-            && stands_for_other(ctx, &found.labels).await?;
+            && stands_for_other(namespace, &found.labels)?;
         // What led to the other cluster may be gone before its records.
         let was_of_other = !is_system && records.iter().any(pin::is_elsewhere);
         let state = if found.is_marked || is_going && (is_of_other || was_of_other) {
@@ -211,17 +211,12 @@ impl World {
     }
 }
 
-/// Whether the namespace of a context stands for another cluster. Its Secrets are looked at where no label tells.
-async fn stands_for_other(
-    ctx: &Context,
+/// Whether a namespace with these labels stands for another cluster.
+fn stands_for_other(
+    namespace: &str,
     labels: &BTreeMap<String, String>,
 ) -> Result<bool, OperationError> {
-    let namespace = ctx.settings().records_namespace();
-    let by_labels = by_labels(namespace, labels).map_err(RemoteError::from)?;
-    let standing = match by_labels {
-        Some(standing) => standing,
-        None => ctx.standing().await?,
-    };
+    let standing = by_labels(namespace, labels).map_err(RemoteError::from)?;
     Ok(matches!(standing, Standing::There(_)))
 }
 
