@@ -30,7 +30,7 @@ const SHIPPED: [&str; 2] = [
     include_str!("../../deploy/components/distributor/rbac.yaml"),
     include_str!("../../deploy/overlays/reconciler/rbac.yaml"),
 ];
-const RECONCILER: &str = "system:serviceaccount:kubectl-addons:addons-reconciler";
+const RECONCILER: &str = "system:serviceaccount:kubectl-addons-reconciler:addons-reconciler";
 /// What the Secrets of the other team hold.
 const CANARY: &str = "canary-of-team-b";
 

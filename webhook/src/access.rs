@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use common::admission::review::UserInfo;
-use common::api::names::GROUP;
+use common::api::names::{ENROL, GROUP, INSTALLATIONS};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -31,20 +31,15 @@ impl Access {
         Self(client)
     }
 
-    /// Whether a requester may create installations in `namespace`.
+    /// Whether a requester may enrol namespaces: in the whole cluster, because a role in one namespace often has all verbs.
     ///
     /// # Errors
     /// The API server does not answer within 3 s, or refuses to.
-    pub async fn may_create_installations(
-        &self,
-        user: &UserInfo,
-        namespace: &str,
-    ) -> anyhow::Result<bool> {
+    pub async fn may_enrol(&self, user: &UserInfo) -> anyhow::Result<bool> {
         let attributes = ResourceAttributes {
             group: Some(GROUP.to_owned()),
-            resource: Some("addoninstallations".to_owned()),
-            verb: Some("create".to_owned()),
-            namespace: Some(namespace.to_owned()),
+            resource: Some(INSTALLATIONS.to_owned()),
+            verb: Some(ENROL.to_owned()),
             ..ResourceAttributes::default()
         };
         let review = SubjectAccessReview {
@@ -77,8 +72,6 @@ mod tests {
     async fn an_api_server_that_does_not_answer_is_an_error() {
         let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         let access = Access::new(Client::try_from(nowhere).unwrap());
-        let user = UserInfo::default();
-        let asked = access.may_create_installations(&user, "kubectl-addons");
-        assert!(asked.await.is_err());
+        assert!(access.may_enrol(&UserInfo::default()).await.is_err());
     }
 }

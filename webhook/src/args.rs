@@ -205,7 +205,7 @@ mod tests {
             .map(|flag| format!("--{flag}"));
         let args = Args::try_parse_from(["addons-webhook".to_owned()].into_iter().chain(flags));
         let args = args.unwrap();
-        let reconciler = "system:serviceaccount:kubectl-addons:addons-reconciler";
+        let reconciler = "system:serviceaccount:kubectl-addons-reconciler:addons-reconciler";
         let settings = Settings {
             core_users: vec![reconciler.to_owned()],
             ..Settings::default()

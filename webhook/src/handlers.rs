@@ -160,16 +160,11 @@ async fn apart(
 
 /// Asks the API server what the requester may do, where the verdict depends on it, and judges.
 async fn ask(state: &State, facts: &Facts, body: &[u8]) -> Judged {
-    // Everyone may do what is not asked about.
-    let mut is_entitled = true;
+    let mut is_entitled = false;
     if let Ok(request) = Request::from_slice(body)
-        && validate::makes_local(&request)
+        && validate::enrols(&request)
     {
-        let system = &facts.settings.system_namespace;
-        let asked = state
-            .access
-            .may_create_installations(&request.user_info, system);
-        match asked.await {
+        match state.access.may_enrol(&request.user_info).await {
             Ok(may) => is_entitled = may,
             Err(error) => {
                 warn!(uid = %request.uid, error = format!("{error:#}"), "cannot ask what the requester may do");

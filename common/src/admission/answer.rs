@@ -11,9 +11,9 @@ pub enum Task {
     Mutate,
     /// Judge.
     Validate,
-    /// Judge who makes a namespace stand for this cluster: only users who may create installations in the system namespace.
+    /// Judge who makes a namespace stand for a cluster.
     Clusters {
-        /// Whether the requester may; only the API server knows.
+        /// Whether the requester may enrol namespaces; only the API server knows.
         is_entitled: bool,
     },
     /// Judge what core sets follow from.
@@ -48,8 +48,7 @@ pub fn answer(
             verdict
         }
         Task::CoreSets => core_set::judge(request, facts),
-        Task::Clusters { is_entitled: true } => Verdict::default(),
-        Task::Clusters { is_entitled: false } => validate::unentitled(request, facts),
+        Task::Clusters { is_entitled } => validate::enrolment(request, is_entitled),
     };
     Ok((Response::judged(request, &verdict), verdict))
 }

@@ -16,8 +16,8 @@ pub enum Principal {
     Webhook,
     /// The controller of cert-manager that announces authorities.
     Injector,
-    /// Whoever may create installations in the system namespace.
-    Installer,
+    /// Whoever may enrol namespaces.
+    Enroller,
     /// Whoever may update policies of administrators.
     PolicyWriter,
 }
@@ -29,7 +29,7 @@ impl fmt::Display for Principal {
             Self::Reconciler => "reconciler",
             Self::Webhook => "webhook",
             Self::Injector => "cainjector of cert-manager",
-            Self::Installer => "whoever may create records in the system namespace",
+            Self::Enroller => "whoever may enrol namespaces",
             Self::PolicyWriter => "whoever may update AddonPolicies",
         })
     }
@@ -167,7 +167,9 @@ pub const GUARDS: &[Guard] = &[
     guard("namespace with core add-ons or their objects", NAMESPACES, "the labels `holds-core`, `cluster`, `kubeconfig-secret`, the annotation `kkp-version`", &[Verb::Update], BOTH, "take the label from it"),
     guard("any namespace", NAMESPACES, "the label `holds-core`, added", WRITE, BOTH, "mark a namespace that holds nothing").of_policies(),
     guard("any namespace", NAMESPACES, "the annotation `cluster-deleting`, added", WRITE, BOTH, "mark a namespace as going with its cluster"),
-    guard("any namespace", NAMESPACES, "the label `cluster=local`, added", WRITE, &[Principal::Installer], "stand for this cluster, without the right"),
+    guard("any namespace", NAMESPACES, "the label `cluster=local`, added", WRITE, &[Principal::Enroller], "stand for this cluster, without the right"),
+    guard("any namespace", NAMESPACES, "the label `kubeconfig-secret`, added or changed", WRITE, &[Principal::Enroller], "stand for another cluster, without the right"),
+    guard("namespaces `kube-*` and that of the reconciler", NAMESPACES, "the labels `cluster=local` and `kubeconfig-secret`, added", WRITE, &[], "stand for this cluster as a namespace of the control plane"),
     guard("namespace that stands for a cluster", NAMESPACES, "labels by which an AddonPolicy with `Enforce` selects it", &[Verb::Update], &[Principal::PolicyWriter], "take a namespace from under a policy").of_policies(),
     guard("CRDs of kubectl addons", DEFINITIONS, "the CRD", &[Verb::Delete], &[], "delete a definition, and all records with it").of_policies(),
     guard("CRDs of kubectl addons", DEFINITIONS, "everything but the status", &[Verb::Update], CORE, "drop coreAddon from the schema, and with it every guard").of_policies(),

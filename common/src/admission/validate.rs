@@ -3,7 +3,8 @@
 mod namespace;
 mod read;
 
-pub use self::namespace::{makes_local, unentitled};
+pub use self::namespace::enrols;
+pub(super) use self::namespace::enrolment;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -11,6 +11,10 @@ use crate::hex;
 pub const GROUP: &str = "kubectl-addons.dev";
 /// The only served version of our objects.
 pub const VERSION: &str = "v1alpha1";
+/// Plural of installations, as RBAC names them.
+pub const INSTALLATIONS: &str = "addoninstallations";
+/// The verb on [`INSTALLATIONS`], in the whole cluster, that lets a namespace stand for a cluster (semantics 6).
+pub const ENROL: &str = "enrol";
 /// `GROUP/VERSION`.
 pub const API_VERSION: &str = "kubectl-addons.dev/v1alpha1";
 

@@ -43,7 +43,7 @@ const OWNED: &str = "owned";
 const RELEASED: &str = "released";
 
 /// The loop, as deploy/overlays/reconciler deploys it.
-const RECONCILER: &str = "system:serviceaccount:kubectl-addons:addons-reconciler";
+const RECONCILER: &str = "system:serviceaccount:kubectl-addons-reconciler:addons-reconciler";
 /// The webhook, as deploy/base deploys it.
 const WEBHOOK: &str = "system:serviceaccount:kubectl-addons:addons-webhook";
 /// Whose rights the loop installs with.

@@ -10,7 +10,7 @@ use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, InventoryGroup,
 };
 use common::api::names::{
-    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED, is_reserved,
 };
 use common::api::policy::{AddonPolicy, AddonPolicySpec, Installers};
 use common::entrance::{self, MAX_STORED_DEPTH};
@@ -110,16 +110,13 @@ pub fn marks(
     system_namespace: &str,
 ) -> Option<NamespaceFacts> {
     let metadata = namespace.meta();
+    let is_reserved = metadata.name.as_deref().is_some_and(is_reserved);
+    let labels = metadata.labels.as_ref().filter(|_| !is_reserved);
     let mut facts = NamespaceFacts {
-        local: metadata
-            .labels
-            .as_ref()
+        local: labels
             .and_then(|labels| labels.get(LABEL_CLUSTER))
             .is_some_and(|cluster| cluster == CLUSTER_LOCAL),
-        remote: metadata
-            .labels
-            .as_ref()
-            .is_some_and(|labels| labels.contains_key(LABEL_KUBECONFIG_SECRET)),
+        remote: labels.is_some_and(|labels| labels.contains_key(LABEL_KUBECONFIG_SECRET)),
         cluster_deleting: metadata
             .annotations
             .as_ref()

@@ -251,7 +251,7 @@ mod tests {
         let mut wanted = known.clone();
         wanted.spec.registry = Some("mirror.example.test".to_owned());
         let account = Requester {
-            user: "system:serviceaccount:kubectl-addons:addons-reconciler".to_owned(),
+            user: "system:serviceaccount:kubectl-addons-reconciler:addons-reconciler".to_owned(),
             groups: Vec::new(),
         };
         for (is_loop, broken) in [(false, &["class-core"][..]), (true, &[])] {

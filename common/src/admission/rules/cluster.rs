@@ -4,7 +4,8 @@ use crate::admission::Facts;
 use crate::admission::marks::Marks;
 use crate::admission::verdict::Problem;
 use crate::api::names::{
-    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET,
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, ENROL, INSTALLATIONS, LABEL_CLUSTER,
+    LABEL_KUBECONFIG_SECRET, is_reserved,
 };
 
 /// An installation in a namespace that stands for no cluster is never executed. Whoever may create installations in some
@@ -37,27 +38,52 @@ pub fn is_going(namespace: &str, facts: &Facts) -> Option<Problem> {
     })
 }
 
-/// Whether a namespace that is created (`old` = `None`) or changed begins to stand for this cluster: its installations then run with
-/// the rights of whoever runs a command.
+/// The label by which a namespace that is created (`old` = `None`) or changed is enrolled: it begins to stand for a cluster, or for
+/// another one.
 #[must_use]
-pub fn becomes_local(new: &Marks, old: Option<&Marks>) -> bool {
-    let is_local = |marks: &Marks| marks.label(LABEL_CLUSTER) == Some(CLUSTER_LOCAL);
-    is_local(new) && !old.is_some_and(is_local)
+pub fn enrolling(new: &Marks, old: Option<&Marks>) -> Option<&'static str> {
+    let value = |label: &str| match (label, new.label(label)) {
+        (LABEL_CLUSTER, Some(value)) if value != CLUSTER_LOCAL => None,
+        (_, value) => value,
+    };
+    let is_new = |label: &str| {
+        let value = value(label);
+        value.is_some() && value != old.and_then(|old| old.label(label))
+    };
+    [LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET]
+        .into_iter()
+        .find(|label| is_new(label))
 }
 
-/// The label is as good as the right to create installations in the system namespace: who lacks that right does not write it.
+/// Who enrols a namespace decides whose records are executed, and in the case of this cluster with the rights of whoever runs a
+/// command. That is a right of its own, which no role has that was made for records or namespaces.
 #[must_use]
-pub fn unentitled(facts: &Facts) -> Problem {
-    let system = &facts.settings.system_namespace;
+pub fn unentitled(label: &str) -> Problem {
     let message = format!(
-        "installations of a namespace with {LABEL_CLUSTER}={CLUSTER_LOCAL} run with the rights of administrators, so the label \
-         needs the right to create addoninstallations in namespace {system}"
+        "it makes the namespace stand for a cluster, which needs the right to {ENROL} {INSTALLATIONS} in the whole cluster: ask an \
+         administrator to set it"
     );
     Problem::forbidden(
         "cluster-label",
-        format!("metadata.labels[{LABEL_CLUSTER}]"),
+        format!("metadata.labels[{label}]"),
         message,
     )
+}
+
+/// Some namespaces stand for no cluster, whoever enrols them.
+#[must_use]
+pub fn reserved(label: &str, namespace: &str) -> Option<Problem> {
+    is_reserved(namespace).then(|| {
+        let message = format!(
+            "{namespace} never stands for a cluster: a record there could name the ServiceAccounts of the control plane or of the \
+             reconciler; use another namespace"
+        );
+        Problem::forbidden(
+            "reserved-namespace",
+            format!("metadata.labels[{label}]"),
+            message,
+        )
+    })
 }
 
 /// The sentence about a namespace that stands for no cluster; plugin and webhook say the same.

@@ -2,6 +2,7 @@
 
 use super::{Operation, Request, Verdict, read, rules};
 use crate::admission::Facts;
+use crate::admission::verdict::Problem;
 
 /// Whether a request writes a namespace: its subresources `status` and `finalize` change metadata as well.
 pub(super) fn is_written(request: &Request<'_>) -> bool {
@@ -10,29 +11,38 @@ pub(super) fn is_written(request: &Request<'_>) -> bool {
     is_namespace && matches!(sub, "" | "status" | "finalize")
 }
 
-/// Whether a request makes a namespace stand for this cluster (semantics 6). Then [`unentitled`] is the verdict on a requester who may
-/// not create installations in the system namespace, which only the API server knows.
+/// Whether a request makes a namespace stand for a cluster (semantics 6). Then [`enrolment`] depends on a right of the requester that
+/// only the API server knows.
 #[must_use]
-pub fn makes_local(request: &Request<'_>) -> bool {
-    let is_change = matches!(request.operation, Operation::Create | Operation::Update);
-    if !is_change || !is_written(request) {
-        return false;
-    }
-    let old = read::marks(request, request.old_object).ok();
-    // The API server sends no namespace without metadata.
-    read::marks(request, request.object)
-        .is_ok_and(|new| rules::cluster::becomes_local(&new, old.as_ref()))
+pub fn enrols(request: &Request<'_>) -> bool {
+    matches!(enrolling(request), Ok(Some(_)))
 }
 
-/// The verdict on a request that [`makes_local`], by a requester without the right.
-#[must_use]
-pub fn unentitled(request: &Request<'_>, facts: &Facts) -> Verdict {
-    let mut verdict = Verdict {
-        problems: vec![rules::cluster::unentitled(facts)],
-        ..Verdict::default()
-    };
+/// The verdict on a request that may make a namespace stand for a cluster. `is_entitled`: whether the requester has the right.
+pub(in crate::admission) fn enrolment(request: &Request<'_>, is_entitled: bool) -> Verdict {
+    let mut verdict = Verdict::default();
+    match enrolling(request) {
+        Ok(None) => {}
+        Ok(Some((label, namespace))) => {
+            verdict.problem(rules::cluster::reserved(label, &namespace));
+            verdict.problem((!is_entitled).then(|| rules::cluster::unentitled(label)));
+        }
+        Err(problem) => verdict.problems.push(problem),
+    }
     verdict.lift(&request.requester());
     verdict
+}
+
+/// The label by which a request enrols a namespace, and the namespace.
+fn enrolling(request: &Request<'_>) -> Result<Option<(&'static str, String)>, Problem> {
+    let old = match request.operation {
+        Operation::Create => None,
+        Operation::Update => Some(read::marks(request, request.old_object)?),
+        Operation::Delete | Operation::Connect => return Ok(None),
+    };
+    let new = read::marks(request, request.object)?;
+    let label = rules::cluster::enrolling(&new, old.as_ref());
+    Ok(label.map(|label| (label, new.name().to_owned())))
 }
 
 /// The verdict on a request for a namespace: its deletion, and changes of our marks on it (semantics 14).

@@ -56,33 +56,67 @@ fn web(more: Value) -> Value {
 }
 
 #[test]
-fn the_label_of_this_cluster_needs_a_right_where_it_is_written() {
-    let namespace = |labels: Value| json!({"metadata": {"name": "a", "labels": labels}});
-    let (local, other) = (
-        namespace(json!({"kubectl-addons.dev/cluster": "local"})),
-        namespace(json!({"kubectl-addons.dev/cluster": "other"})),
-    );
-    let more = namespace(json!({"kubectl-addons.dev/cluster": "local", "a": "b"}));
-    for (operation, new, old, asks) in [
-        ("CREATE", &local, &json!(null), true),
-        ("CREATE", &other, &json!(null), false),
+fn a_label_that_enrols_a_namespace_needs_a_right_where_it_is_written() {
+    let named = |name: &str, labels: Value| json!({"metadata": {"name": name, "labels": labels}});
+    let local = json!({"kubectl-addons.dev/cluster": "local"});
+    let other = json!({"kubectl-addons.dev/cluster": "other"});
+    let more = json!({"kubectl-addons.dev/cluster": "local", "a": "b"});
+    let secret = |name: &str| json!({"kubectl-addons.dev/kubeconfig-secret": name});
+    let none = json!({});
+    for (operation, new, old, enrolled) in [
+        ("CREATE", &local, &none, true),
+        ("CREATE", &secret("k"), &none, true),
+        ("CREATE", &secret(""), &none, true),
+        ("CREATE", &other, &none, false),
         ("UPDATE", &local, &other, true),
-        ("UPDATE", &local, &namespace(json!(null)), true),
+        ("UPDATE", &local, &none, true),
         ("UPDATE", &more, &local, false),
         ("UPDATE", &other, &local, false),
-        ("DELETE", &json!(null), &local, false),
+        ("UPDATE", &secret("l"), &secret("k"), true),
+        ("UPDATE", &secret("k"), &secret("k"), false),
+        ("UPDATE", &none, &secret("k"), false),
+        ("DELETE", &none, &local, false),
+    ] {
+        for name in ["a", "kube-system", "kubectl-addons-reconciler"] {
+            let old = match operation {
+                "CREATE" => json!(null),
+                _ => named(name, old.clone()),
+            };
+            let review = json!({"request": {
+                "uid": "u", "operation": operation, "name": name, "namespace": name,
+                "kind": {"group": "", "version": "v1", "kind": "Namespace"},
+                "resource": {"group": "", "version": "v1", "resource": "namespaces"},
+                "userInfo": {"username": "jane"}, "object": named(name, new.clone()), "oldObject": old,
+            }});
+            let bytes = serde_json::to_vec(&review).unwrap();
+            let request = Request::from_slice(&bytes).unwrap();
+            assert_eq!(enrols(&request), enrolled, "{operation} {new} {old}");
+            for (is_entitled, denied) in [(false, enrolled), (true, enrolled && name != "a")] {
+                let verdict = enrolment(&request, is_entitled);
+                let code = verdict.denial().map(|denial| denial.code);
+                assert_eq!(code, denied.then_some(403), "{operation} {name} {new} {old}");
+            }
+        }
+    }
+}
+
+/// What is not proved to enrol nothing is denied.
+#[test]
+fn a_namespace_that_cannot_be_read_is_not_enrolled() {
+    for (new, old) in [
+        (json!({"metadata": 7}), json!({"metadata": {"name": "a"}})),
+        (json!({"metadata": {"name": "a"}}), json!({"metadata": 7})),
+        (json!({"metadata": {"name": "a"}}), json!(null)),
     ] {
         let review = json!({"request": {
-            "uid": "u", "operation": operation, "name": "a", "namespace": "a",
+            "uid": "u", "operation": "UPDATE", "name": "a",
             "kind": {"group": "", "version": "v1", "kind": "Namespace"},
             "resource": {"group": "", "version": "v1", "resource": "namespaces"},
             "userInfo": {"username": "jane"}, "object": new, "oldObject": old,
         }});
         let bytes = serde_json::to_vec(&review).unwrap();
         let request = Request::from_slice(&bytes).unwrap();
-        assert_eq!(makes_local(&request), asks, "{operation} {new} {old}");
-        let verdict = unentitled(&request, &known());
-        assert_eq!(verdict.denial().unwrap().code, 403);
+        assert!(enrolment(&request, true).denial().is_some(), "{new} {old}");
     }
 }
 
