@@ -7,3 +7,4 @@ mod judged;
 mod operations;
 mod proofs;
 mod reach;
+mod rights;

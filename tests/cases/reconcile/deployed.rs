@@ -7,7 +7,7 @@ use addons_tests::plugin::Plugin;
 use addons_tests::stage::config_map;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
-use common::api::names::SYSTEM_NAMESPACE;
+use common::api::names::{RECONCILER_NAMESPACE, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
 use crate::clusters::other;
@@ -23,7 +23,7 @@ pub(crate) async fn account(cluster: &ControlPlane, admin: &Plugin) -> Result<Pl
         "token",
         "addons-reconciler",
         "-n",
-        SYSTEM_NAMESPACE,
+        RECONCILER_NAMESPACE,
     ];
     let token = admin.kubectl(&args).await?.done()?.stdout;
     let text = std::fs::read_to_string(cluster.kubeconfig())?;
@@ -50,7 +50,7 @@ async fn deploy(admin: &Plugin) -> Result<()> {
         "--timeout=60s",
     ];
     admin
-        .kubectl(&[&rollout[..], &["-n", SYSTEM_NAMESPACE]].concat())
+        .kubectl(&[&rollout[..], &["-n", RECONCILER_NAMESPACE]].concat())
         .await?
         .done()?;
     Ok(())
@@ -164,7 +164,29 @@ async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Re
     Ok(())
 }
 
-/// The kubeconfig of another cluster is read with the rights of a component.
+/// What `deploy/README.md` grants in a namespace that stands for a cluster; a kubeconfig by its name.
+pub(crate) async fn enrolled(admin: &Plugin, namespace: &str, secret: Option<&str>) -> Result<()> {
+    let account = format!("--serviceaccount={RECONCILER_NAMESPACE}:addons-reconciler");
+    let mut lines =
+        vec!["rolebinding addons-enrolled --clusterrole=kubectl-addons:enrolled".to_owned()];
+    if let Some(secret) = secret {
+        lines.push(format!(
+            "role addons-kubeconfig --verb=get --resource=secrets --resource-name={secret}"
+        ));
+        lines.push("rolebinding addons-kubeconfig --role=addons-kubeconfig".to_owned());
+    }
+    for line in lines {
+        let mut args = vec!["create", "-n", namespace];
+        args.extend(line.split_whitespace());
+        if line.starts_with("rolebinding") {
+            args.push(&account);
+        }
+        admin.kubectl(&args).await?.done()?;
+    }
+    Ok(())
+}
+
+/// The kubeconfig of another cluster is read once the account may.
 async fn elsewhere(admin: &Plugin) -> Result<()> {
     let other = other().await?;
     let kubeconfig = std::fs::read_to_string(other.kubeconfig())?;
@@ -203,10 +225,7 @@ async fn elsewhere(admin: &Plugin) -> Result<()> {
         .await
     };
     says("\"Forbidden\"").await?;
-    for file in ["role", "binding"] {
-        let file = format!("{COMPONENTS}/reconciler-clusters/{file}.yaml");
-        admin.kubectl(&["apply", "-f", &file]).await?.done()?;
-    }
+    enrolled(admin, "deployed", Some("other")).await?;
     says("\"phase\": \"Ready\"").await?;
     let args = ["get", "configmap", "web", "-n", "deployed-there"];
     Plugin::admin(&other)?
@@ -235,7 +254,6 @@ async fn components_complete_the_overlay() -> Result<()> {
         "resources": [relative(OVERLAY, &folder)?],
         "components": [
             relative(&format!("{COMPONENTS}/reconciler-admin"), &folder)?,
-            relative(&format!("{COMPONENTS}/reconciler-clusters"), &folder)?,
             relative(&format!("{COMPONENTS}/reconciler-core"), &folder)?,
             relative(&format!("{COMPONENTS}/reconciler-monitor"), &folder)?,
         ],
@@ -251,7 +269,7 @@ async fn components_complete_the_overlay() -> Result<()> {
     for part in [
         "kind: PodMonitor",
         "name: kubectl-addons:admin",
-        "name: kubectl-addons:kubeconfigs",
+        "name: kubectl-addons:enrolled",
         "name: kubectl-addons:core-sets",
         "kind: PodDisruptionBudget",
     ] {
