@@ -102,7 +102,9 @@ pub async fn annotations(
 /// Those of the request.
 pub async fn of_no_cluster(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
     let found = read_all(cluster, &namespace_collection()).await?;
-    let for_other = |metadata: &Metadata| metadata.labels.contains_key(LABEL_KUBECONFIG_SECRET);
+    let for_other = |metadata: &Metadata| {
+        metadata.labels.contains_key(LABEL_KUBECONFIG_SECRET) && !is_reserved(&metadata.name)
+    };
     let found = found.unwrap_or_default().into_iter();
     let of_none = found.filter(|metadata| !stands_for_this(metadata) && !for_other(metadata));
     Ok(of_none.map(|metadata| metadata.name).collect())
@@ -121,7 +123,8 @@ pub async fn is_given_up(cluster: &Cluster, namespace: &str) -> Result<bool, Eng
     }))
 }
 
-/// Whether its label says that it stands for this cluster.
+/// Whether it stands for this cluster, as its label says.
 pub(super) fn stands_for_this(metadata: &Metadata) -> bool {
-    metadata.labels.get(LABEL_CLUSTER).map(String::as_str) == Some(CLUSTER_LOCAL)
+    let label = metadata.labels.get(LABEL_CLUSTER).map(String::as_str);
+    label == Some(CLUSTER_LOCAL) && !is_reserved(&metadata.name)
 }

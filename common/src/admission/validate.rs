@@ -3,8 +3,8 @@
 mod namespace;
 mod read;
 
-pub use self::namespace::enrols;
 pub(super) use self::namespace::enrolment;
+pub use self::namespace::enrols;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use addons_operation::continued;
 use common::api::names::{
     InstallationName, LABEL_CLUSTER, LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
-    SYSTEM_NAMESPACE,
+    SYSTEM_NAMESPACE, is_reserved,
 };
 use common::doctor::{Problem, Severity};
 
@@ -74,6 +74,10 @@ pub fn fix(problem: &Problem) -> String {
         Problem::Held { installation } => hint::command("reconcile", installation),
         Problem::OtherCluster { installation } => {
             format!("{} --new-cluster", hint::command("adopt", installation))
+        }
+        Problem::NoCluster { installation } if is_reserved(&installation.namespace) => {
+            let InstallationName { namespace, name } = installation;
+            format!("kubectl delete addoninstallation {name} -n {namespace}")
         }
         Problem::NoCluster { installation } => {
             format!(

@@ -76,11 +76,23 @@ async fn g06_the_loop_may_do_what_it_needs_and_no_more() -> Result<()> {
         &plugin,
         &[
             // Whose rights it takes.
-            ("impersonate serviceaccounts/addons-admin -n kubectl-addons", true),
-            ("impersonate serviceaccounts/addons-webhook -n kubectl-addons", false),
+            (
+                "impersonate serviceaccounts/addons-admin -n kubectl-addons",
+                true,
+            ),
+            (
+                "impersonate serviceaccounts/addons-webhook -n kubectl-addons",
+                false,
+            ),
             ("impersonate serviceaccounts -n kubectl-addons", false),
-            ("impersonate serviceaccounts/addons-reconciler -n kubectl-addons-reconciler", false),
-            ("impersonate serviceaccounts/clusterrole-aggregation-controller -n kube-system", false),
+            (
+                "impersonate serviceaccounts/addons-reconciler -n kubectl-addons-reconciler",
+                false,
+            ),
+            (
+                "impersonate serviceaccounts/clusterrole-aggregation-controller -n kube-system",
+                false,
+            ),
             ("impersonate serviceaccounts/deployer -n shop", false),
             // Secrets.
             ("get secrets/addons-webhook-ca -n kubectl-addons", false),
@@ -92,12 +104,18 @@ async fn g06_the_loop_may_do_what_it_needs_and_no_more() -> Result<()> {
             ("delete controllerrevisions.apps -n kube-system", false),
             // ConfigMaps, by name.
             ("create configmaps -n kubectl-addons", false),
-            ("create configmaps/core-addon-rollout -n kubectl-addons", true),
+            (
+                "create configmaps/core-addon-rollout -n kubectl-addons",
+                true,
+            ),
             ("create configmaps -n shop", false),
             ("create configmaps/compatible-addons -n shop", true),
             ("get configmaps/addon-template-data -n kubectl-addons", true),
             ("get configmaps/addon-template-data -n shop", false),
-            ("update configmaps/core-addon-rules -n kubectl-addons", false),
+            (
+                "update configmaps/core-addon-rules -n kubectl-addons",
+                false,
+            ),
             // Which clusters there are.
             ("enrol addoninstallations.kubectl-addons.dev", false),
             ("create pods -n kubectl-addons-reconciler", false),
@@ -163,11 +181,14 @@ async fn g06_no_record_names_an_account_of_the_guards() -> Result<()> {
         json!({"addonRef": reference, "coreAddon": true}),
     );
     let words = "spec.coreAddon: only group kubectl-addons:core installs core add-ons";
-    until("the account of the system namespace is not core", async || {
-        let said = create(&named, &wanted, &["--dry-run=server"]).await?;
-        let is_denied = said.stderr.contains(words);
-        Ok(is_denied.then_some(()).ok_or(said.stdout + &said.stderr))
-    })
+    until(
+        "the account of the system namespace is not core",
+        async || {
+            let said = create(&named, &wanted, &["--dry-run=server"]).await?;
+            let is_denied = said.stderr.contains(words);
+            Ok(is_denied.then_some(()).ok_or(said.stdout + &said.stderr))
+        },
+    )
     .await?;
     // The loop itself is.
     create(&plugin, &wanted, &["--dry-run=server"])
@@ -209,7 +230,15 @@ async fn g06_the_narrowed_rights_are_enough() -> Result<()> {
         ("controllerrevisions", "a revision"),
     ] {
         until(name, async || {
-            let args = ["get", kind, "-n", "shop", "-o", "name", "--ignore-not-found"];
+            let args = [
+                "get",
+                kind,
+                "-n",
+                "shop",
+                "-o",
+                "name",
+                "--ignore-not-found",
+            ];
             let found = admin.kubectl(&args).await?.done()?.stdout;
             Ok((!found.is_empty()).then_some(()).ok_or_else(log))
         })
@@ -303,9 +332,20 @@ async fn g06_a_reserved_namespace_stands_for_no_cluster_without_guards() -> Resu
         &["reconcile"],
     ] {
         let said = admin.run(line).await?;
-        ensure!(!said.stdout.contains("installed"), "{line:?}: {}", said.stdout);
+        ensure!(
+            !said.stdout.contains("installed"),
+            "{line:?}: {}",
+            said.stdout
+        );
     }
-    let args = ["get", "configmap", "evil", "-n", "default", "--ignore-not-found"];
+    let args = [
+        "get",
+        "configmap",
+        "evil",
+        "-n",
+        "default",
+        "--ignore-not-found",
+    ];
     let found = admin.kubectl(&args).await?.done()?.stdout;
     ensure!(found.is_empty(), "{found}");
     let said = admin

@@ -13,7 +13,8 @@ use super::deployed::{COMPONENTS, OVERLAY, account};
 
 const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy");
 /// Whom the webhook of deploy/base takes for the loop.
-const CORE_USER: &str = "--core-user=system:serviceaccount:kubectl-addons-reconciler:addons-reconciler";
+const CORE_USER: &str =
+    "--core-user=system:serviceaccount:kubectl-addons-reconciler:addons-reconciler";
 
 async fn kubectl(admin: &Plugin, line: &str) -> Result<String> {
     let args: Vec<_> = line.split_whitespace().collect();

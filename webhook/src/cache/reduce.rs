@@ -10,7 +10,8 @@ use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, InventoryGroup,
 };
 use common::api::names::{
-    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED, is_reserved,
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
+    is_reserved,
 };
 use common::api::policy::{AddonPolicy, AddonPolicySpec, Installers};
 use common::entrance::{self, MAX_STORED_DEPTH};

@@ -62,6 +62,12 @@ fn of_status(
             object: call.object.clone(),
             message,
         },
+        // Whatever was asked for: it is the right to act as someone else that is missing.
+        403 if message.contains(" cannot impersonate resource ") => EngineError::Forbidden {
+            verb: "impersonate",
+            resource: "serviceaccounts".to_owned(),
+            message,
+        },
         403 => EngineError::Forbidden {
             verb: call.verb,
             resource: call.resource.clone(),
@@ -152,6 +158,14 @@ mod tests {
         assert!(matches!(
             status(403, "Forbidden", rbac, "{}"),
             EngineError::Forbidden { verb: "get", .. }
+        ));
+        let acting = r#"serviceaccounts "b" is forbidden: User "eve" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "a""#;
+        assert!(matches!(
+            status(403, "Forbidden", acting, "{}"),
+            EngineError::Forbidden {
+                verb: "impersonate",
+                ..
+            }
         ));
         for (code, message) in [
             (

@@ -94,7 +94,11 @@ fn a_label_that_enrols_a_namespace_needs_a_right_where_it_is_written() {
             for (is_entitled, denied) in [(false, enrolled), (true, enrolled && name != "a")] {
                 let verdict = enrolment(&request, is_entitled);
                 let code = verdict.denial().map(|denial| denial.code);
-                assert_eq!(code, denied.then_some(403), "{operation} {name} {new} {old}");
+                assert_eq!(
+                    code,
+                    denied.then_some(403),
+                    "{operation} {name} {new} {old}"
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The way out where `-n` names a namespace without records of this cluster, or one whose kubeconfig leads back to it.
 
 use addons_operation::not_local::NotLocal;
-use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
+use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, is_reserved};
 
 use super::{fix, look, typed};
 
@@ -16,8 +16,8 @@ pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
         let objects = fix(&format!(
             "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
         ));
-        if !found.exists {
-            // What does not exist has no labels; the namespace of objects is created with them.
+        if !found.exists || is_reserved(namespace) {
+            // What does not exist has no labels; the namespace of objects is created with them. And some never stand for a cluster.
             return objects;
         }
         let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
