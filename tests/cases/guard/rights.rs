@@ -155,7 +155,8 @@ async fn g06_no_record_names_an_account_of_the_guards() -> Result<()> {
         .await?;
     }
     record(&admin, "web", SYSTEM_NAMESPACE, json!({})).await?;
-    plugin.run(&["reconcile", ACCOUNT]).await?.ended(1)?;
+    let said = plugin.run(&["reconcile", ACCOUNT]).await?;
+    ensure!(said.code != 0, "{}", said.stdout);
     let web = scene::stored(&admin, "web", SYSTEM_NAMESPACE).await?;
     ensure!(web["status"]["phase"] == "Ready", "{web}");
     for name in ["addons-reconciler", "addons-webhook"] {
@@ -248,24 +249,22 @@ async fn g06_the_narrowed_rights_are_enough() -> Result<()> {
     Ok(())
 }
 
-/// A user who may write namespaces, and more.
-async fn writer(scene: &Scene, admin: &Plugin, verbs: &[&str]) -> Result<Plugin> {
+/// A user who may do this with all namespaces and installations, by commands as the page has them.
+async fn writer(scene: &Scene, admin: &Plugin, verbs: &str) -> Result<Plugin> {
     let name = unique("labels");
-    let api = "rbac.authorization.k8s.io";
-    let metadata = json!({"name": name});
-    let rules = json!([
-        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["*"]},
-        {"apiGroups": ["kubectl-addons.dev"], "resources": ["addoninstallations"], "verbs": verbs},
-    ]);
-    for object in [
-        json!({"apiVersion": format!("{api}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
-        json!({
-            "apiVersion": format!("{api}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
-            "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
-            "subjects": [{"apiGroup": api, "kind": "User", "name": name}],
-        }),
+    for line in [
+        format!("clusterrole {name}-writes --verb=get,patch,update --resource=namespaces"),
+        format!(
+            "clusterrole {name} --verb={verbs} --resource=addoninstallations.kubectl-addons.dev"
+        ),
+        format!("clusterrolebinding {name}-writes --clusterrole={name}-writes --user={name}"),
+        format!("clusterrolebinding {name} --clusterrole={name} --user={name}"),
     ] {
-        create(admin, &object, &[]).await?.done()?;
+        let args: Vec<_> = ["create"]
+            .into_iter()
+            .chain(line.split_whitespace())
+            .collect();
+        admin.kubectl(&args).await?.done()?;
     }
     let user = scene.cluster.user(&name, &[])?;
     Plugin::new(&scene.cluster, &user.kubeconfig)
@@ -275,8 +274,8 @@ async fn writer(scene: &Scene, admin: &Plugin, verbs: &[&str]) -> Result<Plugin>
 async fn g06_to_enrol_a_namespace_is_a_right_of_its_own() -> Result<()> {
     let scene = Scene::get().await?;
     let (admin, _) = scene.user("admin", &[])?;
-    let installer = writer(scene, &admin, &["get", "create", "update", "delete"]).await?;
-    let enroller = writer(scene, &admin, &["enrol"]).await?;
+    let installer = writer(scene, &admin, "get,create,update,delete").await?;
+    let enroller = writer(scene, &admin, "enrol").await?;
     let namespace = scene.cluster.namespace("enrolled").await?;
     let of_another = format!("{LABEL_KUBECONFIG_SECRET}=mine");
     let local = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");

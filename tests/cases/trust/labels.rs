@@ -1,12 +1,10 @@
-//! The label that makes a namespace stand for this cluster is as good as the right to create installations (semantics 6).
+//! The labels that make a namespace stand for a cluster need a right of their own (semantics 6).
 
 use addons_tests::control_plane::unique;
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{Scene, apply, create};
 use anyhow::{Result, ensure};
-use common::api::names::{
-    CLUSTER_LOCAL, GROUP, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, SYSTEM_NAMESPACE,
-};
+use common::api::names::{CLUSTER_LOCAL, ENROL, GROUP, LABEL_CLUSTER, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
 const DENIED: &str =
@@ -16,8 +14,8 @@ fn namespace(name: &str, labels: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 }
 
-/// A user who may write namespaces, and whatever else `rules` allow in the system namespace.
-async fn user(scene: &Scene, name: &str, rules: &Value) -> Result<Plugin> {
+/// A user who may write namespaces, do everything with installations of the system namespace, and `verbs` with all of them.
+async fn user(scene: &Scene, name: &str, verbs: &[&str]) -> Result<Plugin> {
     let name = unique(name);
     let rbac = |kind: &str, rules: &Value| {
         let metadata = json!({"name": name, "namespace": SYSTEM_NAMESPACE});
@@ -32,11 +30,13 @@ async fn user(scene: &Scene, name: &str, rules: &Value) -> Result<Plugin> {
             }),
         ]
     };
-    let namespaces = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["*"]}]);
+    let records = |verbs: &[&str]| json!({"apiGroups": [GROUP], "resources": ["addoninstallations"], "verbs": verbs});
+    let namespaces = json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["*"]});
+    let everywhere = json!([namespaces, records(verbs)]);
     let (admin, _) = scene.user("admin", &[])?;
-    for object in rbac("ClusterRole", &namespaces)
+    for object in rbac("ClusterRole", &everywhere)
         .iter()
-        .chain(&rbac("Role", rules))
+        .chain(&rbac("Role", &json!([records(&["*"])])))
     {
         create(&admin, object, &[]).await?.done()?;
     }
@@ -46,13 +46,15 @@ async fn user(scene: &Scene, name: &str, rules: &Value) -> Result<Plugin> {
 
 /// trust 1.
 #[tokio::test]
-async fn t01_only_who_may_create_installations_makes_a_namespace_stand_for_the_cluster()
--> Result<()> {
+async fn t01_only_who_may_enrol_makes_a_namespace_stand_for_the_cluster() -> Result<()> {
     let scene = Scene::get().await?;
-    let tenant = user(scene, "tenant", &json!([])).await?;
-    let rules =
-        json!([{"apiGroups": [GROUP], "resources": ["addoninstallations"], "verbs": ["create"]}]);
-    let operator = user(scene, "operator", &rules).await?;
+    let tenant = user(
+        scene,
+        "tenant",
+        &["get", "create", "update", "patch", "delete"],
+    )
+    .await?;
+    let operator = user(scene, "operator", &[ENROL]).await?;
     let (admin, _) = scene.user("admin", &[])?;
     let local = json!({LABEL_CLUSTER: CLUSTER_LOCAL});
 
@@ -64,7 +66,7 @@ async fn t01_only_who_may_create_installations_makes_a_namespace_stand_for_the_c
         "{}",
         said.stderr
     );
-    let other = json!({"team": "a", LABEL_KUBECONFIG_SECRET: "other"});
+    let other = json!({"team": "a"});
     create(&tenant, &namespace(&name, &other), &[])
         .await?
         .done()?;
@@ -88,7 +90,7 @@ async fn t01_only_who_may_create_installations_makes_a_namespace_stand_for_the_c
     );
     ensure!(
         said.stderr
-            .contains("the right to create addoninstallations in namespace kubectl-addons"),
+            .contains("the right to enrol addoninstallations in the whole cluster"),
         "{}",
         said.stderr
     );
