@@ -63,7 +63,7 @@ fn of_status(
             message,
         },
         // Whatever was asked for: it is the right to act as someone else that is missing.
-        403 if message.contains(" cannot impersonate resource ") => EngineError::Forbidden {
+        403 if message.contains(" cannot impersonate") => EngineError::Forbidden {
             verb: "impersonate",
             resource: "serviceaccounts".to_owned(),
             message,
