@@ -32,7 +32,7 @@ pub enum Who {
     Sync,
     /// The ServiceAccount of the loop, whose writes do not wait either.
     Reconciler,
-    /// Another ServiceAccount of the same namespace.
+    /// The ServiceAccount that the loop installs with.
     Account,
     /// The ServiceAccount of the webhook.
     Webhook,
