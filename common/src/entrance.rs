@@ -110,6 +110,22 @@ fn scan(text: &[u8]) -> Result<usize, Refused> {
     Ok(levels)
 }
 
+/// How many scalars, lists and maps a text has at most, whatever it is: what is read of it takes some memory for each.
+#[must_use]
+pub fn nodes(text: &[u8]) -> usize {
+    let (mut nodes, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => nodes += 1,
+            _ => {}
+        }
+    }
+    nodes
+}
+
 /// Whether a string with its quotes begins as a reserved key does.
 fn is_reserved_text(quoted: &[u8], is_escaped: bool) -> bool {
     if !is_escaped {

@@ -34,8 +34,7 @@ async fn the_api_server_is_answered_during_each_attack() -> Result<()> {
     let cluster = ControlPlane::start(Options::api_only()).await?;
     definitions::install(&cluster).await?;
     // Few, for each connection costs this test a handshake; half-open ones do not count among them.
-    let limits = ["--max-connections=128", "--max-concurrent=32"];
-    let mut webhook = Webhook::start(&cluster, &limits).await?;
+    let mut webhook = Webhook::start(&cluster, &["--max-connections=128"]).await?;
     let process = webhook.process().id();
     let attacker = Arc::new(Attacker::new(&webhook)?);
     let api_server = ApiServer::new(&cluster, &webhook).await?;

@@ -82,9 +82,6 @@ pub struct Args {
     /// How long reviews are served after SIGTERM, while endpoints still name this pod
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=300))]
     pub drain_delay_seconds: u64,
-    /// Reviews at one time; more are answered 429 with Retry-After
-    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
-    pub max_concurrent: u16,
     /// Connections for reviews; at the limit, one of the address with the most is closed for a new one
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,

@@ -22,6 +22,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Body {
     /// All of it.
     pub bytes: Bytes,
+    /// The address of the sender.
+    pub peer: IpAddr,
     _share: Arc<Share>,
 }
 
@@ -50,10 +52,19 @@ pub async fn read(
     let share = tokio::time::timeout(TIMEOUT, memory).await;
     let share = share.map_err(|_| Refusal::Memory)?;
     let read = tokio::time::timeout(TIMEOUT, all(payload, declared, share));
-    read.await.map_err(|_| Refusal::TooSlow)?
+    let (bytes, share) = read.await.map_err(|_| Refusal::TooSlow)??;
+    Ok(Body {
+        bytes,
+        peer,
+        _share: Arc::new(share),
+    })
 }
 
-async fn all(mut payload: Payload, declared: usize, mut share: Share) -> Result<Body, Refusal> {
+async fn all(
+    mut payload: Payload,
+    declared: usize,
+    mut share: Share,
+) -> Result<(Bytes, Share), Refusal> {
     let mut bytes = BytesMut::with_capacity(declared);
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| Refusal::CutOff)?;
@@ -66,8 +77,5 @@ async fn all(mut payload: Payload, declared: usize, mut share: Share) -> Result<
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Body {
-        bytes: bytes.freeze(),
-        _share: Arc::new(share),
-    })
+    Ok((bytes.freeze(), share))
 }

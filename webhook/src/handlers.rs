@@ -2,31 +2,40 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
-use actix_web::web::{self, Data, Payload};
+use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use common::admission::Facts;
 use common::admission::answer::Task;
 use common::admission::review::{Request, Response};
-use common::admission::{Facts, validate};
-use tokio::sync::Semaphore;
+use common::core_set::expression::STACK;
+use common::entrance;
+use tokio::sync::oneshot;
 use tracing::{Instrument as _, Span, warn};
 
 use crate::body::{self, Body};
 use crate::connections::Place;
-use crate::core_sets;
 use crate::judged::Judged;
 use crate::refusal::Refusal;
 use crate::state::State;
 use crate::telemetry::span;
+use crate::turns::Turn;
 
 /// Who sends, where the connection does not say.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// When a client of the API server is told to try again.
 const RETRY_SECONDS: u32 = 1;
-/// Larger reviews are judged on another thread, because they would delay all others on the worker.
-const LARGE: usize = 256 << 10;
+/// Larger reviews are judged on another thread, because they would delay all others on the worker by more than a millisecond.
+const LARGE: usize = 64 << 10;
+/// Most scalars, lists and maps of a review: they take more memory than their text does. A catalogue with 10,000 versions has a quarter of
+/// them, as it was and as it is to be.
+const MAX_NODES: usize = 500_000;
+/// For a turn of work. With what follows it is below the 5 s that the API server waits.
+const WAIT: Duration = Duration::from_secs(2);
+/// For a turn to ask the API server.
+const ASK_WAIT: Duration = Duration::from_secs(1);
 
 /// `POST /mutate`
 pub async fn mutating(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
@@ -66,17 +75,12 @@ async fn review(
         Ok(facts) => facts,
         Err(refusal) => return deny(&state, refusal, &body.bytes),
     };
-    // Not before the body has come: clients that send none would keep the places of those that do.
-    let Ok(_permit) = state.permits.try_acquire() else {
-        return state.refuse(Refusal::Busy);
-    };
     let parent = request.headers().get("traceparent");
     let span = span(parent.and_then(|parent| parent.to_str().ok()));
     let begun = Instant::now();
     let judging = async {
         let judged = match task {
-            Task::Clusters { .. } => ask(&state, &facts, &body.bytes).await,
-            Task::CoreSets => core_sets::judge(&state, &facts, &body).await,
+            Task::Clusters { .. } => ask(&state, &facts, &body).await?,
             _ => look(task, &state, facts, &body).await?,
         };
         // Not before: a review that is judged twice is one decision.
@@ -101,17 +105,18 @@ async fn review(
 /// The answer where there are no facts to judge by. What passes soon is left to the API server, which tries again by
 /// itself. The rest is a denial, for only that brings its message to the user, who is told to try again.
 fn deny(state: &State, refusal: Refusal, body: &[u8]) -> HttpResponse {
-    match Request::from_slice(body) {
-        Ok(request) if !refusal.is_short() => {
-            state.metrics.refused(refusal.reason());
-            let message = refusal.to_string();
-            warn!(uid = %request.uid, reason = refusal.reason(), message, "denied without a verdict");
-            let response = Response::later(&request.uid, &message, RETRY_SECONDS);
-            // Another connection may lead to a replica that is better off.
-            state.answer(StatusCode::OK).force_close().json(response)
-        }
-        _ => state.refuse(refusal),
-    }
+    // A large body is not read where there is no turn for it.
+    let is_read = !refusal.is_short() && refusal != Refusal::TooLarge && body.len() <= LARGE;
+    let request = is_read.then(|| Request::from_slice(body).ok());
+    let Some(request) = request.flatten() else {
+        return state.refuse(refusal);
+    };
+    state.metrics.refused(refusal.reason());
+    let message = refusal.to_string();
+    warn!(uid = %request.uid, reason = refusal.reason(), message, "denied without a verdict");
+    let response = Response::later(&request.uid, &message, RETRY_SECONDS);
+    // Another connection may lead to a replica that is better off.
+    state.answer(StatusCode::OK).force_close().json(response)
 }
 
 /// Judges by the facts, and where something is missing in them that may have been created just now, once more with that.
@@ -121,58 +126,81 @@ async fn look(
     facts: Arc<Facts>,
     body: &Body,
 ) -> Result<Judged, Refusal> {
-    let judged = judge(task, state, &facts, body).await;
+    let judged = judge(task, state, &facts, body).await?;
     let Some(unseen) = &judged.unseen else {
         return Ok(judged);
     };
+    let turn = state.asks.take(body.peer, ASK_WAIT).await;
+    let turn = turn.ok_or(Refusal::Unseen)?;
     let facts = state.live.complete(&facts, unseen).await?;
-    Ok(judge(task, state, &Arc::new(facts), body).await)
+    drop(turn);
+    judge(task, state, &Arc::new(facts), body).await
 }
 
-/// Judges on this thread, or on another one where that takes long.
-async fn judge(task: Task, state: &State, facts: &Arc<Facts>, body: &Body) -> Judged {
-    if body.bytes.len() <= LARGE {
-        return Judged::of(task, facts, &body.bytes);
+/// Judges who makes a namespace stand for a cluster. Where the verdict depends on what the requester may do, the API server is asked.
+async fn ask(state: &State, facts: &Arc<Facts>, body: &Body) -> Result<Judged, Refusal> {
+    let of = |is_entitled| Task::Clusters { is_entitled };
+    let judged = judge(of(false), state, facts, body).await?;
+    if !judged.is_denied() {
+        return Ok(judged);
     }
-    let (facts, span) = (Arc::clone(facts), Span::current());
-    let work = move |bytes: &[u8]| span.in_scope(|| Judged::of(task, &facts, bytes));
-    apart(&state.large, body, work).await
-}
-
-/// Judges on another thread. A body takes some times its size meanwhile, also where the client is gone by then and no one waits for
-/// the verdict: the thread keeps its turn and the share of the memory.
-async fn apart(
-    large: &Arc<Semaphore>,
-    body: &Body,
-    work: impl FnOnce(&[u8]) -> Judged + Send + 'static,
-) -> Judged {
-    // The semaphore is never closed.
-    let turn = Arc::clone(large).acquire_owned().await;
-    let body = body.clone();
-    let judged = web::block(move || {
-        let _turn = turn;
-        // All of it: a closure takes only the fields that it names.
-        let whole = body;
-        work(&whole.bytes)
-    });
-    judged.await.unwrap_or_else(|_| Judged::failed(""))
-}
-
-/// Asks the API server what the requester may do, where the verdict depends on it, and judges.
-async fn ask(state: &State, facts: &Facts, body: &[u8]) -> Judged {
-    let mut is_entitled = false;
-    if let Ok(request) = Request::from_slice(body)
-        && validate::enrols(&request)
-    {
-        match state.access.may_enrol(&request.user_info).await {
-            Ok(may) => is_entitled = may,
-            Err(error) => {
-                warn!(uid = %request.uid, error = format!("{error:#}"), "cannot ask what the requester may do");
-                return Judged::failed(&request.uid);
-            }
+    let Ok(request) = Request::from_slice(&body.bytes) else {
+        return Ok(judged);
+    };
+    let turn = state.asks.take(body.peer, ASK_WAIT).await;
+    let turn = turn.ok_or(Refusal::Busy)?;
+    let asked = state.access.may_enrol(&request.user_info).await;
+    drop(turn);
+    match asked {
+        Ok(false) => Ok(judged),
+        Ok(true) => judge(of(true), state, facts, body).await,
+        Err(error) => {
+            warn!(uid = %request.uid, error = format!("{error:#}"), "cannot ask what the requester may do");
+            Ok(Judged::failed(&request.uid))
         }
     }
-    Judged::of(Task::Clusters { is_entitled }, facts, body)
+}
+
+/// Judges on this thread, or on another one where that takes long, or where conditions need a larger stack.
+async fn judge(
+    task: Task,
+    state: &State,
+    facts: &Arc<Facts>,
+    body: &Body,
+) -> Result<Judged, Refusal> {
+    if body.bytes.len() <= LARGE && task != Task::CoreSets {
+        return Ok(Judged::of(task, facts, &body.bytes));
+    }
+    let turn = state.work.take(body.peer, WAIT).await;
+    let turn = turn.ok_or(Refusal::Busy)?;
+    let (facts, span) = (Arc::clone(facts), Span::current());
+    let work = move |bytes: &[u8]| {
+        if entrance::nodes(bytes) > MAX_NODES {
+            return Err(Refusal::TooLarge);
+        }
+        Ok(span.in_scope(|| Judged::of(task, &facts, bytes)))
+    };
+    apart(turn, body.clone(), work).await
+}
+
+/// Judges on another thread, which keeps its turn and the share of the memory until it ends, also where the client is gone by then and no
+/// one waits for the verdict.
+async fn apart(
+    turn: Turn,
+    body: Body,
+    work: impl FnOnce(&[u8]) -> Result<Judged, Refusal> + Send + 'static,
+) -> Result<Judged, Refusal> {
+    let (send, judged) = oneshot::channel();
+    let work = move || {
+        // All of the body: a closure takes only the fields that it names.
+        let (_turn, whole) = (turn, body);
+        let _ = send.send(work(&whole.bytes));
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    match thread.spawn(work) {
+        Ok(_) => judged.await.unwrap_or_else(|_| Ok(Judged::failed(""))),
+        Err(_) => Ok(Judged::failed("")),
+    }
 }
 
 #[cfg(test)]
@@ -184,27 +212,28 @@ mod tests {
 
     use super::*;
     use crate::budget::Budget;
+    use crate::turns::Turns;
 
     #[tokio::test]
     async fn who_goes_away_frees_nothing_that_is_still_used() {
-        let (large, bodies) = (Arc::new(Semaphore::new(1)), Arc::new(Budget::new(1000)));
+        let (turns, bodies) = (Turns::new(1), Arc::new(Budget::new(1000)));
         let request = TestRequest::post().insert_header(ContentType::json());
         let (request, mut payload) = request.set_payload("{}").to_http_parts();
         let payload = Payload::from_request(&request, &mut payload).await.unwrap();
         let body = body::read(&request, payload, UNKNOWN, &bodies).await;
         let body = body.unwrap();
+        let turn = turns.take(UNKNOWN, WAIT).await.unwrap();
         let (go_on, wait) = std::sync::mpsc::channel();
         let work = move |_: &[u8]| {
             let _ = wait.recv();
-            Judged::failed("")
+            Ok(Judged::failed(""))
         };
-        let mut judging = Box::pin(apart(&large, &body, work));
+        let mut judging = Box::pin(apart(turn, body, work));
         assert!(judging.as_mut().now_or_never().is_none());
         drop(judging);
-        drop(body);
-        assert_eq!((large.available_permits(), bodies.held()), (0, 2));
+        assert_eq!((turns.free(), bodies.held()), (0, 2));
         go_on.send(()).unwrap();
-        let _turn = large.acquire().await.unwrap();
+        let _turn = turns.take(UNKNOWN, WAIT).await.unwrap();
         assert_eq!(bodies.held(), 0, "it is kept for ever");
     }
 }

@@ -90,6 +90,11 @@ impl Judged {
         }
     }
 
+    /// Whether a rule denies the request.
+    pub fn is_denied(&self) -> bool {
+        matches!(&self.note, Note::Verdict { problems, .. } if !problems.is_empty())
+    }
+
     /// Something is wrong in here: denied, whatever the failurePolicy.
     pub fn failed(uid: &str) -> Self {
         let message = "the webhook failed; its log says why";

@@ -12,7 +12,6 @@ mod cache;
 mod certificates;
 mod clients;
 mod connections;
-mod core_sets;
 mod follow;
 mod freshness;
 mod handlers;
@@ -24,6 +23,7 @@ mod server;
 mod state;
 mod telemetry;
 mod tls;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +71,6 @@ async fn serve() -> anyhow::Result<()> {
         Arc::clone(&certificate),
         Access::new(client.clone()),
         Live::new(client.clone()),
-        args.max_concurrent,
     ));
     let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), freshness, publish));
     let keeping = actix_web::rt::spawn(certificates.keep(Arc::clone(&state)));

@@ -12,7 +12,6 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::core::{ApiResource, ObjectList, PartialObjectMeta, Request};
 use kube::{Api, Client};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -22,16 +21,11 @@ use crate::refusal::Refusal;
 
 /// For all requests of one look; the API server waits for 5 s.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Looks at one time. Who refers to what there is not must not keep the API server busy.
-const AT_ONCE: usize = 4;
 /// Catalogues that are read in one look.
 const CATALOGUES: usize = 4;
 
 /// Looks at the API server, now and then.
-pub struct Live {
-    client: Client,
-    permits: Semaphore,
-}
+pub struct Live(Client);
 
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,10 +36,7 @@ impl fmt::Debug for Live {
 impl Live {
     /// With the account of the webhook.
     pub fn new(client: Client) -> Self {
-        Self {
-            client,
-            permits: Semaphore::new(AT_ONCE),
-        }
+        Self(client)
     }
 
     /// The facts with what was missing in them, where it exists.
@@ -53,9 +44,6 @@ impl Live {
     /// # Errors
     /// Whether it exists cannot be found out now.
     pub async fn complete(&self, facts: &Facts, unseen: &Unseen) -> Result<Facts, Refusal> {
-        let Ok(_permit) = self.permits.try_acquire() else {
-            return Err(Refusal::Unseen);
-        };
         match timeout(TIMEOUT, self.look(facts, unseen)).await {
             Ok(Ok(seen)) => Ok(seen),
             Ok(Err(error)) => {
@@ -75,7 +63,7 @@ impl Live {
         let mut facts = facts.clone();
         let namespace = &unseen.namespace;
         if !facts.stands_for_cluster(namespace) {
-            let api = Api::<PartialObjectMeta<Namespace>>::all(self.client.clone());
+            let api = Api::<PartialObjectMeta<Namespace>>::all(self.0.clone());
             let found = api.list(&named(namespace)).await;
             let found = found.context("cannot list namespaces")?.items.pop();
             let system = &facts.settings.system_namespace;
@@ -86,10 +74,10 @@ impl Live {
         let resource = ApiResource::erase::<AddonCatalogue>(&());
         // The only ones that an installation can refer to (semantics 1).
         let system = facts.settings.system_namespace.clone();
-        let api = Api::<Stored>::namespaced_with(self.client.clone(), &system, &resource);
+        let api = Api::<Stored>::namespaced_with(self.0.clone(), &system, &resource);
         // As metadata of ours: managed fields may nest too deep for those of kube.
         let request = Request::new(api.resource_url()).list_metadata(&ListParams::default());
-        let listed = self.client.request(request?).await;
+        let listed = self.0.request(request?).await;
         let listed: ObjectList<Stored> = listed.context("cannot list catalogues")?;
         let listed = listed.items;
         let wanted = unseen.addon.catalogue.as_ref();

@@ -11,7 +11,7 @@ use crate::freshness::Stale;
 /// decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// As many reviews as allowed are being judged.
+    /// There was no turn in time: other addresses, or other reviews of this one, have them.
     Busy,
     /// The watches have not listed everything yet.
     NotSynced,
@@ -92,7 +92,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Busy => f.write_str("too many reviews at once; try again"),
+            Self::Busy => f.write_str("too many large reviews at once; try again"),
             Self::NotSynced => f.write_str(
                 "the webhook has not read catalogues, installations and namespaces yet; try again",
             ),
@@ -104,9 +104,11 @@ impl fmt::Display for Refusal {
                 "the installation refers to something that the webhook does not know, and the API server did not say \
                  in time whether it was created just now; try again",
             ),
-            Self::Memory => f.write_str("too many large reviews at once; try again"),
+            Self::Memory => f.write_str("too many large bodies at once; try again"),
             Self::MediaType => f.write_str("a review is application/json"),
-            Self::TooLarge => f.write_str("a review has at most 7 MiB"),
+            Self::TooLarge => f.write_str(
+                "a review has at most 7 MiB, and 500,000 scalars, lists and maps",
+            ),
             Self::TooSlow => f.write_str("the body did not come within 2 s"),
             Self::CutOff => f.write_str("the body is cut off"),
         }

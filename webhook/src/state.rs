@@ -8,7 +8,7 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use certs::served::Served;
 use common::admission::Facts;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::access::Access;
 use crate::budget::Budget;
@@ -16,11 +16,14 @@ use crate::freshness::Freshness;
 use crate::live::Live;
 use crate::refusal::Refusal;
 use crate::telemetry::Metrics;
+use crate::turns::Turns;
 
 /// The bytes of all bodies: an eighth of the memory that deploy/base allows. What is read from them takes ten times as much.
 const BODIES: usize = 32 << 20;
-/// Large reviews that are judged at one time.
+/// Large reviews, and those of core sets, that are judged at one time. Each takes some times its size meanwhile.
 const LARGE_AT_ONCE: usize = 2;
+/// Reviews for which the API server is asked at one time: who sends them must not keep it busy.
+const ASKED_AT_ONCE: usize = 4;
 
 /// The state that all workers share.
 #[derive(Debug)]
@@ -38,25 +41,22 @@ pub struct State {
     pub metrics: Metrics,
     /// Set by SIGTERM: not ready, and connections are closed after their response.
     pub draining: AtomicBool,
-    /// For reviews that are being judged.
-    pub permits: Semaphore,
-    /// For those of them that are large.
-    pub large: Arc<Semaphore>,
-    /// For those of what core sets follow from: one at a time.
-    pub core_sets: Arc<Semaphore>,
+    /// For reviews that are judged on a thread of their own.
+    pub work: Arc<Turns>,
+    /// For reviews that the API server is asked for.
+    pub asks: Arc<Turns>,
     /// For the bodies of reviews.
     pub bodies: Arc<Budget>,
 }
 
 impl State {
-    /// Judges at most `max_concurrent` reviews at one time.
+    /// Nothing is judged yet.
     pub fn new(
         facts: watch::Receiver<Option<Arc<Facts>>>,
         freshness: Arc<Freshness>,
         certificate: Arc<Served>,
         access: Access,
         live: Live,
-        max_concurrent: u16,
     ) -> Self {
         Self {
             facts,
@@ -66,9 +66,8 @@ impl State {
             live,
             metrics: Metrics::new(),
             draining: AtomicBool::new(false),
-            permits: Semaphore::new(usize::from(max_concurrent)),
-            large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
-            core_sets: Arc::new(Semaphore::new(1)),
+            work: Turns::new(LARGE_AT_ONCE),
+            asks: Turns::new(ASKED_AT_ONCE),
             bodies: Arc::new(Budget::new(BODIES)),
         }
     }

@@ -68,12 +68,6 @@ pub fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
     verdict
 }
 
-/// The problem of conditions that take longer than the API server waits.
-#[must_use]
-pub fn too_slow(seconds: u64) -> Problem {
-    Problem::invalid(RULE, "", Unknown::TimedOut { seconds }.to_string())
-}
-
 /// Why core sets would not be known with one of the ConfigMaps.
 fn unknown(name: &str, data: &BTreeMap<String, String>) -> Option<Unknown> {
     let text = |key: &str| data.get(key).map(String::as_str);

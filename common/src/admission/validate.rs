@@ -4,7 +4,6 @@ mod namespace;
 mod read;
 
 pub(super) use self::namespace::enrolment;
-pub use self::namespace::enrols;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -125,3 +125,16 @@ fn no_text_uses_up_a_stack() {
     let thread = std::thread::Builder::new().stack_size(STACK);
     thread.spawn(work).unwrap().join().unwrap();
 }
+
+#[test]
+fn what_looks_like_a_node_inside_of_a_text_is_none() {
+    for (text, count) in [
+        ("", 1),
+        ("1", 1),
+        ("[1,2,{\"a\":[]}]", 6),
+        (r#"{"a,[{":"\",,,","b\\":1}"#, 3),
+        (r#"["\\",1]"#, 3),
+    ] {
+        assert_eq!(nodes(text.as_bytes()), count, "{text}");
+    }
+}

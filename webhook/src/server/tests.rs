@@ -13,7 +13,7 @@ use super::*;
 
 #[tokio::test]
 async fn reviews_are_answered_over_tls_on_one_connection() {
-    let served = serve(Some(facts()), 4);
+    let served = serve(Some(facts()));
     let (address, pem) = (served.reviews, served.authority_pem.clone());
     client(move || {
         let mut connection = connect(address, &pem);
@@ -61,7 +61,7 @@ async fn reviews_are_answered_over_tls_on_one_connection() {
 
 #[tokio::test]
 async fn without_facts_nothing_is_allowed() {
-    let served = serve(None, 4);
+    let served = serve(None);
     let (address, health, pem) = (served.reviews, served.health, served.authority_pem.clone());
     client(move || {
         let reply = post(&mut connect(address, &pem), "/validate", &core_deletion());
@@ -119,7 +119,7 @@ async fn on_stale_facts_nothing_is_allowed() {
 
 #[tokio::test]
 async fn bad_bodies_get_an_answer_and_the_server_lives() {
-    let served = serve(Some(facts()), 4);
+    let served = serve(Some(facts()));
     let (address, pem) = (served.reviews, served.authority_pem.clone());
     client(move || {
         let long = vec![b' '; (7 << 20) + 1];
@@ -159,7 +159,7 @@ async fn bad_bodies_get_an_answer_and_the_server_lives() {
 
 #[tokio::test]
 async fn a_stalled_body_takes_no_place_and_ends() {
-    let served = serve(Some(facts()), 1);
+    let served = serve(Some(facts()));
     let (address, pem) = (served.reviews, served.authority_pem.clone());
     client(move || {
         let mut stalled = connect(address, &pem);
@@ -181,7 +181,7 @@ async fn a_stalled_body_takes_no_place_and_ends() {
 
 #[tokio::test]
 async fn only_json_is_read() {
-    let served = serve(Some(facts()), 1);
+    let served = serve(Some(facts()));
     let (address, pem) = (served.reviews, served.authority_pem.clone());
     client(move || {
         for (head, status) in [
@@ -209,32 +209,59 @@ async fn only_json_is_read() {
 }
 
 #[tokio::test]
-async fn more_than_the_limit_gets_a_retry_after() {
-    let served = serve(Some(facts()), 1);
+async fn what_waits_for_a_turn_delays_nothing_else_and_gets_a_retry_after() {
+    let served = serve(Some(facts()));
     let (address, pem) = (served.reviews, served.authority_pem.clone());
-    let permit = served.state.permits.acquire().await.unwrap();
-    let mut connection = client(move || {
+    let here = std::net::IpAddr::from([127, 0, 0, 1]);
+    let mut turns = Vec::new();
+    for _ in 0..2 {
+        let turn = served.state.work.take(here, Duration::from_secs(1)).await;
+        turns.push(turn.unwrap());
+    }
+    let mut large = core_deletion();
+    large.resize(100 << 10, b' ');
+    let (again, pem_again) = (large.clone(), pem.clone());
+    let waiting = client(move || {
+        let mut waiting = connect(address, &pem);
         let mut connection = connect(address, &pem);
-        let busy = post(&mut connection, "/validate", &core_deletion());
+        let head = format!(
+            "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            large.len()
+        );
+        waiting.write_all(head.as_bytes()).unwrap();
+        waiting.write_all(&large).unwrap();
+        waiting.flush().unwrap();
+        // Reviews that need no turn are answered meanwhile, however many wait for one.
+        for _ in 0..10 {
+            assert_eq!(
+                post(&mut connection, "/validate", &core_deletion()).status,
+                200
+            );
+        }
+        let busy = reply(&mut waiting);
         assert_eq!(busy.status, 429);
         assert!(busy.head.contains("retry-after: 1"), "{}", busy.head);
         assert_eq!(busy.body["kind"], "Status");
-        connection
+        waiting
     })
     .await;
-    drop(permit);
+    drop(turns);
     client(move || {
-        assert_eq!(
-            post(&mut connection, "/validate", &core_deletion()).status,
-            200
-        );
+        let mut waiting = waiting;
+        assert_eq!(post(&mut waiting, "/validate", &again).status, 200);
+        // Small by its bytes, and large in memory.
+        let groups = "\"\",".repeat(600_000);
+        let many = format!(r#"{{"request":{{"uid":"u","userInfo":{{"groups":[{groups}""]}}}}}}"#);
+        let many = many.into_bytes();
+        let mut connection = connect(address, &pem_again);
+        assert_eq!(post(&mut connection, "/validate", &many).status, 413);
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_rotated_certificate_is_served_to_new_connections_while_old_ones_go_on() {
-    let mut served = serve(Some(facts()), 4);
+    let mut served = serve(Some(facts()));
     let (address, old_pem) = (served.reviews, served.authority_pem.clone());
     let mut connection = client(move || {
         let mut connection = connect(address, &old_pem);
@@ -260,7 +287,7 @@ async fn a_rotated_certificate_is_served_to_new_connections_while_old_ones_go_on
 
 #[tokio::test]
 async fn draining_serves_on_not_ready_and_closing_until_it_stops() {
-    let served = serve(Some(facts()), 4);
+    let served = serve(Some(facts()));
     let (address, health, pem) = (served.reviews, served.health, served.authority_pem.clone());
     drain(&served.state, Duration::ZERO).await;
     client(move || {

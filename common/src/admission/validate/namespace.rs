@@ -11,14 +11,8 @@ pub(super) fn is_written(request: &Request<'_>) -> bool {
     is_namespace && matches!(sub, "" | "status" | "finalize")
 }
 
-/// Whether a request makes a namespace stand for a cluster (semantics 6). Then [`enrolment`] depends on a right of the requester that
-/// only the API server knows.
-#[must_use]
-pub fn enrols(request: &Request<'_>) -> bool {
-    matches!(enrolling(request), Ok(Some(_)))
-}
-
-/// The verdict on a request that may make a namespace stand for a cluster. `is_entitled`: whether the requester has the right.
+/// The verdict on a request that may make a namespace stand for a cluster (semantics 6). `is_entitled`: whether the requester has the
+/// right, which only the API server knows.
 pub(in crate::admission) fn enrolment(request: &Request<'_>, is_entitled: bool) -> Verdict {
     let mut verdict = Verdict::default();
     match enrolling(request) {

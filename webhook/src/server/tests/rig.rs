@@ -59,15 +59,14 @@ fn nowhere() -> kube::Client {
     kube::Client::try_from(nowhere).unwrap()
 }
 
-pub fn serve(facts: Option<Facts>, max_concurrent: u16) -> Served {
-    serve_as(facts, |options| options.max_concurrent = max_concurrent)
+pub fn serve(facts: Option<Facts>) -> Served {
+    serve_as(facts, |_| {})
 }
 
 /// What a server is like, where it is not like all others.
 pub struct Options {
     /// After so much time the facts are stale, for no watch brings anything.
     pub fresh_for: Duration,
-    pub max_concurrent: u16,
     pub minimum: Minimum,
     pub clients: Option<Arc<Clients>>,
 }
@@ -75,7 +74,6 @@ pub struct Options {
 pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Served {
     let mut options = Options {
         fresh_for: Duration::from_secs(90),
-        max_concurrent: 4,
         minimum: Minimum::V13,
         clients: None,
     };
@@ -98,7 +96,6 @@ pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Serv
         certificate,
         Access::new(nowhere()),
         Live::new(nowhere()),
-        options.max_concurrent,
     ));
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let (reviews_at, health_at) = (bind(any).unwrap(), bind(any).unwrap());
