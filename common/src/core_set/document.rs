@@ -22,6 +22,10 @@ pub const KEY_ADDONS: &str = "addons.yaml";
 
 /// Most rules, and most add-ons of one list.
 const MOST: usize = 500;
+/// Most bytes of one text: what the API server stores of a whole ConfigMap.
+const LONGEST: usize = 1 << 20;
+/// Most steps of all conditions, of which each has [`expression::STEPS`] at most.
+const STEPS: u64 = 5_000_000;
 
 /// Rules and list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -175,17 +179,24 @@ pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, Unknown> {
         key: KEY_RULES,
     };
     let rules: Vec<CoreRule> = key.list(text)?;
-    let mut names = BTreeSet::new();
+    let (mut names, mut steps) = (BTreeSet::new(), 0_u64);
     for (index, rule) in rules.iter().enumerate() {
         if rule.name.is_empty() || !names.insert(&rule.name) {
             let problem = format!("{:?} is not a name of one rule alone", rule.name);
             return Err(key.malformed(format!("[{index}].name"), problem));
         }
         key.check(&rule.addons, &format!("[{index}].addons"))?;
-        expression::check(&rule.when).map_err(|problem| Unknown::Condition {
+        let more = expression::check(&rule.when).map_err(|problem| Unknown::Condition {
             rule: rule.name.clone(),
             problem,
         })?;
+        steps = steps.saturating_add(more);
+        if steps > STEPS {
+            let problem = format!(
+                "the conditions up to this one may take {steps} steps, and {STEPS} are allowed: write fewer comprehensions and regular expressions"
+            );
+            return Err(key.malformed(format!("[{index}].when"), problem));
+        }
     }
     Ok(rules)
 }
@@ -208,8 +219,12 @@ impl Text {
 
     /// The one YAML document; `None` where there is none. `kind`: what it has to be.
     fn one(&self, text: Option<&str>, kind: &str) -> Result<Option<Value>, Unknown> {
-        let mut found = None;
-        for document in documents(text.unwrap_or_default().as_bytes(), &YamlOptions::default()) {
+        let (text, mut found) = (text.unwrap_or_default(), None);
+        if text.len() > LONGEST {
+            let problem = format!("{} bytes; {LONGEST} are allowed", text.len());
+            return Err(self.malformed(String::new(), problem));
+        }
+        for document in documents(text.as_bytes(), &YamlOptions::default()) {
             let document = document.map_err(|error| {
                 self.malformed(format!(", line {}", error.line), error.problem.to_string())
             })?;

@@ -1,13 +1,14 @@
 //! Conditions of core rules, in the Common Expression Language with the functions of Kubernetes.
 //!
-//! They are written by people who may write ConfigMaps of the system namespace. A condition is bounded before it is parsed (length,
-//! brackets) and before it is evaluated (comprehensions within one another), so that what it costs is bounded too. The caller
-//! evaluates on a stack of [`STACK`] and sets a time-out: there is no clock here.
+//! They are written by people who may write ConfigMaps of the system namespace, and sent to the webhook by whoever can connect to it. A
+//! condition is bounded before it is parsed (length, brackets) and before it is evaluated (comprehensions within one another, steps), so
+//! that it takes neither time nor memory that others need. The caller evaluates on a stack of [`STACK`].
+
+mod cost;
 
 use std::collections::HashMap;
 
 use kube_cel::KubeCelExt as _;
-use kube_cel::cel::common::ast::{EntryExpr, Expr};
 use kube_cel::cel::{Context, ExecutionError, Program, Value};
 
 use super::profile::{Profile, VARIABLES};
@@ -18,6 +19,12 @@ pub const LONGEST: usize = 1000;
 pub const DEEPEST: usize = 16;
 /// Most comprehensions (`all`, `exists`, `map`, `filter`) within one another.
 pub const COMPREHENSIONS: usize = 2;
+/// Most steps of a condition: some tenths of a second at most.
+pub const STEPS: u64 = 1_000_000;
+/// Most labels that a condition reads.
+pub const LABELS: u64 = 64;
+/// Longest text of a fact that a condition reads, in bytes.
+pub const TEXT: u64 = 256;
 /// The stack that every condition within these bounds is parsed and evaluated on, in bytes.
 pub const STACK: usize = 64 << 20;
 
@@ -35,6 +42,16 @@ pub enum ExpressionError {
         "more than {COMPREHENSIONS} comprehensions (all, exists, map, filter) within one another"
     )]
     TooExpensive,
+    /// It takes too many steps in some cluster.
+    #[error(
+        "it may take {0} steps, and {STEPS} are allowed: write shorter lists, and fewer comprehensions, joined texts and regular expressions"
+    )]
+    TooManySteps(u64),
+    /// A fact of this cluster is larger than conditions may read.
+    #[error(
+        "{0} of this cluster is too large: {LABELS} labels and texts of {TEXT} bytes can be read"
+    )]
+    FactTooLarge(&'static str),
     /// It cannot be parsed.
     #[error("it is not a CEL expression: {0}")]
     Syntax(String),
@@ -57,15 +74,17 @@ pub enum ExpressionError {
     NotBoolean,
 }
 
-/// Checks a condition: it parses, reads nothing but facts, and has an answer for [`Profile::sample`].
+/// Checks a condition: it parses, reads nothing but facts, and has an answer for [`Profile::sample`]. Returns how many steps it takes at
+/// most.
 ///
 /// # Errors
 /// [`ExpressionError`].
-pub fn check(text: &str) -> Result<(), ExpressionError> {
-    match evaluate(text, &Profile::sample()) {
+pub fn check(text: &str) -> Result<u64, ExpressionError> {
+    let (program, steps) = parse(text)?;
+    match run(&program, &Profile::sample()) {
         // The sample has no labels.
-        Err(ExpressionError::Fails(_)) if text.contains("labels") => Ok(()),
-        other => other.map(drop),
+        Err(ExpressionError::Fails(_)) if text.contains("labels") => Ok(steps),
+        other => other.map(|_| steps),
     }
 }
 
@@ -74,7 +93,23 @@ pub fn check(text: &str) -> Result<(), ExpressionError> {
 /// # Errors
 /// [`ExpressionError`].
 pub fn evaluate(text: &str, profile: &Profile) -> Result<bool, ExpressionError> {
-    let program = parse(text)?;
+    let (program, _) = parse(text)?;
+    let mut texts = profile.texts();
+    let large = texts.find(|(name, value)| is_over(value.len(), TEXT) && text.contains(name));
+    if let Some((name, _)) = large {
+        return Err(ExpressionError::FactTooLarge(name));
+    }
+    if is_over(profile.labels.len(), LABELS) && text.contains("labels") {
+        return Err(ExpressionError::FactTooLarge("labels"));
+    }
+    run(&program, profile)
+}
+
+fn is_over(length: usize, most: u64) -> bool {
+    u64::try_from(length).is_ok_and(|length| length > most)
+}
+
+fn run(program: &Program, profile: &Profile) -> Result<bool, ExpressionError> {
     let mut context = Context::default().with_all();
     for (name, value) in profile.texts() {
         context.add_variable_from_value(name, value);
@@ -96,7 +131,8 @@ fn is_fact(name: &str) -> bool {
     VARIABLES.iter().any(|(fact, _)| *fact == name)
 }
 
-fn parse(text: &str) -> Result<Program, ExpressionError> {
+/// The condition, and how many steps it takes at most.
+fn parse(text: &str) -> Result<(Program, u64), ExpressionError> {
     if text.len() > LONGEST {
         return Err(ExpressionError::TooLong(text.len()));
     }
@@ -116,63 +152,9 @@ fn parse(text: &str) -> Result<Program, ExpressionError> {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         ExpressionError::Syntax(line.unwrap_or_default().to_owned())
     })?;
-    inspect(&program.expression().expr, &mut Vec::new())?;
-    Ok(program)
-}
-
-/// Looks at every part of an expression. `bound`: the variables of the comprehensions around it.
-fn inspect<'a>(expression: &'a Expr, bound: &mut Vec<&'a str>) -> Result<(), ExpressionError> {
-    match expression {
-        Expr::Unspecified | Expr::Literal(_) => Ok(()),
-        Expr::Ident(name) if is_fact(name) || bound.contains(&name.as_str()) => Ok(()),
-        Expr::Ident(name) => Err(ExpressionError::NoSuchFact { name: name.clone() }),
-        Expr::Select(select) => inspect(&select.operand.expr, bound),
-        Expr::Call(call) => {
-            let parts = call.target.as_deref().into_iter().chain(&call.args);
-            inspect_all(parts.map(|part| &part.expr), bound)
-        }
-        Expr::List(list) => inspect_all(list.elements.iter().map(|part| &part.expr), bound),
-        Expr::Map(map) => inspect_entries(map.entries.iter().map(|entry| &entry.expr), bound),
-        Expr::Struct(of) => inspect_entries(of.entries.iter().map(|entry| &entry.expr), bound),
-        Expr::Comprehension(comprehension) => {
-            inspect(&comprehension.iter_range.expr, bound)?;
-            inspect(&comprehension.accu_init.expr, bound)?;
-            let before = bound.len();
-            // One comprehension binds its accumulator and one or two variables.
-            let within = bound.iter().filter(|name| **name == comprehension.accu_var);
-            if within.count() >= COMPREHENSIONS {
-                return Err(ExpressionError::TooExpensive);
-            }
-            bound.extend([comprehension.accu_var.as_str(), &comprehension.iter_var]);
-            bound.extend(comprehension.iter_var2.as_deref());
-            let parts = [
-                &comprehension.loop_cond,
-                &comprehension.loop_step,
-                &comprehension.result,
-            ];
-            inspect_all(parts.into_iter().map(|part| &part.expr), bound)?;
-            bound.truncate(before);
-            Ok(())
-        }
+    let steps = cost::steps(&program.expression().expr)?;
+    if steps > STEPS {
+        return Err(ExpressionError::TooManySteps(steps));
     }
-}
-
-fn inspect_all<'a>(
-    mut parts: impl Iterator<Item = &'a Expr>,
-    bound: &mut Vec<&'a str>,
-) -> Result<(), ExpressionError> {
-    parts.try_for_each(|part| inspect(part, bound))
-}
-
-fn inspect_entries<'a>(
-    mut entries: impl Iterator<Item = &'a EntryExpr>,
-    bound: &mut Vec<&'a str>,
-) -> Result<(), ExpressionError> {
-    entries.try_for_each(|entry| match entry {
-        EntryExpr::StructField(field) => inspect(&field.value.expr, bound),
-        EntryExpr::MapEntry(entry) => {
-            inspect(&entry.key.expr, bound)?;
-            inspect(&entry.value.expr, bound)
-        }
-    })
+    Ok((program, steps))
 }

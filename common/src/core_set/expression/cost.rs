@@ -1,0 +1,265 @@
+//! What evaluating a condition costs at most, counted before it is evaluated.
+//!
+//! A step is a part of the expression that is evaluated, or [`LOOKED_AT`] bytes or elements that it reads or writes. A comprehension
+//! takes its steps once for each element, so the size of every value is bounded as well, beginning with the literals and with the facts of
+//! a cluster.
+
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators,
+};
+
+use super::{COMPREHENSIONS, ExpressionError, LABELS, TEXT, is_fact};
+
+/// Bytes or elements that one step reads or writes.
+const LOOKED_AT: u64 = 8;
+/// Longest key or value of a label.
+const LABEL: u64 = 317;
+/// Steps of compiling a regular expression, which is done each time it is evaluated: a usual one, and one that repeats parts by a number
+/// or is not known yet.
+const PATTERN: u64 = 5_000;
+const LARGE_PATTERN: u64 = 500_000;
+/// Functions that write as much as the product of what they read.
+const MULTIPLYING: [&str; 2] = ["join", "replace"];
+/// Functions with regular expressions.
+const PATTERNS: [&str; 3] = ["matches", "find", "findAll"];
+/// Functions whose value is a number, or true or false.
+const SCALAR: [&str; 13] = [
+    "compareTo",
+    "contains",
+    "endsWith",
+    "indexOf",
+    "isGreaterThan",
+    "isLessThan",
+    "isSemver",
+    "isSorted",
+    "lastIndexOf",
+    "major",
+    "matches",
+    "size",
+    "startsWith",
+];
+
+/// How large a value is at most.
+#[derive(Clone, Debug)]
+struct Size {
+    /// Elements of a list or a map, bytes of a text, 1 of anything else.
+    length: u64,
+    /// The largest element of a list or a map.
+    element: Option<Box<Self>>,
+}
+
+/// Steps, and the size of the value.
+type Cost = (u64, Size);
+/// The variables of the comprehensions around an expression.
+type Scope<'a> = Vec<(&'a str, Size)>;
+
+/// The steps of a condition at most. It reads nothing but facts.
+///
+/// # Errors
+/// [`ExpressionError::NoSuchFact`], [`ExpressionError::TooExpensive`].
+pub(super) fn steps(condition: &Expr) -> Result<u64, ExpressionError> {
+    let (steps, _) = of(condition, &mut Vec::new())?;
+    Ok(steps)
+}
+
+impl Size {
+    fn flat(length: u64) -> Self {
+        Self {
+            length,
+            element: None,
+        }
+    }
+
+    fn list(length: u64, element: Self) -> Self {
+        Self {
+            length,
+            element: Some(Box::new(element)),
+        }
+    }
+
+    /// An element; those of a text are no longer than the text.
+    fn element(&self) -> Self {
+        match &self.element {
+            Some(element) => Self::clone(element),
+            None => Self::flat(self.length),
+        }
+    }
+
+    /// The value with everything in it.
+    fn weight(&self) -> u64 {
+        let element = self.element.as_ref().map_or(0, |element| element.weight());
+        self.length.saturating_mul(element.saturating_add(1))
+    }
+
+    /// One that is as large as two, whose elements are as large as those of the larger one.
+    fn joined(self, other: Self) -> Self {
+        let length = self.length.saturating_add(other.length);
+        Self {
+            length,
+            ..self.larger(other)
+        }
+    }
+
+    /// One that is as large as either.
+    fn larger(self, other: Self) -> Self {
+        let element = match (self.element, other.element) {
+            (None, None) => None,
+            (Some(one), Some(another)) => Some(one.larger(*another)),
+            (Some(one), None) => Some(one.larger(Self::flat(other.length))),
+            (None, Some(another)) => Some(another.larger(Self::flat(self.length))),
+        };
+        Self {
+            length: self.length.max(other.length),
+            element: element.map(Box::new),
+        }
+    }
+}
+
+fn of<'a>(expression: &'a Expr, scope: &mut Scope<'a>) -> Result<Cost, ExpressionError> {
+    match expression {
+        Expr::Literal(LiteralValue::String(text)) => Ok((1, Size::flat(count(text.inner().len())))),
+        Expr::Literal(LiteralValue::Bytes(bytes)) => {
+            Ok((1, Size::flat(count(bytes.inner().len()))))
+        }
+        Expr::Unspecified | Expr::Literal(_) => Ok((1, Size::flat(1))),
+        Expr::Ident(name) => Ok((1, of_variable(name, scope)?)),
+        Expr::Select(select) => {
+            let (steps, operand) = of(&select.operand.expr, scope)?;
+            Ok((steps.saturating_add(1), operand.element()))
+        }
+        Expr::Call(call) => of_call(call, scope),
+        Expr::List(list) => of_elements(list.elements.iter().map(|part| &part.expr), scope),
+        Expr::Map(map) => {
+            let entries = map.entries.iter();
+            of_elements(entries.flat_map(|entry| parts(&entry.expr)), scope)
+        }
+        Expr::Struct(fields) => {
+            let entries = fields.entries.iter();
+            of_elements(entries.flat_map(|entry| parts(&entry.expr)), scope)
+        }
+        Expr::Comprehension(comprehension) => of_comprehension(comprehension, scope),
+    }
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+/// Key and value of an entry.
+fn parts(entry: &EntryExpr) -> impl Iterator<Item = &Expr> {
+    let (key, value) = match entry {
+        EntryExpr::StructField(field) => (None, &field.value),
+        EntryExpr::MapEntry(entry) => (Some(&entry.key), &entry.value),
+    };
+    key.into_iter().chain([value]).map(|part| &part.expr)
+}
+
+fn of_variable(name: &str, scope: &Scope<'_>) -> Result<Size, ExpressionError> {
+    let bound = scope.iter().rev().find(|(other, _)| *other == name);
+    match (bound, name) {
+        (Some((_, size)), _) => Ok(size.clone()),
+        (None, "labels") => Ok(Size::list(LABELS, Size::flat(LABEL))),
+        (None, fact) if is_fact(fact) => Ok(Size::flat(TEXT)),
+        (None, other) => Err(ExpressionError::NoSuchFact {
+            name: other.to_owned(),
+        }),
+    }
+}
+
+fn of_elements<'a>(
+    elements: impl Iterator<Item = &'a Expr>,
+    scope: &mut Scope<'a>,
+) -> Result<Cost, ExpressionError> {
+    let (mut steps, mut size) = (1_u64, Size::list(0, Size::flat(0)));
+    for element in elements {
+        let (more, element) = of(element, scope)?;
+        steps = steps.saturating_add(more);
+        size = size.joined(Size::list(1, element));
+    }
+    Ok((steps.saturating_add(size.weight() / LOOKED_AT), size))
+}
+
+fn of_call<'a>(call: &'a CallExpr, scope: &mut Scope<'a>) -> Result<Cost, ExpressionError> {
+    let (mut steps, mut sizes) = (1_u64, Vec::new());
+    for part in call.target.as_deref().into_iter().chain(&call.args) {
+        let (more, size) = of(&part.expr, scope)?;
+        steps = steps.saturating_add(more);
+        sizes.push(size);
+    }
+    let sum = |all: u64, size: &Size| all.saturating_add(size.weight());
+    let product = |all: u64, size: &Size| all.saturating_mul(size.weight().saturating_add(1));
+    let read = sizes.iter().fold(0, sum);
+    let name = call.func_name.as_str();
+    let is_operator = name.starts_with(|first: char| !first.is_ascii_alphabetic());
+    let (looked_at, size) = match name {
+        operators::ADD => (read, sizes.into_iter().reduce(Size::joined)),
+        operators::CONDITIONAL => (0, sizes.into_iter().skip(1).reduce(Size::larger)),
+        operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => {
+            (0, sizes.first().map(Size::element))
+        }
+        // Its length is a number, which can be any.
+        "lists.range" | "range" => (u64::MAX, None),
+        _ if MULTIPLYING.contains(&name) => {
+            let written = sizes.iter().fold(1, product);
+            (written, Some(Size::flat(written)))
+        }
+        _ if is_operator || SCALAR.contains(&name) => (read, None),
+        // No other one writes more than it reads.
+        _ => (read, Some(Size::flat(read))),
+    };
+    if PATTERNS.contains(&name) {
+        let is_usual = call.args.iter().all(|part| is_usual(&part.expr));
+        steps = steps.saturating_add(if is_usual { PATTERN } else { LARGE_PATTERN });
+    }
+    let size = size.unwrap_or_else(|| Size::flat(1));
+    Ok((steps.saturating_add(looked_at / LOOKED_AT), size))
+}
+
+/// Whether an argument is a number, or a text that repeats nothing by a number.
+fn is_usual(argument: &Expr) -> bool {
+    match argument {
+        Expr::Literal(LiteralValue::String(text)) => !text.inner().contains('{'),
+        Expr::Literal(_) => true,
+        _ => false,
+    }
+}
+
+fn of_comprehension<'a>(
+    one: &'a ComprehensionExpr,
+    scope: &mut Scope<'a>,
+) -> Result<Cost, ExpressionError> {
+    let (of_range, range) = of(&one.iter_range.expr, scope)?;
+    let (of_start, start) = of(&one.accu_init.expr, scope)?;
+    // Each has a result of this name.
+    let around = scope.iter().filter(|(name, _)| *name == one.accu_var);
+    if around.count() >= COMPREHENSIONS {
+        return Err(ExpressionError::TooExpensive);
+    }
+    let before = scope.len();
+    let variables = [Some(&one.iter_var), one.iter_var2.as_ref()];
+    let variables = variables.into_iter().flatten();
+    scope.extend(variables.map(|name| (name.as_str(), range.element())));
+    scope.push((one.accu_var.as_str(), start.clone()));
+    // No macro lets a condition name the result, so each element adds as much to it as the first.
+    let (_, first) = of(&one.loop_step.expr, scope)?;
+    let added = first.length.saturating_sub(start.length);
+    let length = added
+        .saturating_mul(range.length)
+        .saturating_add(start.length);
+    let end = Size {
+        length,
+        ..first.larger(start)
+    };
+    if let Some((_, result)) = scope.last_mut() {
+        *result = end;
+    }
+    let (of_condition, _) = of(&one.loop_cond.expr, scope)?;
+    let (of_step, _) = of(&one.loop_step.expr, scope)?;
+    let (of_result, size) = of(&one.result.expr, scope)?;
+    scope.truncate(before);
+    let each = of_condition.saturating_add(of_step);
+    let steps = [of_range, of_start, of_result]
+        .into_iter()
+        .fold(range.length.saturating_mul(each), u64::saturating_add);
+    Ok((steps, size))
+}
