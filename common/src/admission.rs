@@ -12,6 +12,7 @@
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
 //! | [`policy`] | what policies of administrators allow (semantics 19) |
 //! | [`listed`] | what is known of a catalogue, by the names of its add-ons |
+//! | [`recorded`] | what is known of an installation |
 //! | [`object`] | objects without what no verdict reads |
 //! | [`marks`] | the metadata that guards need |
 //! | [`trust`] | who may do what to core add-ons and their guards, as a table |
@@ -28,6 +29,7 @@ pub mod marks;
 pub mod mutate;
 pub mod object;
 pub mod policy;
+pub mod recorded;
 pub mod review;
 pub mod rules;
 pub mod trust;
@@ -42,8 +44,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::listed::CatalogueFacts;
+use self::recorded::InstallationFacts;
 use crate::api::catalogue::AddonCatalogue;
-use crate::api::installation::AddonInstallation;
 use crate::api::names;
 use crate::api::policy::AddonPolicy;
 use crate::catalogue::select::ClusterFacts;
@@ -51,10 +53,12 @@ use crate::catalogue::select::ClusterFacts;
 /// The facts for verdicts (semantics 18): nothing is fetched while judging.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// All catalogues of all namespaces, with their metadata.
+    /// The catalogues of the system namespace: no rule reads those of others (semantics 1).
     pub catalogues: Vec<Arc<CatalogueFacts>>,
-    /// All installations of all namespaces; of their status, the namespaces in the inventories of core add-ons.
-    pub installations: Vec<Arc<AddonInstallation>>,
+    /// The installations of all namespaces that are core or refer to catalogues.
+    pub installations: Vec<Arc<InstallationFacts>>,
+    /// Whether some that are not core are missing: there is no room for more than [`rules::size::RECORDS`].
+    pub are_incomplete: bool,
     /// All policies of administrators, by name.
     pub policies: Vec<Arc<AddonPolicy>>,
     /// The system namespace, and those that carry one of our marks or are terminating, by name.

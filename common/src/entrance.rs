@@ -10,6 +10,8 @@
 //! | [`MAX_DEPTH`] | levels of lists and maps that are read |
 //! | [`MAX_STORED_DEPTH`] | levels of what is stored in objects of ours, refused at admission |
 //! | [`MAX_NODES`] | scalars, lists and maps of one text |
+//! | [`MAX_VALUES`] | bytes of the values of an installation, refused at admission |
+//! | [`MAX_LISTED`] | entries of a catalogue, refused at admission |
 //!
 //! Whoever receives bytes bounds their number. YAML has the same bounds ([`crate::manifest::yaml`]).
 
@@ -29,6 +31,10 @@ pub const MAX_DEPTH: usize = 127;
 pub const MAX_STORED_DEPTH: usize = 100;
 /// Most scalars, lists and maps of one text.
 pub const MAX_NODES: usize = 5_000_000;
+/// Most bytes of the values of an installation: what is read of them takes many times as much.
+pub const MAX_VALUES: usize = 256 << 10;
+/// Most entries of a catalogue: what is read of each takes more than a thousand bytes.
+pub const MAX_LISTED: usize = 10_000;
 /// How the keys begin that serde_json takes for its own.
 const RESERVED: &str = "$serde_json::private::";
 
@@ -46,9 +52,29 @@ pub enum Refused {
         /// How many are allowed.
         most: usize,
     },
+    /// The values of an installation are too large.
+    #[error(
+        "it has {bytes} bytes, and {MAX_VALUES} are allowed: keep what is large in the add-on, or in Secrets (spec.valuesFrom)"
+    )]
+    Values {
+        /// How many there are.
+        bytes: usize,
+    },
     /// Too many nodes.
     #[error("it has more than {MAX_NODES} scalars, lists and maps")]
     Nodes,
+}
+
+/// Refuses values of an installation that have too many bytes.
+///
+/// # Errors
+/// [`Refused::Values`].
+pub fn check_values(text: &str) -> Result<(), Refused> {
+    let bytes = text.len();
+    match bytes > MAX_VALUES {
+        true => Err(Refused::Values { bytes }),
+        false => Ok(()),
+    }
 }
 
 /// Whether serde_json takes this key of a map for its own.
@@ -110,16 +136,24 @@ fn scan(text: &[u8]) -> Result<usize, Refused> {
     Ok(levels)
 }
 
-/// How many scalars, lists and maps a text has at most, whatever it is: what is read of it takes some memory for each.
+/// How many scalars, lists and maps the outer levels of a text have at most, whatever it is. What is read of them takes some memory for
+/// each; what is deeper is read only where something else bounds it.
 #[must_use]
-pub fn nodes(text: &[u8]) -> usize {
-    let (mut nodes, mut is_text, mut is_escaped) = (1, false, false);
+pub fn nodes(text: &[u8], levels: usize) -> usize {
+    let (mut nodes, mut level) = (1, 0_usize);
+    let (mut is_text, mut is_escaped) = (false, false);
     for byte in text {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = is_text,
             b'"' => is_text = !is_text,
-            b',' | b'[' | b'{' if !is_text => nodes += 1,
+            _ if is_text => {}
+            b'[' | b'{' => {
+                level += 1;
+                nodes += usize::from(level <= levels);
+            }
+            b']' | b'}' => level = level.saturating_sub(1),
+            b',' => nodes += usize::from(level <= levels),
             _ => {}
         }
     }

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::admission::listed::CatalogueFacts;
+use common::admission::recorded::InstallationFacts;
+use common::admission::rules::size::{CATALOGUES, RECORDS};
 use common::admission::{Facts, NamespaceFacts, Settings};
-use common::api::catalogue::AddonCatalogue;
+use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::api::installation::AddonInstallation;
 use common::api::policy::AddonPolicy;
 use common::catalogue::select::ClusterFacts;
@@ -41,7 +43,7 @@ pub enum Change {
     /// Of the catalogues.
     Catalogue(Event<Arc<CatalogueFacts>>),
     /// Of the installations.
-    Installation(Event<Arc<AddonInstallation>>),
+    Installation(Event<Arc<InstallationFacts>>),
     /// Of the namespaces.
     Namespace(Event<NamespaceFacts>),
     /// Of the policies.
@@ -74,11 +76,18 @@ pub async fn watch(
     // Before the facts count as stale, there is time for a list.
     let quiet = freshness.limit() * 5 / 6;
     let of = |resource: &ApiResource| Api::<Stored>::all_with(client.clone(), resource);
+    let system = settings.system_namespace.clone();
+    let catalogue = ApiResource::erase::<AddonCatalogue>(&());
     let catalogues = Follower {
         resource: Watched::Catalogues.resource(),
-        api: of(&ApiResource::erase::<AddonCatalogue>(&())),
+        api: Api::<Stored>::namespaced_with(client.clone(), &system, &catalogue),
         name: None,
         reduce: reduce::catalogue,
+        weigh: |catalogue: &Arc<CatalogueFacts>| match catalogue.class {
+            CatalogueClass::Custom => catalogue.weight(),
+            CatalogueClass::Core => 0,
+        },
+        most: CATALOGUES,
         change: Change::Catalogue,
         quiet,
         sender: sender.clone(),
@@ -88,16 +97,19 @@ pub async fn watch(
         api: of(&ApiResource::erase::<AddonInstallation>(&())),
         name: None,
         reduce: reduce::installation,
+        weigh: |one: &Arc<InstallationFacts>| usize::from(!one.is_core),
+        most: RECORDS,
         change: Change::Installation,
         quiet,
         sender: sender.clone(),
     };
-    let system = settings.system_namespace.clone();
     let namespaces = Follower {
         resource: Watched::Namespaces.resource(),
         api: Api::<PartialObjectMeta<Namespace>>::all(client.clone()),
         name: None,
         reduce: move |namespace| reduce::marks(namespace, &system),
+        weigh: |_| 0,
+        most: 0,
         change: Change::Namespace,
         quiet,
         sender: sender.clone(),
@@ -107,6 +119,8 @@ pub async fn watch(
         api: of(&ApiResource::erase::<AddonPolicy>(&())),
         name: None,
         reduce: reduce::policy,
+        weigh: |_| 0,
+        most: 0,
         change: Change::Policy,
         quiet,
         sender: sender.clone(),
@@ -183,7 +197,7 @@ async fn versions(client: Client, sender: Sender<Change>) {
 #[derive(Debug, Default)]
 struct Mirror {
     catalogues: Option<BTreeMap<Key, Arc<CatalogueFacts>>>,
-    installations: Option<BTreeMap<Key, Arc<AddonInstallation>>>,
+    installations: Option<BTreeMap<Key, Arc<InstallationFacts>>>,
     namespaces: Option<BTreeMap<Key, NamespaceFacts>>,
     policies: Option<BTreeMap<Key, Arc<AddonPolicy>>>,
     version: Option<semver::Version>,
@@ -207,9 +221,12 @@ impl Mirror {
         let mut marked = namespaces.iter();
         let system = marked.find(|((_, name), _)| *name == settings.system_namespace);
         let system = system.map(|(_, marks)| marks);
+        let installations = self.installations.as_ref()?.values();
+        let others = installations.clone().filter(|one| !one.is_core).count();
         Some(Facts {
             catalogues: self.catalogues.as_ref()?.values().cloned().collect(),
-            installations: self.installations.as_ref()?.values().cloned().collect(),
+            installations: installations.cloned().collect(),
+            are_incomplete: others >= RECORDS,
             namespaces: namespaces
                 .iter()
                 .map(|((_, name), facts)| (name.clone(), facts.clone()))

@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use anyhow::{anyhow, bail, ensure};
 use common::entrance;
 use futures::StreamExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::{Api, ResourceExt as _};
+use kube::client::Body;
+use kube::core::{ObjectList, Request};
+use kube::{Api, Client, ResourceExt as _};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-/// Objects of one page of a list: an installation with its inventory has up to a megabyte.
+/// Objects of one page of a list.
 const PAGE: u32 = 50;
+/// Most bytes of one page: an object has up to two megabytes, and what is read of a page takes some times its size.
+const PAGE_BYTES: usize = 4 << 20;
 /// For one page of a list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two tries. It doubles up to [`LONGEST_PAUSE`], so that an API server that comes back is not overloaded.
@@ -48,12 +55,39 @@ pub struct Follower<K, T, R, C> {
     pub name: Option<&'static str>,
     /// What is kept of an object.
     pub reduce: R,
+    /// What a copy counts for. What only trusted users write counts for nothing, and is always kept.
+    pub weigh: fn(&T) -> usize,
+    /// What all copies may count for; others are left out.
+    pub most: usize,
     /// What is sent.
     pub change: fn(Event<T>) -> C,
     /// After so much silence it lists again.
     pub quiet: Duration,
     /// Takes what is heard.
     pub sender: Sender<C>,
+}
+
+/// What is kept, by what it counts for.
+#[derive(Default)]
+struct Held {
+    weights: BTreeMap<Key, usize>,
+    all: usize,
+    /// Whether something was left out since the last list.
+    is_full: bool,
+}
+
+impl Held {
+    /// Whether there is room for a copy in the place of the one with its key.
+    fn takes(&mut self, key: &Key, weight: usize, most: usize) -> bool {
+        let before = self.weights.remove(key).unwrap_or(0);
+        self.all = self.all.saturating_sub(before);
+        let all = self.all.saturating_add(weight);
+        if weight > 0 && all <= most {
+            self.weights.insert(key.clone(), weight);
+            self.all = all;
+        }
+        weight == 0 || all <= most
+    }
 }
 
 /// Why a watch has ended.
@@ -76,12 +110,13 @@ where
         let (resource, seconds) = (self.resource, self.quiet.as_secs());
         let mut pause = Pause::default();
         loop {
-            match self.list().await {
+            let mut held = Held::default();
+            match self.list(&mut held).await {
                 Ok((objects, version)) => {
                     if !self.send(Event::Listed(objects)).await {
                         return;
                     }
-                    match self.watch(version).await {
+                    match self.watch(version, &mut held).await {
                         End::Closed => return,
                         End::Silent => {
                             info!(resource, seconds, "neither event nor bookmark, listing");
@@ -99,32 +134,61 @@ where
     }
 
     /// All objects, page by page, and the version that they are of.
-    async fn list(
-        &self,
-    ) -> Result<(BTreeMap<Key, T>, String), Box<dyn std::error::Error + Send + Sync>> {
+    async fn list(&self, held: &mut Held) -> anyhow::Result<(BTreeMap<Key, T>, String)> {
+        let client = self.api.clone().into_client();
         let mut objects = BTreeMap::new();
-        let mut params = ListParams::default().limit(PAGE);
-        params.field_selector = self.selector();
+        let mut limit = PAGE;
+        let mut params = ListParams {
+            field_selector: self.selector(),
+            ..ListParams::default()
+        };
         loop {
-            let page = timeout(LIST_TIMEOUT, self.api.list(&params)).await??;
-            for object in page.items {
-                let key = key(&object);
-                if let Some(kept) = (self.reduce)(object) {
+            params.limit = Some(limit);
+            let request = Request::new(self.api.resource_url()).list(&params)?;
+            let listed = timeout(LIST_TIMEOUT, page::<K>(&client, request)).await??;
+            let Some(listed) = listed else {
+                limit /= 2;
+                ensure!(limit > 0, "an object has more than {PAGE_BYTES} bytes");
+                continue;
+            };
+            limit = limit.saturating_mul(2).min(PAGE);
+            for object in listed.items {
+                if let (key, Some(kept)) = self.kept(object, held) {
                     objects.insert(key, kept);
                 }
             }
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            match listed.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params.continue_token = Some(token),
                 None => {
-                    let version = page.metadata.resource_version.unwrap_or_default();
+                    let version = listed.metadata.resource_version.unwrap_or_default();
                     return Ok((objects, version));
                 }
             }
         }
     }
 
+    /// What is kept of an object, where there is room for it.
+    fn kept(&self, object: K, held: &mut Held) -> (Key, Option<T>) {
+        let key = key(&object);
+        let copy = (self.reduce)(object);
+        let weight = copy.as_ref().map_or(0, self.weigh);
+        if held.takes(&key, weight, self.most) {
+            return (key, copy);
+        }
+        // Once: there may be many more.
+        if !held.is_full {
+            let (resource, namespace, name) = (self.resource, &key.0, &key.1);
+            warn!(
+                resource,
+                namespace, name, "there is no room for this object, nor perhaps for others"
+            );
+            held.is_full = true;
+        }
+        (key, None)
+    }
+
     /// Watches from `version` on, in one request after the other.
-    async fn watch(&self, mut version: String) -> End {
+    async fn watch(&self, mut version: String, held: &mut Held) -> End {
         let resource = self.resource;
         let mut pause = Pause::default();
         let params = WatchParams {
@@ -164,11 +228,14 @@ where
                 let event = match event {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                         version = object.resource_version().unwrap_or_default();
-                        Event::Changed(key(&object), (self.reduce)(object))
+                        let (key, copy) = self.kept(object, held);
+                        Event::Changed(key, copy)
                     }
                     WatchEvent::Deleted(object) => {
                         version = object.resource_version().unwrap_or_default();
-                        Event::Changed(key(&object), None)
+                        let key = key(&object);
+                        held.takes(&key, 0, self.most);
+                        Event::Changed(key, None)
                     }
                     WatchEvent::Bookmark(bookmark) => {
                         version = bookmark.metadata.resource_version;
@@ -219,6 +286,33 @@ impl Pause {
         self.next = (self.next * 2).min(LONGEST_PAUSE);
         self.last = Instant::now();
     }
+}
+
+/// Reads one page of a list; `None`: it has more than [`PAGE_BYTES`], of which none are kept.
+///
+/// # Errors
+/// The API server refuses, or does not answer; the answer is not a list.
+pub async fn page<K: Clone + DeserializeOwned>(
+    client: &Client,
+    request: http::Request<Vec<u8>>,
+) -> anyhow::Result<Option<ObjectList<K>>> {
+    #[derive(Deserialize)]
+    struct Status {
+        message: String,
+    }
+    let response = client.send(request.map(Body::from)).await?;
+    let (head, body) = response.into_parts();
+    let body = match Limited::new(body, PAGE_BYTES).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Ok(None),
+        Err(error) => return Err(anyhow!(error)),
+    };
+    if !head.status.is_success() {
+        let status = entrance::outline::<Status>(&body);
+        let message = status.map(|status| status.message).unwrap_or_default();
+        bail!("the API server answered {}: {message}", head.status);
+    }
+    Ok(Some(entrance::outline(&body)?))
 }
 
 /// Namespace and name of an object.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// What is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Watched {
-    /// Catalogues of all namespaces.
+    /// Catalogues of the system namespace.
     Catalogues,
     /// Installations of all namespaces.
     Installations,

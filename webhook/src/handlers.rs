@@ -29,9 +29,11 @@ const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const RETRY_SECONDS: u32 = 1;
 /// Larger reviews are judged on another thread, because they would delay all others on the worker by more than a millisecond.
 const LARGE: usize = 64 << 10;
-/// Most scalars, lists and maps of a review: they take more memory than their text does. A catalogue with 10,000 versions has a quarter of
-/// them, as it was and as it is to be.
+/// Most scalars, lists and maps in the outer [`LEVELS`] of a review, which take more memory than their text does.
 const MAX_NODES: usize = 500_000;
+/// Levels that are read whatever they hold: the requester, and the metadata of the objects. Values and entries of catalogues are deeper,
+/// and bounded by rules.
+const LEVELS: usize = 5;
 /// For a turn of work. With what follows it is below the 5 s that the API server waits.
 const WAIT: Duration = Duration::from_secs(2);
 /// For a turn to ask the API server.
@@ -175,7 +177,7 @@ async fn judge(
     let turn = turn.ok_or(Refusal::Busy)?;
     let (facts, span) = (Arc::clone(facts), Span::current());
     let work = move |bytes: &[u8]| {
-        if entrance::nodes(bytes) > MAX_NODES {
+        if entrance::nodes(bytes, LEVELS) > MAX_NODES {
             return Err(Refusal::TooLarge);
         }
         Ok(span.in_scope(|| Judged::of(task, &facts, bytes)))

@@ -10,13 +10,13 @@ use common::admission::rules::reference::Unseen;
 use common::api::catalogue::AddonCatalogue;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
-use kube::core::{ApiResource, ObjectList, PartialObjectMeta, Request};
+use kube::core::{ApiResource, PartialObjectMeta, Request};
 use kube::{Api, Client};
 use tokio::time::timeout;
 use tracing::warn;
 
 use crate::cache::{self, Stored};
-use crate::follow::chain;
+use crate::follow::{self, chain};
 use crate::refusal::Refusal;
 
 /// For all requests of one look; the API server waits for 5 s.
@@ -77,8 +77,9 @@ impl Live {
         let api = Api::<Stored>::namespaced_with(self.0.clone(), &system, &resource);
         // As metadata of ours: managed fields may nest too deep for those of kube.
         let request = Request::new(api.resource_url()).list_metadata(&ListParams::default());
-        let listed = self.0.request(request?).await;
-        let listed: ObjectList<Stored> = listed.context("cannot list catalogues")?;
+        let listed = follow::page::<Stored>(&self.0, request?).await;
+        let listed = listed.context("cannot list catalogues")?;
+        let listed = listed.context("the metadata of all catalogues is too large")?;
         let listed = listed.items;
         let wanted = unseen.addon.catalogue.as_ref();
         let changed: Vec<String> = listed

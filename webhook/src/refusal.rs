@@ -107,7 +107,7 @@ impl fmt::Display for Refusal {
             Self::Memory => f.write_str("too many large bodies at once; try again"),
             Self::MediaType => f.write_str("a review is application/json"),
             Self::TooLarge => f.write_str(
-                "a review has at most 7 MiB, and 500,000 scalars, lists and maps",
+                "a review has at most 7 MiB, and metadata of at most 500,000 scalars, lists and maps",
             ),
             Self::TooSlow => f.write_str("the body did not come within 2 s"),
             Self::CutOff => f.write_str("the body is cut off"),

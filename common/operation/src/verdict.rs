@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use addons_engine::EngineError;
 use common::admission::marks::Marks;
+use common::admission::recorded::InstallationFacts;
 use common::admission::rules;
 use common::admission::verdict::{Problem, Verdict};
 use common::admission::{Facts, NamespaceFacts, Requester, Settings, mutate, validate};
@@ -68,17 +69,14 @@ pub async fn facts(
     } else {
         &[]
     };
-    let installations = records.all.iter().map(|record| {
-        let mut record = record.clone();
-        record.status = None;
-        Arc::new(record)
-    });
+    let installations = records.all.iter().map(InstallationFacts::from);
     Ok(Facts {
         catalogues: catalogues
             .iter()
             .map(|catalogue| Arc::new(catalogue.clone().into()))
             .collect(),
-        installations: installations.collect(),
+        installations: installations.map(Arc::new).collect(),
+        are_incomplete: false,
         // They are judged with the plan, when sources and images are known.
         policies: Vec::new(),
         cluster,

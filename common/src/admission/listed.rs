@@ -1,11 +1,15 @@
-//! A catalogue as the rules ask for it: by the name of an add-on. However much it lists, a verdict costs what its own add-ons do.
+//! A catalogue as the rules ask for it: by the name of an add-on. However much it lists, a verdict costs what its own add-ons do, and what no
+//! verdict asked for yet is kept as text, which takes a tenth of the memory.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::catalogue::{AddonCatalogue, CatalogueClass};
+use super::rules::size;
+use crate::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use crate::catalogue::{Catalogue, Entry, Origin};
+use crate::entrance;
 
 /// What is known of a catalogue.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +20,19 @@ pub struct CatalogueFacts {
     pub class: CatalogueClass,
     /// Whether it is by reference: its add-ons are names, and their versions are not known here.
     is_reference: bool,
-    addons: BTreeMap<String, Vec<Entry>>,
+    /// The specification without the add-ons.
+    spec: AddonCatalogueSpec,
+    addons: BTreeMap<String, Listed>,
+    weight: usize,
+}
+
+/// An add-on.
+#[derive(Clone, Debug, Default)]
+struct Listed {
+    /// As JSON, with its place in the list. A catalogue that was never admitted may list it twice.
+    texts: Vec<(usize, String)>,
+    /// Its entries, since a verdict asked for them.
+    entries: OnceLock<Vec<Entry>>,
 }
 
 impl CatalogueFacts {
@@ -29,10 +45,44 @@ impl CatalogueFacts {
     /// The entries of an add-on in their order.
     #[must_use]
     pub fn entries(&self, addon: &str) -> &[Entry] {
-        let entries = self.addons.get(addon).map_or(&[][..], Vec::as_slice);
+        let entries: &[Entry] = match self.addons.get(addon) {
+            Some(listed) => listed.entries.get_or_init(|| self.read(listed)).as_slice(),
+            None => &[],
+        };
         #[cfg(test)]
         tests::looked_at(entries.len());
         entries
+    }
+
+    /// The entries of an add-on; the text is what was read before.
+    fn read(&self, listed: &Listed) -> Vec<Entry> {
+        let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
+        let mut entries = Vec::new();
+        for (place, text) in &listed.texts {
+            let Ok(addon) = entrance::from_str::<Addon>(text) else {
+                continue;
+            };
+            let spec = AddonCatalogueSpec {
+                addons: vec![addon],
+                ..self.spec.clone()
+            };
+            let origin = Origin::Catalogue {
+                namespace: namespace.to_owned(),
+                name: self.name().to_owned(),
+            };
+            let read = Catalogue::of_spec(&spec, origin).entries.into_iter();
+            entries.extend(read.enumerate().map(|(version, entry)| Entry {
+                place: format!("spec.addons[{place}].versions[{version}]"),
+                ..entry
+            }));
+        }
+        entries
+    }
+
+    /// The bytes that it counts for, once verdicts have asked for all of it.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
     }
 
     /// Whether it lists an add-on, be it without a version.
@@ -55,22 +105,26 @@ impl CatalogueFacts {
 
 impl From<AddonCatalogue> for CatalogueFacts {
     fn from(object: AddonCatalogue) -> Self {
-        let mut addons: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
-        for addon in &object.spec.addons {
-            addons.entry(addon.name.clone()).or_default();
-        }
-        let origin = Origin::Catalogue {
-            namespace: object.metadata.namespace.clone().unwrap_or_default(),
-            name: object.metadata.name.clone().unwrap_or_default(),
-        };
-        for entry in Catalogue::of_spec(&object.spec, origin).entries {
-            addons.entry(entry.addon.clone()).or_default().push(entry);
+        let AddonCatalogue {
+            metadata, mut spec, ..
+        } = object;
+        let mut addons: BTreeMap<String, Listed> = BTreeMap::new();
+        let mut weight = 0_usize;
+        for (place, mut addon) in std::mem::take(&mut spec.addons).into_iter().enumerate() {
+            size::reduce(&mut addon);
+            // What was read from JSON or YAML can always be written as JSON.
+            let text = serde_json::to_string(&addon).unwrap_or_default();
+            weight = weight.saturating_add(size::weight(text.len(), addon.versions.len()));
+            let listed = addons.entry(addon.name).or_default();
+            listed.texts.push((place, text));
         }
         Self {
-            metadata: object.metadata,
-            class: object.spec.class,
-            is_reference: object.spec.reference().is_some(),
+            metadata,
+            class: spec.class,
+            is_reference: spec.reference().is_some(),
+            spec,
             addons,
+            weight,
         }
     }
 }

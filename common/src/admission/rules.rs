@@ -9,3 +9,4 @@ pub mod namespace;
 pub mod nesting;
 pub mod reference;
 pub mod registry;
+pub mod size;

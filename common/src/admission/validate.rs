@@ -370,7 +370,11 @@ fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
                 .then(|| read::former(request))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(old)) => written_catalogue(&new, old.as_ref(), &requester, facts),
+                (Ok(new), Ok(old)) => {
+                    let mut verdict = written_catalogue(&new, old.as_ref(), &requester, facts);
+                    verdict.problem(rules::size::no_room(&new, facts));
+                    verdict
+                }
                 (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
             }
         }

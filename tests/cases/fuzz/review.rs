@@ -8,6 +8,7 @@ use common::admission::answer::{Task, answer};
 use common::admission::review::{Request, Response};
 use common::admission::{Facts, mutate};
 use common::api::catalogue::AddonCatalogue;
+use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, GROUP, LABEL_CLUSTER, LABEL_DERIVED_FROM, SYSTEM_NAMESPACE};
 use common::catalogue::select::ClusterFacts;
 use serde_json::{Value, json};
@@ -70,14 +71,19 @@ fn policy() -> Value {
     }})
 }
 
-/// The catalogues, a policy, and the add-on of class Core in use.
-fn facts() -> Facts {
-    let installation = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation",
+/// The add-on of class Core in use.
+fn core() -> AddonInstallation {
+    let core = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation",
         "metadata": {"name": "coredns", "namespace": SYSTEM_NAMESPACE},
         "spec": {"coreAddon": true, "addonRef": {"name": "coredns"}}});
+    serde_json::from_value(core).unwrap()
+}
+
+/// The catalogues, a policy, and the add-on of class Core in use.
+fn facts() -> Facts {
     Facts {
         catalogues: catalogues().map(|one| Arc::new(one.into())).into(),
-        installations: vec![Arc::new(serde_json::from_value(installation).unwrap())],
+        installations: vec![Arc::new(core().into())],
         policies: vec![Arc::new(serde_json::from_value(policy()).unwrap())],
         cluster: ClusterFacts {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
@@ -87,7 +93,7 @@ fn facts() -> Facts {
     }
 }
 
-fn seeds(facts: &Facts) -> Vec<Vec<u8>> {
+fn seeds() -> Vec<Vec<u8>> {
     let metadata = |name: &str| json!({"name": name, "namespace": SYSTEM_NAMESPACE});
     let installation = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation", "metadata": metadata("web"),
         "spec": {"addonRef": {"name": "web", "version": "1"}, "values": {"spec": {"replicas": 3}}, "unknown": [1]}});
@@ -97,7 +103,7 @@ fn seeds(facts: &Facts) -> Vec<Vec<u8>> {
         json!({"name": "copy", "namespace": "team", "labels": {LABEL_DERIVED_FROM: "a"}});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": SYSTEM_NAMESPACE, "labels": {LABEL_CLUSTER: "local"}}});
-    let core = json!(*facts.installations[0]);
+    let core = json!(core());
     let base = json!(base);
     let (policy, nothing) = (policy(), Value::Null);
     [
@@ -189,7 +195,7 @@ fn filled(request: &Request<'_>, object: &Value, facts: &Facts) -> json_patch::P
 #[test]
 fn review() {
     let facts = facts();
-    let seeds = seeds(&facts);
+    let seeds = seeds();
     super::mutant::run("fuzz::review", seeds, TOKENS, |bytes| {
         answered(bytes, &facts);
         // Where the bytes are JSON and say a uid, each answer has it. Keys that occur twice are ambiguous before they are read.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use common::admission::NamespaceFacts;
 use common::admission::listed::CatalogueFacts;
-use common::api::catalogue::AddonCatalogue;
-use common::api::installation::{
-    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, InventoryGroup,
-};
+use common::admission::recorded::InstallationFacts;
+use common::admission::rules::size::too_many;
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
+use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
     is_reserved,
@@ -27,7 +27,16 @@ use crate::follow::key;
 
 /// A catalogue; one that cannot be read counts as missing, so references to it are denied.
 pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
-    match entrance::from_str(object.spec()) {
+    let listed = AddonCatalogueSpec::listed(object.spec());
+    if let Some(problem) = listed.as_ref().ok().and_then(|listed| too_many(*listed)) {
+        error!(
+            catalogue = name(&object),
+            why = problem.message,
+            "a stored catalogue is too large: its entries are unknown"
+        );
+        return None;
+    }
+    match listed.and_then(|_| entrance::from_str(object.spec())) {
         Ok(spec) => {
             let catalogue = AddonCatalogue {
                 metadata: object.metadata,
@@ -47,8 +56,8 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
     }
 }
 
-/// An installation; of its status, the namespaces of the objects of a core add-on. Of one that cannot be read, what guards need.
-pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
+/// An installation that is core, or refers to catalogues: no rule asks for others. Of one that cannot be read, what guards need.
+pub fn installation(object: Stored) -> Option<Arc<InstallationFacts>> {
     let spec = AddonInstallationSpec::read(object.spec());
     if let Some(unreadable) = &spec.unreadable {
         error!(
@@ -57,19 +66,21 @@ pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
             "a stored installation cannot be read: only its guards hold"
         );
     }
-    let inventory = object.namespaces.into_iter().map(|name| InventoryGroup {
-        namespace: Some(name),
-        ..InventoryGroup::default()
-    });
-    let status = spec.core_addon.then(|| AddonInstallationStatus {
-        inventory: inventory.collect(),
-        ..AddonInstallationStatus::default()
-    });
-    Some(Arc::new(AddonInstallation {
+    let reference = &spec.addon_ref;
+    let is_of_catalogue = reference.index.is_none() && reference.directory.is_none();
+    if !spec.core_addon && !is_of_catalogue {
+        return None;
+    }
+    let read = AddonInstallation {
         metadata: object.metadata,
         spec,
-        status,
-    }))
+        status: None,
+    };
+    let mut facts = InstallationFacts::from(read);
+    if facts.is_core {
+        facts.namespaces.extend(object.namespaces);
+    }
+    Some(Arc::new(facts))
 }
 
 /// A policy; one that cannot be read lets no one install.

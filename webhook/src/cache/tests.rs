@@ -1,6 +1,6 @@
 //! Events of the watches become facts, and only complete ones.
 
-use common::api::installation::{AddonInstallationSpec, namespaces};
+use common::api::installation::AddonInstallationSpec;
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, LABEL_CLUSTER, SYSTEM_NAMESPACE,
 };
@@ -60,7 +60,7 @@ fn names(mirror: &Mirror) -> Vec<String> {
     facts
         .installations
         .iter()
-        .map(|object| object.metadata.name.clone().unwrap())
+        .map(|one| one.name.clone())
         .collect()
 }
 
@@ -68,9 +68,6 @@ fn names(mirror: &Mirror) -> Vec<String> {
 fn facts_are_published_when_everything_was_listed_and_follow_changes() {
     let web = || stored("n", "web", json!({"addonRef": {"name": "web"}}));
     let mut mirror = listed(vec![web()]);
-    let facts = mirror.facts(&Settings::default()).unwrap();
-    assert_eq!(facts.installations[0].metadata.managed_fields, None);
-    assert_eq!(facts.installations[0].status, None);
     let dns = || stored("n", "dns", json!({"addonRef": {"name": "dns"}}));
     let changed =
         |object: Stored, copy| Change::Installation(Event::Changed(follow::key(&object), copy));
@@ -100,7 +97,7 @@ fn what_cannot_be_read_keeps_its_guards_and_stops_nothing() {
     let found: Vec<(bool, &str)> = facts
         .installations
         .iter()
-        .map(|object| (object.spec.core_addon, object.spec.addon_ref.name.as_str()))
+        .map(|one| (one.is_core, one.addon.name.as_str()))
         .collect();
     assert_eq!(found, [(true, "dns"), (false, "")]);
 }
@@ -126,14 +123,10 @@ fn what_nests_too_deep_stops_no_list() {
     let list: kube::core::ObjectList<Stored> = serde_json::from_str(&text).unwrap();
     let read = list.items.into_iter().filter_map(reduce::installation);
     let read: Vec<_> = read.collect();
-    let unreadable = |at: usize| read[at].spec.unreadable.as_ref().map(|it| it.field);
-    assert_eq!(unreadable(0), Some("spec.values"));
-    assert_eq!(unreadable(1), Some("spec.values"));
-    assert_eq!(unreadable(2), None);
+    assert_eq!(read.len(), 3);
     for record in &read {
-        assert!(record.spec.core_addon);
-        assert_eq!(record.spec.addon_ref.name, "web");
-        assert_eq!(record.metadata.resource_version.as_deref(), Some("7"));
+        assert!(record.is_core);
+        assert_eq!(record.addon.name, "web");
     }
     let event = format!(r#"{{"type":"MODIFIED","object":{}}}"#, item("a", &deep));
     let event: kube::api::WatchEvent<Stored> = serde_json::from_str(&event).unwrap();
@@ -155,10 +148,11 @@ fn the_entry_and_the_target_namespace_of_what_cannot_be_read_stay_guarded() {
     let [dns, of_index] = &facts.installations[..] else {
         panic!("{:?}", facts.installations);
     };
-    assert_eq!(dns.spec.addon_ref, readable.addon_ref);
-    assert_eq!(dns.spec.target_namespace, readable.target_namespace);
+    assert_eq!(dns.addon, readable.addon_ref);
+    let target = readable.target_namespace.unwrap();
+    assert!(dns.namespaces.contains(&target));
     // It uses no entry of a catalogue.
-    let index = of_index.spec.addon_ref.index.as_deref();
+    let index = of_index.addon.index.as_deref();
     assert_eq!(index, Some("https://a.example.test"));
 }
 
@@ -176,10 +170,41 @@ fn of_the_status_of_core_the_namespaces_of_its_objects_are_kept() {
         .unwrap()
     };
     let kept = reduce::installation(of(true)).unwrap();
-    let inventory = &kept.status.as_ref().unwrap().inventory;
-    let found: Vec<&str> = namespaces(inventory).collect();
+    let found: Vec<&str> = kept.namespaces.iter().map(String::as_str).collect();
     assert_eq!(found, ["a", "b"]);
-    assert_eq!(reduce::installation(of(false)).unwrap().status, None);
+    let kept = reduce::installation(of(false)).unwrap();
+    assert!(kept.namespaces.is_empty());
+}
+
+/// Neither values nor what no rule asks for.
+#[test]
+fn of_what_is_not_core_only_references_to_catalogues_are_kept() {
+    let of = |reference: Value| {
+        let values = json!({"a": "x".repeat(1 << 20)});
+        let spec = json!({"addonRef": reference, "values": values});
+        reduce::installation(stored("n", "web", spec))
+    };
+    let kept = of(json!({"name": "web", "version": "1"})).unwrap();
+    let expected = InstallationFacts {
+        namespace: "n".to_owned(),
+        name: "web".to_owned(),
+        addon: serde_json::from_value(json!({"name": "web", "version": "1"})).unwrap(),
+        ..InstallationFacts::default()
+    };
+    assert_eq!(*kept, expected);
+    assert!(of(json!({"name": "web", "index": "https://a.example.test"})).is_none());
+    assert!(of(json!({"name": "web", "directory": "/a"})).is_none());
+}
+
+#[test]
+fn a_catalogue_that_lists_too_much_is_not_read() {
+    let of = |count: usize| {
+        let versions = vec![json!({"version": "1", "source": {}}); count];
+        let spec = json!({"addons": [{"name": "web", "versions": versions}]});
+        reduce::catalogue(stored(SYSTEM_NAMESPACE, "large", spec))
+    };
+    assert!(of(10_000).is_some());
+    assert!(of(10_001).is_none());
 }
 
 #[test]

@@ -198,6 +198,8 @@ where
         api: Api::<PartialObjectMeta<K>>::all(client),
         name: Some(CONFIGURATION),
         reduce: |_| Some(()),
+        weigh: |()| 0,
+        most: 0,
         change: |event| event,
         quiet: QUIET,
         sender,

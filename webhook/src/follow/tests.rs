@@ -57,6 +57,8 @@ fn follow(replies: Vec<Reply>, quiet: Duration) -> (Receiver<Change>, Arc<Mutex<
         api: Api::<Stored>::all_with(Client::new(service, "default"), &resource),
         name: None,
         reduce: reduce::installation,
+        weigh: |_| 1,
+        most: 3,
         change: Change::Installation,
         quiet,
         sender,
@@ -175,5 +177,45 @@ async fn a_history_that_is_gone_is_listed_again() {
     let (mut changes, _) = follow(script, Duration::from_secs(600));
     for expected in ["listed a", "listed b", "listed c"] {
         assert_eq!(heard(&mut changes).await, expected);
+    }
+}
+
+/// However many records there are, so many are kept; a deletion makes room.
+#[tokio::test]
+async fn what_has_no_room_is_left_out() {
+    let script = vec![
+        list("7", "more", &["a", "b"]),
+        list("7", "", &["c", "d"]),
+        Reply::Watch(
+            vec![
+                json!({"type": "ADDED", "object": object("e", "8")}),
+                json!({"type": "MODIFIED", "object": object("a", "9")}),
+                json!({"type": "DELETED", "object": object("b", "10")}),
+                json!({"type": "ADDED", "object": object("e", "11")}),
+            ],
+            false,
+        ),
+    ];
+    let (mut changes, _) = follow(script, Duration::from_secs(600));
+    for expected in ["listed a b c", "gone e", "changed a", "gone b", "changed e"] {
+        assert_eq!(heard(&mut changes).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_is_too_large_is_asked_for_in_parts() {
+    let mut large = object("a", "1");
+    large["spec"]["values"] = json!({"a": "x".repeat(5 << 20)});
+    let large = json!({"metadata": {"resourceVersion": "7"}, "items": [large]});
+    let script = vec![
+        Reply::List(large),
+        list("7", "more", &["a"]),
+        list("7", "", &["b"]),
+    ];
+    let (mut changes, asked) = follow(script, Duration::from_secs(600));
+    assert_eq!(heard(&mut changes).await, "listed a b");
+    let asked = asked.lock().unwrap().clone();
+    for (request, limit) in [(0, "limit=50"), (1, "limit=25"), (2, "limit=50")] {
+        assert!(asked[request].contains(limit), "{asked:?}");
     }
 }

@@ -44,7 +44,7 @@ fn known(addons: usize) -> Facts {
     let mut facts = facts(vec![source_of(addons)]);
     let mut core = core_installation("dns");
     core.spec.addon_ref.name = "addon-1".to_owned();
-    facts.installations = vec![Arc::new(core)];
+    facts.installations = vec![Arc::new(core.into())];
     facts
 }
 

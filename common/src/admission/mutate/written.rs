@@ -104,7 +104,7 @@ impl Spec<'_> {
     /// The values of these keys.
     ///
     /// # Errors
-    /// The values are not an object, or cannot be read.
+    /// The values are not an object, are too large, or cannot be read.
     pub(super) fn values(
         &self,
         keys: &BTreeSet<String>,
@@ -112,6 +112,7 @@ impl Spec<'_> {
         let Some(values) = self.values else {
             return Ok(None);
         };
+        entrance::check_values(values.get()).map_err(Error::custom)?;
         let values: BTreeMap<String, &RawValue> = match keys.is_empty() {
             true => BTreeMap::new(),
             false => fields(values)?,
@@ -135,6 +136,9 @@ fn is_same(a: Option<&RawValue>, b: Option<&RawValue>) -> bool {
     let (Some(a), Some(b)) = (a, b) else {
         return a.is_none() && b.is_none();
     };
-    let read = |text: &RawValue| entrance::from_str::<Value>(text.get());
-    a.get() == b.get() || matches!((read(a), read(b)), (Ok(a), Ok(b)) if a == b)
+    let read = |text: &RawValue| {
+        entrance::check_values(text.get()).ok()?;
+        entrance::from_str::<Value>(text.get()).ok()
+    };
+    a.get() == b.get() || matches!((read(a), read(b)), (Some(a), Some(b)) if a == b)
 }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use crate::admission::marks::Marks;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester};
-use crate::api::installation::namespaces;
 use crate::api::names::{
-    ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, ANNOTATION_RELEASED, LABEL_CLUSTER,
-    LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET, MARKED,
+    ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, LABEL_CLUSTER, LABEL_HOLDS_CORE,
+    LABEL_KUBECONFIG_SECRET, MARKED,
 };
 
 /// Labels that a namespace keeps while it holds core records: the API server asks about its deletion because of them.
@@ -18,29 +17,12 @@ const KEPT: [&str; 3] = [LABEL_HOLDS_CORE, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRE
 /// Core installations that were not released, with their record or their objects in a namespace: names by namespace of the record.
 fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut held: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for installation in facts.installations.iter().map(Arc::as_ref) {
-        let metadata = &installation.metadata;
-        let released = metadata
-            .annotations
-            .as_ref()
-            .and_then(|all| all.get(ANNOTATION_RELEASED))
-            .is_some_and(|value| value == MARKED);
-        let home = metadata.namespace.as_deref().unwrap_or_default();
+    let all = facts.installations.iter().map(Arc::as_ref);
+    for core in all.filter(|one| one.is_core && !one.is_released) {
         // The objects of a record of another cluster are there.
-        let is_there = facts.is_local(home) && {
-            let inventory = installation
-                .status
-                .iter()
-                .flat_map(|it| namespaces(&it.inventory));
-            let target = installation.spec.target_namespace.as_deref();
-            target
-                .into_iter()
-                .chain(inventory)
-                .any(|it| it == namespace)
-        };
-        if installation.spec.core_addon && !released && (home == namespace || is_there) {
-            let name = metadata.name.as_deref().unwrap_or_default();
-            held.entry(home).or_default().push(name);
+        let is_there = facts.is_local(&core.namespace) && core.namespaces.contains(namespace);
+        if core.namespace == namespace || is_there {
+            held.entry(&core.namespace).or_default().push(&core.name);
         }
     }
     held.values_mut().for_each(|names| names.sort_unstable());

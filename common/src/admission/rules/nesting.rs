@@ -7,14 +7,22 @@ use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
 /// The rule, for metrics and logs.
 const RULE: &str = "nesting";
 
-/// The problem of an installation of which something cannot be read, or whose values nest too deep or have a reserved key.
+/// The problem of an installation of which something cannot be read, or whose values are too large, nest too deep or have a reserved key.
 #[must_use]
 pub fn installation(new: &AddonInstallation) -> Option<Problem> {
     if let Some(Unreadable { field, why }) = &new.spec.unreadable {
         let message = format!("it cannot be read: {why}");
         return Some(Problem::invalid("unreadable", *field, message));
     }
-    text("spec.values", &new.spec.values.as_ref()?.to_string())
+    let values = new.spec.values.as_ref()?.to_string();
+    if let Err(refused) = entrance::check_values(&values) {
+        return Some(Problem::invalid(
+            "too-large",
+            "spec.values",
+            refused.to_string(),
+        ));
+    }
+    text("spec.values", &values)
 }
 
 /// The problem of a field that nests too deep, or has a reserved key.

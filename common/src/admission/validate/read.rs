@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use crate::admission::marks::Marks;
 use crate::admission::object::Object;
 use crate::admission::review::Request;
-use crate::admission::rules::nesting;
+use crate::admission::rules::{nesting, size};
 use crate::admission::verdict::Problem;
-use crate::api::catalogue::AddonCatalogue;
+use crate::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use crate::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, Installed, Revision,
 };
@@ -28,6 +28,12 @@ pub(super) fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<
 pub(super) fn catalogue(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
     let (metadata, spec) = object(request, request.object)?;
     if let Some(problem) = nesting::text("spec", spec.get()) {
+        return Err(problem);
+    }
+    // Before it is read: that would take a thousand bytes for each.
+    let listed = AddonCatalogueSpec::listed(spec.get());
+    let listed = listed.map_err(|error| wrong(request, spec, &error))?;
+    if let Some(problem) = size::too_many(listed) {
         return Err(problem);
     }
     let read = entrance::from_str(spec.get());
@@ -185,7 +191,7 @@ mod tests {
     #[test]
     fn of_a_catalogue_as_it_was_only_the_names_are_read() {
         let mut facts = facts(Vec::new());
-        facts.installations = vec![Arc::new(core_installation("coredns"))];
+        facts.installations = vec![Arc::new(core_installation("coredns").into())];
         let new = json!(catalogue("platform", json!([addon("coredns", &["1.0.0"])])));
         let mut old = new.clone();
         old["spec"]["addons"][0]["versions"][0]["source"] = json!("of an older schema");

@@ -1,13 +1,18 @@
 //! Stored catalogues, also those of which only the names can be read.
 
 use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny};
 use serde_json::Error;
+use serde_json::value::RawValue;
 
 use super::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, CatalogueFrom,
 };
 use crate::api::stored::{Fields, kept};
 use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
+
+/// Most entries of which the names are read: an entry takes more than 15 bytes, and an object at most 1.5 MiB.
+const MOST_NAMES: usize = 100_000;
 
 impl AddonCatalogue {
     /// Reads a stored catalogue. Of one that cannot be read there are the names, and `spec.unreadable` says so.
@@ -30,8 +35,13 @@ impl AddonCatalogue {
     /// What a catalogue lists, and nothing else of it: metadata, class, its digest, and the names, versions and ids of its entries.
     ///
     /// # Errors
-    /// One of these has a wrong type.
+    /// One of these has a wrong type, or there are more than any API server stores.
     pub fn names(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Specified<'a> {
+            #[serde(default, borrow)]
+            spec: Option<&'a RawValue>,
+        }
         #[derive(Deserialize)]
         struct Object<'a> {
             #[serde(borrow)]
@@ -66,6 +76,11 @@ impl AddonCatalogue {
             #[serde(default)]
             id: String,
         }
+        let Specified { spec } = entrance::outline(text.as_bytes())?;
+        let listed = spec.map_or(Ok(0), |spec| AddonCatalogueSpec::listed(spec.get()))?;
+        if listed > MOST_NAMES {
+            return Err(Error::custom("too many entries"));
+        }
         let object: Object<'_> = entrance::outline(text.as_bytes())?;
         let version = |Version { version, id }| AddonVersion {
             version,
@@ -90,5 +105,27 @@ impl AddonCatalogue {
             },
             status: None,
         })
+    }
+}
+
+impl AddonCatalogueSpec {
+    /// How many entries the text of a specification lists, counted without reading any. An add-on without a version counts as one.
+    ///
+    /// # Errors
+    /// It is no specification.
+    pub fn listed(text: &str) -> Result<usize, Error> {
+        #[derive(Deserialize)]
+        struct Spec {
+            #[serde(default)]
+            addons: Vec<Counted>,
+        }
+        #[derive(Deserialize)]
+        struct Counted {
+            #[serde(default)]
+            versions: Vec<IgnoredAny>,
+        }
+        let spec: Spec = entrance::outline(text.as_bytes())?;
+        let addons = spec.addons.iter();
+        Ok(addons.map(|addon| addon.versions.len().max(1)).sum())
     }
 }

@@ -88,6 +88,9 @@ impl AddonInstallationSpec {
     /// default but what guards and uninstallations need. `unreadable` says so.
     #[must_use]
     pub fn read(text: &str) -> Self {
+        if let Some(spec) = Self::without_large_values(text) {
+            return spec;
+        }
         let error = match entrance::from_str(text) {
             Ok(spec) => return spec,
             Err(error) => error,
@@ -114,6 +117,21 @@ impl AddonInstallationSpec {
             }),
             ..guarded(&fields)
         }
+    }
+
+    /// Values that are too large are not read at all: a list of records has many of them.
+    fn without_large_values(text: &str) -> Option<Self> {
+        entrance::check_values(text).err()?;
+        let fields: Fields<'_> = entrance::outline(text.as_bytes()).ok()?;
+        let refused = entrance::check_values(fields.get("values")?.get()).err()?;
+        let spec = kept(&fields, |field| field != "values");
+        Some(Self {
+            unreadable: Some(Unreadable {
+                field: "spec.values",
+                why: refused.to_string(),
+            }),
+            ..spec.unwrap_or_else(|_| guarded(&fields))
+        })
     }
 }
 
@@ -208,6 +226,22 @@ mod tests {
         let unreadable = read.spec.unreadable.unwrap();
         assert_eq!(unreadable.field, AddonInstallation::STATUS);
         assert_eq!(read.status, None);
+    }
+
+    #[test]
+    fn values_that_are_too_large_are_not_read() {
+        let of = |length: usize| {
+            let spec = json!({"addonRef": {"name": "web"}, "coreAddon": true, "values": {"a": "x".repeat(length)}});
+            AddonInstallationSpec::read(&spec.to_string())
+        };
+        let read = of(300 << 10);
+        assert!(read.core_addon);
+        assert_eq!((read.addon_ref.name.as_str(), read.values), ("web", None));
+        let words = read.unreadable.unwrap().to_string();
+        let expected =
+            "spec.values: it cannot be read: it has 307208 bytes, and 262144 are allowed";
+        assert!(words.starts_with(expected), "{words}");
+        assert!(of(200 << 10).values.is_some());
     }
 
     #[test]

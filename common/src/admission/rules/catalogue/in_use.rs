@@ -1,16 +1,14 @@
 //! Entries of catalogues that installations refer to (semantics 18).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::admission::Facts;
-use crate::admission::marks::Marks;
-use crate::admission::rules::installation::guards;
-use crate::admission::rules::{duplicates, reference};
+use crate::admission::rules::{duplicates, reference, size};
 use crate::admission::verdict::{Problem, Verdict};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion};
-use crate::api::installation::{AddonInstallation, AddonRef};
+use crate::api::installation::AddonRef;
 use crate::catalogue::offers;
 
 /// Installations that a sentence names; the rest is counted.
@@ -21,8 +19,6 @@ const MAX_NAMED: usize = 3;
 struct Users {
     core: Vec<String>,
     others: Vec<String>,
-    /// Those that name no version, and have this one installed.
-    following: Vec<String>,
 }
 
 /// An entry that a core installation refers to cannot be removed; for other installations there is a warning.
@@ -41,26 +37,29 @@ pub fn judge(
     }
     let (before, after) = (Listed::of(old), new.map(Listed::of));
     let mut lost: BTreeMap<String, Users> = BTreeMap::new();
-    for installation in &facts.installations {
-        let marks = Marks::of(installation);
-        let name = format!("{}/{}", marks.namespace(), marks.name());
-        let is_kept = marks.core && !guards::is_released(&marks, facts);
-        let lose =
-            |reference: &AddonRef| lost_entry(reference, is_kept, after.as_ref(), &before, facts);
-        if let Some(entry) = lose(&installation.spec.addon_ref) {
-            if is_kept {
-                lost.entry(entry).or_default().core.push(name);
-            } else if !marks.is_going() {
-                lost.entry(entry).or_default().others.push(name);
-            }
-        } else if !marks.is_going()
-            && let Some(entry) = installed(installation).and_then(|reference| lose(&reference))
-        {
-            lost.entry(entry).or_default().following.push(name);
+    for one in &facts.installations {
+        // One that may itself be deleted keeps nothing.
+        let is_kept = one.is_core && !one.is_released && !facts.is_unguarded(&one.namespace);
+        if one.is_going && !is_kept {
+            continue;
+        }
+        let entry = lost_entry(&one.addon, is_kept, after.as_ref(), &before, facts);
+        let Some(entry) = entry else {
+            continue;
+        };
+        let users = lost.entry(entry).or_default();
+        match is_kept {
+            true => users.core.push(one.place()),
+            false => users.others.push(one.place()),
         }
     }
+    if facts.are_incomplete && before.has_more(after.as_ref()) {
+        verdict.warnings.push(format!(
+            "{} installations that are not core are known; what others use is not",
+            size::RECORDS
+        ));
+    }
     for (entry, users) in lost {
-        verdict.warnings.extend(left(&entry, users.following));
         verdict.problem(in_use_by_core(&entry, users.core));
         verdict.warnings.extend(unlisted(&entry, users.others));
     }
@@ -89,29 +88,6 @@ fn unlisted(entry: &str, users: Vec<String>) -> Option<String> {
     Some(format!(
         "{entry} is removed while {users} {are} installed from it: {they_stay}, but can no longer be upgraded"
     ))
-}
-
-fn left(entry: &str, users: Vec<String>) -> Option<String> {
-    let (have, they_stay) = match users.len() {
-        0 => return None,
-        1 => ("has", "that stays"),
-        _ => ("have", "they stay"),
-    };
-    let users = named(users);
-    Some(format!(
-        "{entry} is removed while {users} {have} it installed: {they_stay}, but it can no longer be rendered or repaired"
-    ))
-}
-
-/// What an installation that names no version has installed, where its status is known: the webhook reads none (semantics 18).
-fn installed(installation: &AddonInstallation) -> Option<AddonRef> {
-    let reference = &installation.spec.addon_ref;
-    let installed = installation.installed()?;
-    let is_pinned = reference.version.is_some() || reference.id.is_some();
-    (!is_pinned && !installed.version.is_empty()).then(|| AddonRef {
-        version: Some(installed.version.clone()),
-        ..reference.clone()
-    })
 }
 
 /// `a/b, c/d, e/f and 4 more`
@@ -151,6 +127,20 @@ impl<'a> Listed<'a> {
 
     fn refers_to(&self, addon: &str) -> bool {
         self.is_reference && self.addons.contains_key(addon)
+    }
+
+    /// Whether it lists an add-on or a version that another one does not.
+    fn has_more(&self, than: Option<&Self>) -> bool {
+        let key = |version: &'a AddonVersion| (&version.version, &version.id);
+        self.addons.iter().any(|(addon, versions)| {
+            let Some(other) = than.and_then(|than| than.addons.get(addon)) else {
+                return true;
+            };
+            let other: HashSet<_> = other.iter().copied().map(key).collect();
+            versions
+                .iter()
+                .any(|&version| !other.contains(&key(version)))
+        })
     }
 
     fn versions(&self, addon: &str) -> impl Iterator<Item = &'a AddonVersion> {

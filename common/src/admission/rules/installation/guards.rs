@@ -37,7 +37,7 @@ fn release_first(core: &Marks) -> String {
 }
 
 /// Whether a core installation may be deleted.
-pub(in crate::admission) fn is_released(marks: &Marks, facts: &Facts) -> bool {
+fn is_released(marks: &Marks, facts: &Facts) -> bool {
     marks.is_marked(ANNOTATION_RELEASED) || facts.is_unguarded(marks.namespace())
 }
 
@@ -223,17 +223,16 @@ fn core_part(part: &str, requester: &Requester, facts: &Facts) -> Option<Problem
 #[must_use]
 pub fn reserved_name(new: &Marks, requester: &Requester, facts: &Facts) -> Option<Problem> {
     let holder = facts.installations.iter().find(|other| {
-        let mut finalizers = other.metadata.finalizers.iter().flatten();
-        other.spec.core_addon
-            && other.metadata.name == new.metadata.name
-            && other.metadata.namespace != new.metadata.namespace
-            && finalizers.any(|one| one == FINALIZER_CORE_GUARD)
+        other.is_core
+            && other.is_guarded
+            && other.name == new.name()
+            && other.namespace != new.namespace()
     })?;
     (!new.core && !requester.is_core(&facts.settings)).then(|| {
-        let home = holder.metadata.namespace.as_deref().unwrap_or_default();
         let message = format!(
-            "{} is a core add-on in namespace {home}; choose another name",
-            new.name()
+            "{} is a core add-on in namespace {}; choose another name",
+            new.name(),
+            holder.namespace
         );
         Problem::forbidden("reserved-name", "metadata.name", message)
     })

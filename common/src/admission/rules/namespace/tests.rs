@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::admission::NamespaceFacts;
 use crate::admission::fixtures::{core, core_installation, facts, installation, requester};
+use crate::api::names::ANNOTATION_RELEASED;
 
 fn namespace(metadata: Value) -> Marks {
     let mut all = json!({"name": "kubectl-addons", "labels": {LABEL_HOLDS_CORE: "true"}});
@@ -23,14 +24,10 @@ fn holding(names: &[&str]) -> Facts {
     let mut facts = facts(vec![]);
     facts.installations = names
         .iter()
-        .map(|name| Arc::new(core_installation(name)))
+        .map(|name| Arc::new(core_installation(name).into()))
         .collect();
-    facts.installations.push(Arc::new(installation(
-        "kubectl-addons",
-        "web",
-        json!({"name": "web"}),
-        json!({}),
-    )));
+    let web = installation("kubectl-addons", "web", json!({"name": "web"}), json!({}));
+    facts.installations.push(Arc::new(web.into()));
     facts
 }
 
@@ -39,28 +36,31 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
     let deleting = json!({"annotations": {ANNOTATION_CLUSTER_DELETING: "true"}});
     let not_deleting = json!({"annotations": {ANNOTATION_CLUSTER_DELETING: "false"}});
     // Its objects go to another namespace, which holds no record.
+    let of_core = |home: &str, more: Value| {
+        let mut spec = more;
+        spec["coreAddon"] = json!(true);
+        installation(home, "coredns", json!({"name": "coredns"}), spec)
+    };
     let into = |home: &str| {
         let mut facts = facts(vec![]);
-        let spec = json!({"coreAddon": true, "targetNamespace": "other"});
-        let object = installation(home, "coredns", json!({"name": "coredns"}), spec);
-        facts.installations = vec![Arc::new(object)];
+        let object = of_core(home, json!({"targetNamespace": "other"}));
+        facts.installations = vec![Arc::new(object.into())];
         facts
     };
     // An object of it is there, and the target is elsewhere.
     let with_object = |home: &str| {
-        let mut facts = into(home);
-        let mut object = facts.installations[0].as_ref().clone();
-        object.spec.target_namespace = None;
+        let mut facts = facts(vec![]);
+        let mut object = of_core(home, json!({}));
         let group =
             json!({"version": "v1", "kind": "ConfigMap", "namespace": "other", "objects": []});
         object.status = serde_json::from_value(json!({"inventory": [group]})).unwrap();
-        facts.installations = vec![Arc::new(object)];
+        facts.installations = vec![Arc::new(object.into())];
         facts
     };
     let mut released = holding(&["coredns"]);
     let mut free = core_installation("coredns");
     free.metadata.annotations = Some([(ANNOTATION_RELEASED.to_owned(), MARKED.to_owned())].into());
-    released.installations = vec![Arc::new(free)];
+    released.installations = vec![Arc::new(free.into())];
     let mut marked = holding(&["coredns"]);
     let facts_of = NamespaceFacts {
         cluster_deleting: true,

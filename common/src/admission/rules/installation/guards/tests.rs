@@ -304,7 +304,7 @@ fn names_of_core_sets_are_reserved_everywhere() {
         (&of_set, marks_of("shop", false), requester(&[]), false),
         (&by_hand, marks_of("team", false), requester(&[]), false),
     ] {
-        facts.installations = vec![Arc::new(holder.clone())];
+        facts.installations = vec![Arc::new(holder.into())];
         let problem = reserved_name(&new, &who, &facts);
         assert_eq!(problem.is_some(), denied, "{new:?}");
     }
