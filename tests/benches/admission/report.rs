@@ -1,87 +1,94 @@
-//! How it was measured, and the tables.
+//! How it was measured, and the table.
 
 use std::time::Duration;
 
-use super::bench::{CONNECTIONS, Measured, ROUND, Row, Side};
-use super::bodies::Size;
-use super::create::{CREATES, Creates};
-use super::load::Answers;
+use super::world::{ENTRIES, Layer, Taken};
+use super::writes::{Measured, Times};
 
-pub(crate) fn table(measured: &Measured, creates: Option<&Creates>) -> String {
-    let (cores, round) = (
-        std::thread::available_parallelism().map_or(1, usize::from),
-        ROUND.as_millis(),
-    );
+/// What the webhook may take with all entries.
+const MEMORY: u64 = 64 << 20;
+/// At how many writers the goals hold, and how much more than without admission they allow.
+const WRITERS: usize = 8;
+const P50: Duration = Duration::from_millis(2);
+const P99: Duration = Duration::from_millis(5);
+
+pub(crate) fn table(measured: &[Measured], taken: Option<Taken>) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut text = format!(
-        "\nThe echo is actix-web with the TLS settings and workers of the webhook, and sends the body back. Client and servers share this\n\
-         machine ({cores} cores; other programs took {:.0} % of their time meanwhile). Echo and webhook are asked in turn, for {round} ms\n\
-         each, over connections that are kept; memory is VmHWM of the process since its start, after reviews of that size and all\n\
-         smaller ones over {CONNECTIONS:?} connections. CPU is the server's user and system time by review.\n\n",
-        measured.others * 100.0,
+        "\nEach line is one API server on this machine ({cores} cores), by itself or with one layer of admission. Writers and all servers\n\
+         share the machine, and the API servers take turns. In parentheses is the difference to no admission.\n\n"
     );
     text += &line([
-        "path", "bytes", "conns", "echo /s", "ours /s", "ratio", "p50 ms", "(echo)", "p99 ms",
-        "(echo)", "CPU µs", "(echo)", "refused",
+        "", "writers", "create", "p50 ms", "p99 ms", "update", "p50 ms", "p99 ms",
     ]);
-    for row in &measured.rows {
-        text += &figures(row);
-    }
-    text += "\nmemory MiB (goal: ours < 15 small, < 60 large)\n";
-    for memory in &measured.memory {
-        let ours = memory.ours.map_or("–".to_owned(), mebibytes);
-        let size = match memory.size {
-            Size::Small => "small",
-            Size::Medium => "medium",
-            Size::Large => "large",
+    let mut is_met = true;
+    for one in measured {
+        let is_bare =
+            |bare: &&Measured| bare.writers == one.writers && bare.layer == Layer::Nothing;
+        let Some(bare) = measured.iter().find(is_bare) else {
+            continue;
         };
-        text += &format!(
-            "  {size:<7} ours {ours:>6}  echo {:>6}\n",
-            mebibytes(memory.echo)
-        );
-    }
-    if let Some(creates) = creates {
-        text += &format!(
-            "\n{CREATES} creates of an installation at a kube-apiserver each, one after the other, by a user that the webhooks are asked about\n\
-             (/mutate, then /validate) and by one that their matchConditions leave out, in turn (goal: p99 < 2 ms more)\n"
-        );
-        let (with, without) = (&creates.with, &creates.without);
-        for (name, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
-            let (with, without) = (with.within(share), without.within(share));
-            let more = with.as_secs_f64() - without.as_secs_f64();
-            text += &format!(
-                "  {name}  with {} ms  without {} ms  difference {:.2} ms\n",
-                milliseconds(with),
-                milliseconds(without),
-                more * 1e3
-            );
+        let (created, updated) = (&one.creates, &one.updates);
+        text += &line([
+            match one.layer {
+                Layer::Nothing => "no admission",
+                Layer::Policies => "policies (CEL)",
+                Layer::Webhook => "webhook",
+            },
+            &one.writers.to_string(),
+            "",
+            &figure(created, &bare.creates, 0.5),
+            &figure(created, &bare.creates, 0.99),
+            "",
+            &figure(updated, &bare.updates, 0.5),
+            &figure(updated, &bare.updates, 0.99),
+        ]);
+        if one.writers == WRITERS && one.layer == Layer::Webhook {
+            is_met = [(created, &bare.creates), (updated, &bare.updates)]
+                .iter()
+                .all(|(with, without)| {
+                    more(with, without, 0.5) <= P50 && more(with, without, 0.99) <= P99
+                });
         }
+    }
+    text += &format!(
+        "\ngoal: with the webhook, at {WRITERS} writers, at most {} ms more at p50 and {} ms more at p99: {}\n",
+        P50.as_millis(),
+        P99.as_millis(),
+        met(is_met)
+    );
+    if let Some(Taken { memory, cpu }) = taken {
+        text += &format!(
+            "memory of the webhook, with {ENTRIES} entries in catalogues: {:.1} MiB at most (goal: {} MiB): {}\n\
+             CPU of the webhook since its start: {:.1} s\n",
+            memory as f64 / f64::from(1 << 20),
+            MEMORY >> 20,
+            met(memory <= MEMORY),
+            cpu.as_secs_f64()
+        );
     }
     text
 }
 
-fn figures(row: &Row) -> String {
-    let (echo, ours) = (&row.echo, &row.ours);
-    let ratio = ours.answers.rate() / echo.answers.rate() * 100.0;
-    let time = |answers: &Answers, share| milliseconds(answers.within(share));
-    line([
-        row.path,
-        &row.bytes.to_string(),
-        &row.connections.to_string(),
-        &format!("{:.0}", echo.answers.rate()),
-        &format!("{:.0}", ours.answers.rate()),
-        &format!("{ratio:.0} %"),
-        &time(&ours.answers, 0.5),
-        &time(&echo.answers, 0.5),
-        &time(&ours.answers, 0.99),
-        &time(&echo.answers, 0.99),
-        &each(ours),
-        &each(echo),
-        &(ours.answers.refused + echo.answers.refused).to_string(),
-    ])
+fn met(is_met: bool) -> &'static str {
+    match is_met {
+        true => "met",
+        false => "missed",
+    }
 }
 
-fn line(columns: [&str; 13]) -> String {
-    let widths = [9, 8, 6, 8, 8, 6, 8, 8, 8, 8, 8, 8, 8];
+fn more(with: &Times, without: &Times, share: f64) -> Duration {
+    with.within(share).saturating_sub(without.within(share))
+}
+
+fn figure(times: &Times, bare: &Times, share: f64) -> String {
+    let milliseconds = |times: &Times| times.within(share).as_secs_f64() * 1e3;
+    let (took, bare) = (milliseconds(times), milliseconds(bare));
+    format!("{took:.2} ({:+.2})", took - bare)
+}
+
+fn line(columns: [&str; 8]) -> String {
+    let widths = [14, 7, 6, 15, 15, 6, 15, 15];
     let mut line = String::new();
     for (index, (column, width)) in columns.iter().zip(widths).enumerate() {
         match index {
@@ -90,21 +97,4 @@ fn line(columns: [&str; 13]) -> String {
         }
     }
     line.trim_end().to_owned() + "\n"
-}
-
-/// The processor's time by review, in microseconds.
-fn each(side: &Side) -> String {
-    let reviews = side.answers.times.len() + side.answers.refused;
-    match side.cpu {
-        Some(cpu) if reviews > 0 => format!("{:.0}", cpu.as_secs_f64() * 1e6 / reviews as f64),
-        _ => "–".to_owned(),
-    }
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.2}", time.as_secs_f64() * 1e3)
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }
