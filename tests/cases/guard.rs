@@ -1,5 +1,6 @@
 //! What is protected cannot be reached from the side. The number in a name is that of the kind of its rule.
 
+mod budget;
 mod core;
 mod entrance;
 mod facts;

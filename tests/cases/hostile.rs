@@ -23,7 +23,7 @@ use self::attacker::Attacker;
 const MEMORY: u64 = 256 << 20;
 /// What it may keep when all is over: the allocator does not give back everything.
 const KEPT: u64 = 128 << 20;
-/// Threads when all is over; those that judged large reviews end after 10 s.
+/// Threads when all is over.
 const THREADS: u64 = 64;
 /// Reviews of the API server during each attack, on its connection and on a new one; on a busy machine, as many may time out.
 const REVIEWS: usize = 3;
