@@ -11,6 +11,7 @@
 //! | [`core_set`] | the records of core installations, and the ConfigMaps and namespaces that they follow |
 //! | [`mod@config_map`] | a ConfigMap that a loop derives from catalogues |
 //! | [`standing`], [`compatible`] | what a reconciler says of an installation that it did not change, and whether what is installed is listed and fits the cluster |
+//! | [`attempt`] | the mark of an attempt to plan an installation, which outlives its process |
 //! | [`lease`], [`changes`], [`events`] | for loops: who leads, when to look, what to tell |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
@@ -25,6 +26,7 @@ pub mod addon_manager;
 mod address;
 mod addressed;
 mod apply;
+pub mod attempt;
 mod autoscaler;
 mod begin;
 pub mod blockers;

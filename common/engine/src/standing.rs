@@ -10,7 +10,7 @@ use common::core_set::change::is_released;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::events::Happened;
-use super::{lock, record, status};
+use super::{attempt, lock, record, status};
 
 /// Why conditions that were raised earlier no longer hold.
 const AS_RECORDED: &str = "AsRecorded";
@@ -120,6 +120,8 @@ fn judged(
     now: Timestamp,
 ) -> Option<AddonInstallationStatus> {
     let mut status = stored.cloned().unwrap_or_default();
+    // It has ended: this is what became of it.
+    attempt::remove(&mut status);
     // Who holds the lock says how it stands; what an interrupted operation left is judged like everything else.
     let is_locked = lock::availability(stored, now, false) != lock::Availability::Free;
     if is_locked {

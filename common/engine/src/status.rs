@@ -49,6 +49,8 @@ pub(super) fn begun(
     now: Timestamp,
 ) -> AddonInstallationStatus {
     let mut status = stored.cloned().unwrap_or_default();
+    // What was planned killed no process.
+    status.attempt = None;
     // Whoever began it did not see its end, and nothing else would tell of it.
     if let Some(operation) = &status.operation {
         let interrupted = Revision::of_interrupted(operation, status.installed.as_ref());

@@ -14,6 +14,7 @@ mod revision;
 use std::time::Duration;
 
 use addons_engine::{Cluster, EngineError, lease};
+use common::api::names::ANNOTATION_TAKEN_FROM;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -275,11 +276,32 @@ async fn attempt(
         Step::Claim => return lease::write(cluster, &lease).await.map(|_| None),
         Step::Create(spec) | Step::Replace(spec) => lease.spec = Some(spec),
     }
+    if election.leads.is_none() {
+        note_holder(&mut lease, spec.as_ref());
+    }
     // Another candidate was faster, or only the answer to our own write was lost: the next try tells.
     if let Some(lease) = lease::write(cluster, &lease).await? {
         election.wrote(lease.spec.unwrap_or_default(), sent);
     }
     Ok(None)
+}
+
+/// Notes on a Lease that is taken who held it and did not give it back. That may be this candidate, in a process before this one.
+fn note_holder(lease: &mut Lease, before: Option<&LeaseSpec>) {
+    let holder = before.and_then(|spec| spec.holder_identity.clone());
+    let annotations = lease.metadata.annotations.get_or_insert_default();
+    match holder.filter(|holder| !holder.is_empty()) {
+        Some(holder) => annotations.insert(ANNOTATION_TAKEN_FROM.to_owned(), holder),
+        None => annotations.remove(ANNOTATION_TAKEN_FROM),
+    };
+}
+
+/// Whether the Lease that this candidate took was not given back to it. Where that cannot be read, it may be so.
+pub(crate) async fn was_taken(cluster: &Cluster, candidate: &Candidate) -> bool {
+    let found = lease::get(cluster, &candidate.namespace, &candidate.name).await;
+    let Ok(found) = found else { return true };
+    let annotations = found.and_then(|lease| lease.metadata.annotations);
+    annotations.is_some_and(|all| all.contains_key(ANNOTATION_TAKEN_FROM))
 }
 
 /// Gives back a Lease that this candidate holds: the others need not wait until it expires.

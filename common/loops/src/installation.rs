@@ -20,6 +20,7 @@ use common::api::installation::{AddonInstallation, DeletionPolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::core_set::change::{is_guarded, is_released};
 
+use crate::attempts::{Attempts, Begun};
 use crate::rights::Rights;
 use crate::{compatibility, reason};
 
@@ -53,6 +54,8 @@ pub struct How {
     pub holds: bool,
     /// The ServiceAccount of the system namespace for installations there that name none; `None` = our own rights (semantics 16).
     pub account: Option<String>,
+    /// The attempts of this process.
+    pub attempts: Attempts,
 }
 
 /// What became of one installation.
@@ -105,6 +108,9 @@ pub async fn reconcile(
     if let Some(outcome) = left_alone(record) {
         return outcome;
     }
+    if let Deletion::OfOthers = deletion(record) {
+        return Outcome::Terminating;
+    }
     let held;
     let record = match interruption.unless_asked(hold(ctx, record, how)).await {
         Ok(Some(now)) => {
@@ -114,8 +120,18 @@ pub async fn reconcile(
         Ok(None) => record,
         Err(error) => return Outcome::Failed(error),
     };
-    let attempt = attempt(ctx, resolver, record, how, interruption).await;
-    let outcome = attempt.unwrap_or_else(|error| {
+    let begun = how.attempts.begin(ctx, record, how.repair, interruption);
+    let (begun, marked) = match begun.await {
+        Ok((begun, marked)) => (Ok(begun), marked),
+        Err(error) => (Err(error), None),
+    };
+    let record = marked.as_ref().unwrap_or(record);
+    let attempted = match begun {
+        Ok(begun) => attempt(ctx, resolver, record, how, begun, interruption).await,
+        Err(error) => Err(error),
+    };
+    how.attempts.end(&name_of(record));
+    let outcome = attempted.unwrap_or_else(|error| {
         if is_managed_elsewhere(&error) {
             Outcome::Elsewhere(bounded((how.words.elsewhere)(record, &error)))
         } else {
@@ -129,8 +145,9 @@ pub async fn reconcile(
         }
     };
     let written = match &outcome {
-        // What was done is said in any case.
+        // What was done is said in any case, and a mark does not stay.
         Outcome::Executed(..) => writing.await,
+        _ if marked.is_some() => writing.await,
         _ => interruption.unless_asked(writing).await,
     };
     match written {
@@ -173,7 +190,7 @@ async fn hold(
 }
 
 /// Another client wrote the record meanwhile.
-fn stale(record: &AddonInstallation) -> EngineError {
+pub(crate) fn stale(record: &AddonInstallation) -> EngineError {
     EngineError::Stale {
         installation: name_of(record).to_string(),
         what: StaleReason::SpecChanged,
@@ -185,6 +202,7 @@ async fn attempt(
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
     how: &How,
+    begun: Begun<'_>,
     interruption: &Interruption,
 ) -> Result<Outcome, OperationError> {
     let name = name_of(record);
@@ -192,14 +210,14 @@ async fn attempt(
         .unless_asked(Rights::of(ctx, record, how))
         .await?
     {
-        Rights::Own => return work(ctx, resolver, record, how, interruption).await,
+        Rights::Own => return work(ctx, resolver, record, how, begun, interruption).await,
         Rights::Of(account) => account,
         Rights::Missing => return Err(OperationError::NoAccount(name)),
     };
     let acting = ctx.acting_as(&name.namespace, &account);
     let acting = interruption.unless_asked(acting).await?;
     let resolver = resolver.acting(&acting);
-    work(&acting, &resolver, record, how, interruption).await
+    work(&acting, &resolver, record, how, begun, interruption).await
 }
 
 async fn work(
@@ -207,14 +225,14 @@ async fn work(
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
     how: &How,
+    begun: Begun<'_>,
     interruption: &Interruption,
 ) -> Result<Outcome, OperationError> {
     let removal = match deletion(record) {
-        Deletion::OfOthers => return Ok(Outcome::Terminating),
         Deletion::Ours(removal) => Some(removal),
-        Deletion::No => None,
+        Deletion::OfOthers | Deletion::No => None,
     };
-    let planning = plan(ctx, resolver, record, removal.as_ref(), how);
+    let planning = begun.plan(record, plan(ctx, resolver, record, removal.as_ref(), how));
     let plan = interruption.unless_asked(planning).await?;
     if plan.is_empty() {
         return Ok(Outcome::UpToDate);
@@ -342,7 +360,10 @@ pub(crate) async fn write(
             .to_owned(),
             note: (how.words.report)(plan, report),
         }),
-        _ => None,
+        _ => {
+            addons_engine::attempt::end(cluster, record).await?;
+            None
+        }
     };
     if let Some(happened) = happened.filter(|_| how.events) {
         // They tell people of what is in the record anyway.

@@ -17,12 +17,14 @@
 //! | `slots` | how many installations of a cluster are reconciled at the same time |
 //! | [`metrics`] | what is counted |
 //! | `compatibility` | whether what is installed is still listed, and fits its cluster |
+//! | [`attempts`] | what killed the process is not tried again and again |
 //! | `rights` | whose rights are used for it |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
 //!
 //! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
 //! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
+pub mod attempts;
 mod compatibility;
 pub mod core_set;
 pub mod distributed;
@@ -44,6 +46,7 @@ pub mod synced;
 mod there;
 mod tracked;
 
+pub use attempts::Attempts;
 pub use installation::{How, Outcome};
 pub use metrics::Metrics;
 pub use pass::pass;

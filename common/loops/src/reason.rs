@@ -5,8 +5,9 @@ use addons_engine::remote::RemoteError;
 use addons_engine::standing::Standing;
 use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
+use addons_operation::attempt::AttemptError;
 use addons_operation::choose::ChooseError;
-use common::api::conditions::{ROLLOUT_FAILED, bounded};
+use common::api::conditions::{PROCESS_KILLED, ROLLOUT_FAILED, bounded};
 use common::plan::crd_safety::BreakageError;
 use common::plan::planner::PlanError;
 use common::plan::refusal::Cause;
@@ -82,6 +83,7 @@ fn reason(error: &OperationError) -> Reason {
         | OperationError::Dependents(_) => Reason::Stalls("Requirement"),
         OperationError::ValuesFrom(_) | OperationError::Values(_) => Reason::Stalls("Values"),
         OperationError::RolloutFailed(_) => Reason::Stalls(ROLLOUT_FAILED),
+        OperationError::Attempt(AttemptError::Killed { .. }) => Reason::Stalls(PROCESS_KILLED),
         OperationError::Remote(RemoteError::NoSecret { .. }) | OperationError::NotLocal { .. } => {
             Reason::Stalls("KubeconfigMissing")
         }

@@ -87,6 +87,8 @@ impl Reconciler<'_> {
                     () = interruption.asked() => break,
                     _ = leading.wait_for(Option::is_some) => {}
                 }
+                let was_taken = election::was_taken(home, &self.candidate).await;
+                self.how.attempts.lead(was_taken);
                 self.metrics.leader.set(1);
                 tell(Told::Leads(true));
                 self.lead(apart.fresh(), &mut leading, interruption, tell)

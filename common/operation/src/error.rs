@@ -23,6 +23,7 @@ use common::{api::names::InstallationName, directory::Problem};
 use common::{target::kkp::KkpError, values::ValuesError};
 
 use crate::adopt::AdoptError;
+use crate::attempt::AttemptError;
 use crate::builtin::{BuiltinError, rights::Lacking, webhook::OwnCertificate};
 use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
@@ -264,6 +265,9 @@ pub enum OperationError {
     /// What is due was applied already, and failed.
     #[error(transparent)]
     RolloutFailed(#[from] RolloutFailed),
+    /// Former attempts to plan it ended with their process.
+    #[error(transparent)]
+    Attempt(#[from] AttemptError),
     /// A person is removing, releasing or adopting it.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),

@@ -19,6 +19,7 @@
 pub mod adopt;
 pub mod airgap;
 pub mod atomic;
+pub mod attempt;
 mod authority;
 pub mod builtin;
 pub mod channel;

@@ -41,6 +41,9 @@ pub const SYNCED: &str = "Synced";
 /// The reason of a failed operation whose objects were all applied, and one of which will not get ready by itself.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";
 
+/// The reason of an installation that is not planned again, because attempts to plan it ended with their process.
+pub const PROCESS_KILLED: &str = "ProcessKilled";
+
 /// The reason of an operation of which an object did not get ready in time.
 pub const TIMED_OUT: &str = "TimedOut";
 

@@ -7,6 +7,7 @@
     reason = "the copy of a spec that its schema is derived from never reads `unreadable`"
 )]
 
+mod attempt;
 pub mod format;
 mod former;
 mod installed;
@@ -15,6 +16,7 @@ mod read;
 mod signature;
 mod values_from;
 
+pub use attempt::Attempt;
 pub use former::{FormerObject, FormerRecord, FormerTool};
 pub use inventory::{InventoryGroup, InventoryObject, LiveState, ObjectState, namespaces};
 pub use signature::Signature;
@@ -239,6 +241,9 @@ pub struct AddonInstallationStatus {
     /// The lock and the journal: present while an operation runs, or was cut off (semantics 13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
+    /// The attempt of a reconciler to plan the installation: present while it lasts, and where it ended with its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
     /// What was decided about an operation that has not ended as planned: whoever continues it decides the same (semantics 13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]

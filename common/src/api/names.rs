@@ -120,6 +120,9 @@ pub const TEMPLATE_DATA: &str = "addon-template-data";
 /// On a Lease: digests of what its candidates have had to lead with, separated by commas, the newest last (semantics 21).
 pub const ANNOTATION_REVISIONS: &str = "kubectl-addons.dev/revisions";
 
+/// On a Lease: who held it before and did not give it back (semantics 20).
+pub const ANNOTATION_TAKEN_FROM: &str = "kubectl-addons.dev/taken-from";
+
 /// On a ControllerRevision: the stem of its installation, see [`revision_stem`].
 pub const LABEL_REVISION_OF: &str = "kubectl-addons.dev/revision-of";
 /// On a ControllerRevision: whether the operation ended as planned, [`OUTCOME_DONE`] or [`OUTCOME_FAILED`].

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use addons_loops::core_set::{Followed, Step};
 use addons_loops::distributed::Distribution;
 use addons_loops::election::Candidate;
-use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass, retire, synced};
+use addons_loops::{Attempts, How, Metrics, Outcome, Reconciler, Told, pass, retire, synced};
 use addons_operation::{OperationError, Run};
 use anyhow::Result;
 use common::api::names::InstallationName;
@@ -37,6 +37,7 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
         events: args.watch,
         holds: args.watch,
         account: args.service_account.clone(),
+        attempts: Attempts::default(),
     };
     if args.retire {
         return retire(session).await;

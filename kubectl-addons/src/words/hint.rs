@@ -16,6 +16,7 @@ mod values;
 use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
+use addons_operation::attempt::AttemptError;
 use addons_operation::channel::IndexesError;
 use addons_operation::choose::ChooseError;
 use addons_operation::release::{ChangedRelease, ForeignRelease, ModeError};
@@ -106,6 +107,9 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         }
         OperationError::Unfinished(begun) => adoption::of_unfinished(begun),
         OperationError::RolloutFailed(failed) => fix(&command("upgrade", &failed.installation)),
+        OperationError::Attempt(
+            AttemptError::Killed { installation, .. } | AttemptError::Slow { installation, .. },
+        ) => fix(&command("upgrade", installation)),
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade {
             installation,

@@ -1,0 +1,133 @@
+//! The mark of an attempt to plan an installation (semantics 20): where it is left behind, the attempt ended with its process.
+
+use std::sync::OnceLock;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, Attempt};
+
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::{lock, random, record};
+
+/// How often the removal is tried while others write into the record.
+const TRIES: usize = 3;
+
+/// The id of this process in marks.
+fn process() -> &'static str {
+    static PROCESS: OnceLock<String> = OnceLock::new();
+    PROCESS.get_or_init(random::hex)
+}
+
+/// How many attempts to plan a record as it is now ended with their process.
+#[must_use]
+pub fn killed(record: &AddonInstallation) -> u32 {
+    record.killed_attempts(process())
+}
+
+/// Marks that an attempt begins, after so many that ended with their process, and returns the record as it stands then. A record that
+/// another client holds the lock of is left as it is: nothing comes of the attempt.
+///
+/// # Errors
+/// Those of the request; a conflict where the record was written meanwhile.
+pub async fn begin(
+    cluster: &Cluster,
+    known: &AddonInstallation,
+    killed: u32,
+) -> Result<AddonInstallation, EngineError> {
+    let mut marked = known.clone();
+    let now = cluster.home().now();
+    if lock::availability(known.status.as_ref(), now, false) != lock::Availability::Free {
+        return Ok(marked);
+    }
+    marked.status.get_or_insert_default().attempt = Some(Attempt {
+        generation: known.metadata.generation.unwrap_or_default(),
+        number: killed.saturating_add(1),
+        process: process().to_owned(),
+        started_at: Time(now),
+    });
+    record::put_status(cluster, &mut marked).await?;
+    Ok(marked)
+}
+
+/// Removes the mark of this process from a record, where it has one.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn end(cluster: &Cluster, known: &AddonInstallation) -> Result<(), EngineError> {
+    let mut stored = known.clone();
+    for attempt in 1.. {
+        if !stored.status.as_mut().is_some_and(remove) {
+            return Ok(());
+        }
+        match record::put_status(cluster, &mut stored).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_conflict() && attempt < TRIES => {}
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        stored = match lock::reread(cluster, known).await {
+            Ok(found) => found,
+            Err(EngineError::Stale { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(())
+}
+
+/// Removes the mark of this process from a status. Returns whether it had one.
+pub(super) fn remove(status: &mut AddonInstallationStatus) -> bool {
+    let ours = status
+        .attempt
+        .take_if(|attempt| attempt.process == process());
+    ours.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::super::fake;
+    use super::*;
+
+    fn record() -> AddonInstallation {
+        let mut record = AddonInstallation::new("web", Default::default());
+        record.metadata.namespace = Some("shop".to_owned());
+        record.metadata.generation = Some(3);
+        record
+    }
+
+    #[tokio::test]
+    async fn a_mark_counts_what_was_killed_and_only_its_process_removes_it() {
+        let written = || Some((200, &[][..], json!({"metadata": {"resourceVersion": "8"}})));
+        let (cluster, asked) = fake::cluster(vec![written(), written()]);
+        let marked = begin(&cluster, &record(), 1).await.unwrap();
+        let attempt = marked.status.as_ref().unwrap().attempt.as_ref().unwrap();
+        assert_eq!((attempt.generation, attempt.number), (3, 2));
+        assert_eq!(killed(&marked), 1, "this attempt has not ended");
+        end(&cluster, &marked).await.unwrap();
+        assert_eq!(asked.lines().len(), 2);
+        // That of a dead process stays, and counts.
+        let mut dead = marked.clone();
+        let status = dead.status.as_mut().unwrap();
+        status.attempt.as_mut().unwrap().process = "dead".to_owned();
+        end(&cluster, &dead).await.unwrap();
+        assert_eq!((killed(&dead), asked.lines().len()), (2, 2));
+        assert!(!remove(dead.status.as_mut().unwrap()));
+    }
+
+    #[tokio::test]
+    async fn a_locked_record_is_not_marked() {
+        let (cluster, asked) = fake::cluster(Vec::new());
+        let mut locked = record();
+        let now = Time(Timestamp::now());
+        let operation = serde_json::from_value(json!({
+            "id": "0", "verb": "upgrade", "holder": "ann@desk", "startedAt": now, "renewedAt": now, "leaseSeconds": 15,
+        }));
+        locked.status.get_or_insert_default().operation = Some(operation.unwrap());
+        let found = begin(&cluster, &locked, 0).await.unwrap();
+        assert_eq!(found.status.unwrap().attempt, None);
+        assert!(asked.lines().is_empty());
+    }
+}

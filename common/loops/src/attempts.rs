@@ -1,0 +1,169 @@
+//! Attempts to plan an installation: one that may kill the process is marked in the record before it begins, and one that did is not
+//! repeated for ever (semantics 20).
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use addons_engine::attempt;
+use addons_operation::attempt::AttemptError;
+use addons_operation::{Context, Interruption, OperationError, name_of};
+use common::api::installation::{AddonInstallation, Attempt};
+use common::api::names::InstallationName;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::time::timeout;
+
+use crate::installation::stale;
+
+/// How long an installation is planned while no other one is.
+const ALONE: Duration = Duration::from_secs(120);
+
+/// What a process knows of its attempts; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Attempts(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The installations whose first attempt has ended, where every first attempt is marked; `None` where the process before this one
+    /// ended by itself.
+    ended: Mutex<Option<BTreeSet<InstallationName>>>,
+    planning: RwLock<()>,
+}
+
+/// An attempt, until what is to be done is known.
+pub(crate) struct Begun<'a> {
+    /// How long planning may take.
+    bound: Option<Duration>,
+    _turn: Turn<'a>,
+}
+
+/// Which other installations are planned at the same time.
+enum Turn<'a> {
+    All { _guard: RwLockReadGuard<'a, ()> },
+    None { _guard: RwLockWriteGuard<'a, ()> },
+}
+
+impl Attempts {
+    /// This process leads from now on. `is_suspicious`: the one before did not end by itself, and any installation may be the cause.
+    pub(crate) fn lead(&self, is_suspicious: bool) {
+        *self.ended() = is_suspicious.then(BTreeSet::new);
+    }
+
+    /// Begins an attempt, and returns the record with its mark, where it gets one. Where former attempts were killed, this one begins when no other
+    /// installation is planned: who else was being planned then is not to blame. `is_named`: a person asks for it, whatever happened.
+    ///
+    /// # Errors
+    /// [`AttemptError::Killed`]; an interruption; those of the request; a conflict where the record was written meanwhile.
+    pub(crate) async fn begin(
+        &self,
+        ctx: &Context,
+        record: &AddonInstallation,
+        is_named: bool,
+        interruption: &Interruption,
+    ) -> Result<(Begun<'_>, Option<AddonInstallation>), OperationError> {
+        let installation = name_of(record);
+        let times = if is_named { 0 } else { attempt::killed(record) };
+        if times >= Attempt::MOST {
+            return Err(AttemptError::Killed {
+                installation,
+                times,
+            }
+            .into());
+        }
+        let turn = async {
+            let planning = &self.0.planning;
+            Ok::<_, OperationError>(match times {
+                0 => Turn::All {
+                    _guard: planning.read().await,
+                },
+                _ => Turn::None {
+                    _guard: planning.write().await,
+                },
+            })
+        };
+        let begun = Begun {
+            _turn: interruption.unless_asked(turn).await?,
+            bound: (times > 0).then_some(ALONE),
+        };
+        let is_left = record
+            .status
+            .as_ref()
+            .is_some_and(|status| status.attempt.is_some());
+        if !is_left && record.has_outcome() && !self.is_first(&installation) {
+            return Ok((begun, None));
+        }
+        // Not interrupted: a mark that may have been written has to be removed.
+        match attempt::begin(ctx.home().await?, record, times).await {
+            Ok(marked) => Ok((begun, Some(marked))),
+            Err(error) if error.is_conflict() => Err(stale(record).into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// An attempt has ended, and this process has not.
+    pub(crate) fn end(&self, installation: &InstallationName) {
+        if let Some(ended) = self.ended().as_mut() {
+            ended.insert(installation.clone());
+        }
+    }
+
+    fn is_first(&self, installation: &InstallationName) -> bool {
+        let ended = self.ended();
+        ended
+            .as_ref()
+            .is_some_and(|ended| !ended.contains(installation))
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Option<BTreeSet<InstallationName>>> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Begun<'_> {
+    /// Plans within the bound of the attempt, and ends it.
+    ///
+    /// # Errors
+    /// [`AttemptError::Slow`]; those of the work.
+    pub(crate) async fn plan<T>(
+        self,
+        record: &AddonInstallation,
+        work: impl Future<Output = Result<T, OperationError>>,
+    ) -> Result<T, OperationError> {
+        let Some(bound) = self.bound else {
+            return work.await;
+        };
+        match timeout(bound, work).await {
+            Ok(planned) => planned,
+            Err(_) => Err(AttemptError::Slow {
+                installation: name_of(record),
+                bound,
+            }
+            .into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> InstallationName {
+        InstallationName {
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_installation_is_suspicious_once_where_the_process_before_was_killed() {
+        let attempts = Attempts::default();
+        assert!(!attempts.is_first(&name("web")));
+        attempts.end(&name("web"));
+        attempts.lead(true);
+        assert!(attempts.is_first(&name("web")));
+        attempts.clone().end(&name("web"));
+        assert!(!attempts.is_first(&name("web")) && attempts.is_first(&name("till")));
+        attempts.lead(false);
+        assert!(!attempts.is_first(&name("till")));
+    }
+}
