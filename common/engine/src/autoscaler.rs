@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use common::entrance;
 use common::manifest::key::{Gvk, ObjectKey};
@@ -81,7 +81,7 @@ pub(super) async fn of(
             "horizontalpodautoscalers",
             namespace.as_deref(),
         );
-        let read = |text: &str| entrance::from_str::<Value>(text);
+        let read = |text: &str| entrance::from_str::<Autoscaler>(text);
         let found = match addressed::list(cluster, collection, None, JSON, read).await {
             Ok((_, found)) => Some(found),
             // A cluster without autoscalers serves nothing of the group.
@@ -93,7 +93,10 @@ pub(super) async fn of(
         for scaled in here {
             let key = &scaled.key;
             let name = match &found {
-                Some(found) => found.iter().find_map(|autoscaler| scales(autoscaler, key)),
+                Some(found) => found
+                    .iter()
+                    .find(|autoscaler| autoscaler.scales(key))
+                    .map(|autoscaler| autoscaler.metadata.name.clone()),
                 None => scaled.by_controller.then(|| key.name.clone()),
             };
             let name = name.map(|name| format!("{KIND} {name}"));
@@ -104,20 +107,46 @@ pub(super) async fn of(
     Ok(all)
 }
 
-/// The name of an autoscaler, where it scales an object.
-fn scales(autoscaler: &Value, key: &ObjectKey) -> Option<String> {
-    let target = autoscaler.pointer("/spec/scaleTargetRef")?;
-    let text = |name| target.get(name).and_then(Value::as_str).unwrap_or_default();
-    let group = Gvk::new(text("apiVersion"), text("kind")).group;
-    let is_it = (group.as_str(), text("kind"), text("name"))
-        == (key.group.as_str(), key.kind.as_str(), key.name.as_str());
-    let name = autoscaler.pointer("/metadata/name")?.as_str()?;
-    is_it.then(|| name.to_owned())
+/// An autoscaler, as far as it is read: the rest of an object of others is not kept.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Autoscaler {
+    metadata: AutoscalerMetadata,
+    spec: AutoscalerSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AutoscalerMetadata {
+    name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AutoscalerSpec {
+    scale_target_ref: ScaleTarget,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ScaleTarget {
+    api_version: String,
+    kind: String,
+    name: String,
+}
+
+impl Autoscaler {
+    /// Whether it scales an object.
+    fn scales(&self, key: &ObjectKey) -> bool {
+        let target = &self.spec.scale_target_ref;
+        let group = Gvk::new(&target.api_version, &target.kind).group;
+        group == key.group && target.kind == key.kind && target.name == key.name
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use common::manifest::kinds::KindInfo;
     use common::plan::snapshot::{Reads, Snapshot};

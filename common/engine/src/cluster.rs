@@ -18,6 +18,7 @@ use common::manifest::kinds::KindTable;
 use super::blockers::Turns;
 use super::discovery::{self, Cache};
 use super::error::EngineError;
+use super::limits::Limits;
 use super::remote::Renewal;
 use super::request::{Call, JSON, server_time};
 
@@ -39,6 +40,8 @@ pub struct Cluster {
     own: Option<kube::Client>,
     /// The cluster of the records, where that is another one (semantics 6).
     home: Option<Arc<Cluster>>,
+    /// The limits of what its server may answer, where its address came from a Secret (semantics 6).
+    limits: Option<Arc<Limits>>,
     /// How its credentials are read again, where they came from a Secret there.
     renewal: Option<Arc<Renewal>>,
     config: Option<kube::Config>,
@@ -111,8 +114,22 @@ impl Cluster {
         let acting = Self::new(config, self.options.clone()).await?;
         Ok(Self {
             own: Some(self.client.clone()),
+            limits: self.limits.clone(),
             ..acting
         })
+    }
+
+    /// The same cluster, whose address came from a Secret: whoever wrote that may answer anything.
+    pub(super) fn limited(self) -> Self {
+        Self {
+            limits: Some(Arc::default()),
+            ..self
+        }
+    }
+
+    /// The limits of answers; `None` where a person or the deployment named the server.
+    pub(super) fn limits(&self) -> Option<&Limits> {
+        self.limits.as_deref()
     }
 
     /// The same cluster, whose installations are recorded in another one: records, locks, catalogues, and the Secrets and data beside
@@ -139,6 +156,7 @@ impl Cluster {
         Self {
             own: self.own.clone(),
             home: self.home.clone(),
+            limits: self.limits.clone(),
             renewal: self.renewal.clone(),
             config: self.config.clone(),
             answered: AtomicBool::new(self.answered.load(Ordering::Relaxed)),
@@ -174,6 +192,7 @@ impl Cluster {
             client,
             own: None,
             home: None,
+            limits: None,
             renewal: None,
             config: None,
             server,

@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
-//! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | paths, retries, and what a response or a refusal means |
+//! | `address`, `request`, `create`, `limits`, `listing`, `meta`, [`error`] | paths, retries, bounds, and what a response or a refusal means |
 //! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
 //! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
@@ -59,6 +59,7 @@ pub mod inspect;
 mod journal;
 pub mod kops;
 pub mod lease;
+mod limits;
 mod listing;
 pub mod live;
 pub mod local;

@@ -7,15 +7,12 @@ use common::entrance::{self, List, MAX_DEPTH, Named};
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::limits::{MAX_ITEMS, TooMuch};
 use super::meta::ListMetadata;
 use super::request::{Call, JSON};
 
 /// Objects of one page.
 const PAGE: &str = "100";
-/// The largest list, in bytes of all its pages, of a server whose address came from a Secret.
-const LARGEST_LIST: usize = 256 * 1024 * 1024;
-/// What a page counts at least: a list of empty pages ends too.
-const SMALLEST_PAGE: usize = 128 * 1024;
 
 /// The response of a LIST.
 #[derive(Debug)]
@@ -28,15 +25,19 @@ pub(super) struct Page<T> {
 pub(super) type Read<T> = fn(&str) -> Result<T, serde_json::Error>;
 
 impl<T> Page<T> {
-    /// Reads a response, each object by itself.
+    /// Reads a response with so many objects at most, each object by itself.
     ///
     /// # Errors
     /// The first object that cannot be read, and why; nothing of it is repeated.
-    fn read(bytes: &[u8], read: Read<T>) -> Result<Self, String> {
+    fn read(bytes: &[u8], most: usize, read: Read<T>) -> Result<Self, String> {
         let list = entrance::list(bytes);
         let List { metadata, items } =
             list.map_err(|error| entrance::reason(bytes, &error, usize::MAX))?;
-        let items = items.unwrap_or_default().into_iter().map(|text| {
+        let items = items.unwrap_or_default();
+        if items.len() > most {
+            return Err(TooMuch::Items.to_string());
+        }
+        let items = items.into_iter().map(|text| {
             let why = |error| entrance::reason(text.get().as_bytes(), &error, MAX_DEPTH);
             read(text.get()).map_err(|error| format!("{}: {}", Named::of(text.get()), why(error)))
         });
@@ -106,8 +107,8 @@ pub(super) async fn pages<T>(
     }
 }
 
-/// One page of a LIST, whose pages before it took so many bytes. A server whose address came from a Secret (semantics 6) could go on
-/// for ever.
+/// One page of a LIST, whose pages before it took so many bytes of memory. A server whose address came from a Secret (semantics 6)
+/// could go on for ever.
 pub(super) async fn page<T>(
     cluster: &Cluster,
     call: Call,
@@ -115,16 +116,13 @@ pub(super) async fn page<T>(
     read: Read<T>,
 ) -> Result<Page<T>, EngineError> {
     let what = call.object.clone();
+    let most = cluster.limits().map_or(usize::MAX, |_| MAX_ITEMS);
     let answer = cluster
-        .exchange(call, |bytes| Page::read(bytes, read))
+        .exchange(call, |bytes| Page::read(bytes, most, read))
         .await?;
-    *taken = taken.saturating_add(answer.bytes.max(SMALLEST_PAGE));
-    if cluster.is_remote() && *taken > LARGEST_LIST {
-        return Err(EngineError::Api {
-            what,
-            message: format!("the list has more than {} MiB", LARGEST_LIST >> 20),
-            code: 0,
-        });
+    if let Some(limits) = cluster.limits() {
+        let added = limits.add(taken, answer.weight);
+        added.map_err(|too_much| too_much.error(&what))?;
     }
     Ok(answer.object)
 }
@@ -144,9 +142,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::fake;
+    use super::super::limits::{LARGEST_LIST, SMALLEST_PAGE};
     use super::super::snapshot::read_all;
     use super::*;
 
+    /// Whether its records are there, as where catalogues are pushed, or elsewhere.
     #[tokio::test]
     async fn a_list_of_another_cluster_ends() {
         let pods = Collection::known("v1", "Pod", "pods", None);
@@ -157,13 +157,36 @@ mod tests {
             let more = || Some((200, &[][..], json!({"metadata": {"continue": "more"}})));
             let replies = std::iter::repeat_with(more).take(pages + 9).collect();
             let (cluster, asked) = fake::cluster(replies);
-            let cluster = cluster.with_home(Arc::clone(&home)).await;
+            let cluster = match is_metadata {
+                true => cluster.limited().with_home(Arc::clone(&home)).await,
+                false => cluster.limited(),
+            };
             let error = match is_metadata {
                 true => read_all(&cluster, &pods).await.unwrap_err(),
                 false => all::<Value>(&cluster, &pods, None).await.unwrap_err(),
             };
-            assert_eq!(error.to_string(), "pods: the list has more than 256 MiB");
+            assert_eq!(error.to_string(), "pods: the list takes more than 256 MiB");
             assert_eq!(asked.lines().len(), pages);
         }
+    }
+
+    /// A few bytes of text are an object in memory.
+    #[tokio::test]
+    async fn a_page_of_another_cluster_has_no_more_objects_than_were_asked_for() {
+        let pods = Collection::known("v1", "Pod", "pods", None);
+        let page = || {
+            Some((
+                200,
+                &[][..],
+                json!({"items": vec![json!({}); MAX_ITEMS + 1]}),
+            ))
+        };
+        let (cluster, _) = fake::cluster(vec![page(), page()]);
+        let error = read_all(&cluster.limited(), &pods).await.unwrap_err();
+        let said = "pods: the server's answer is not understood: it has more than 10000 objects in one page";
+        assert_eq!(error.to_string(), said);
+        let (home, _) = fake::cluster(vec![page()]);
+        let found = read_all(&home, &pods).await.unwrap().unwrap();
+        assert_eq!(found.len(), MAX_ITEMS + 1);
     }
 }

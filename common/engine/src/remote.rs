@@ -121,6 +121,7 @@ pub async fn connect(
     let cluster = Cluster::new(config, home.options().clone()).await;
     let cluster = cluster.map_err(|_| RemoteError::unusable(namespace, location))?;
     let renewal = Renewal::new(Arc::clone(home), namespace, location, revision);
+    let cluster = cluster.limited();
     Ok(cluster.recorded_in(Arc::clone(home), Arc::new(renewal)))
 }
 
@@ -135,7 +136,8 @@ pub async fn alone(
 ) -> Result<Cluster, RemoteError> {
     let Checked { config, .. } = read(home, namespace, location).await?;
     let cluster = Cluster::new(config, home.options().clone()).await;
-    cluster.map_err(|_| RemoteError::unusable(namespace, location))
+    let cluster = cluster.map_err(|_| RemoteError::unusable(namespace, location))?;
+    Ok(cluster.limited())
 }
 
 /// Reads the Secret, and checks what it holds.

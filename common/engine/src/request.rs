@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
 use jiff::Timestamp;
 use kube::client::Body;
 use serde::Deserialize;
@@ -23,6 +22,7 @@ use common::entrance::{self, MAX_DEPTH};
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
+use super::limits;
 use headers::{retry_after, warnings};
 
 pub(super) use headers::server_time;
@@ -50,8 +50,6 @@ const PATIENCE_AFTER: Duration = Duration::from_secs(20);
 /// Pause before the second try; the next ones are longer.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
-/// The largest answer, in bytes, of a server whose address came from a Secret.
-const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -264,8 +262,8 @@ pub(super) struct Answer<T> {
     pub(super) created: bool,
     /// The server's warnings.
     pub(super) warnings: Vec<String>,
-    /// Bytes of its body.
-    pub(super) bytes: usize,
+    /// Bytes of memory that it takes, of a limited server.
+    pub(super) weight: usize,
 }
 
 /// The path of the groups that an API server serves.
@@ -390,11 +388,10 @@ impl Cluster {
             let (parts, body) = response.into_parts();
             // Before the body, which may take long.
             self.clock.observe(&parts.headers, sent);
-            let body = Limited::new(body, self.largest_answer()).collect().await;
-            let body = body.map_err(kube::Error::Service)?.to_bytes();
-            Ok::<_, kube::Error>((parts.status, parts.headers, body))
+            let received = limits::receive(self.limits(), body).await?;
+            Ok::<_, kube::Error>((parts.status, parts.headers, received))
         };
-        let (status, headers, bytes) = match timeout(limit, exchange).await {
+        let (status, headers, received) = match timeout(limit, exchange).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(kube::Error::Auth(error))) => {
                 return Err(EngineError::Api {
@@ -410,8 +407,14 @@ impl Cluster {
             }
         };
         self.answered.store(true, Ordering::Relaxed);
+        let bytes = received.bytes.as_slice();
+        let weight = match self.limits().map(|limits| limits.check(bytes)) {
+            Some(Ok(weight)) => weight,
+            Some(Err(too_much)) => return Err(too_much.error(&call.object)),
+            None => 0,
+        };
         if !status.is_success() {
-            let error = classify::error(call, &self.server, status.as_u16(), &bytes);
+            let error = classify::error(call, &self.server, status.as_u16(), bytes);
             return match status {
                 // It stays so until the definition or its webhook changes.
                 _ if error.is_of_conversion() => Err(error),
@@ -423,7 +426,7 @@ impl Cluster {
                 _ => Err(error),
             };
         }
-        let object = read(&bytes).map_err(|why| EngineError::Api {
+        let object = read(bytes).map_err(|why| EngineError::Api {
             what: call.object.clone(),
             message: format!("the server's answer is not understood: {why}"),
             code: status.as_u16(),
@@ -432,17 +435,8 @@ impl Cluster {
             object,
             created: status == StatusCode::CREATED,
             warnings: warnings(&headers),
-            bytes: bytes.len(),
+            weight,
         }))
-    }
-
-    /// In bytes.
-    pub(super) fn largest_answer(&self) -> usize {
-        if self.is_remote() {
-            LARGEST_ANSWER
-        } else {
-            usize::MAX
-        }
     }
 
     fn unreachable<T>(&self, source: Box<dyn std::error::Error + Send + Sync>) -> Try<T> {

@@ -16,6 +16,7 @@ use common::entrance::{self, MAX_DEPTH};
 
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, classify};
+use super::super::limits::{LARGEST_ANSWER, Limits};
 use super::super::request::Call;
 
 /// An open watch.
@@ -31,6 +32,7 @@ pub(super) struct Events<'a> {
     searched: usize,
     /// Bytes that a line may have.
     longest: usize,
+    limits: Option<&'a Limits>,
 }
 
 impl<'a> Events<'a> {
@@ -45,7 +47,8 @@ impl<'a> Events<'a> {
         let identity = HeaderValue::from_static("identity");
         request.headers_mut().insert(ACCEPT_ENCODING, identity);
         let response = cluster.client().send(request).await.map_err(failed)?;
-        let longest = cluster.largest_answer();
+        let limits = cluster.limits();
+        let longest = limits.map_or(usize::MAX, |_| LARGEST_ANSWER);
         let (parts, body) = response.into_parts();
         if !parts.status.is_success() {
             let body = Limited::new(body, longest).collect().await;
@@ -53,7 +56,10 @@ impl<'a> Events<'a> {
             let (code, body) = (parts.status.as_u16(), body.to_bytes());
             return Err(classify::error(call, &cluster.server, code, &body));
         }
-        Ok(Self::new(call, &cluster.server, body, longest))
+        Ok(Self {
+            limits,
+            ..Self::new(call, &cluster.server, body, longest)
+        })
     }
 
     fn new(call: &'a Call, server: &'a str, body: Body, longest: usize) -> Self {
@@ -65,6 +71,7 @@ impl<'a> Events<'a> {
             begin: 0,
             searched: 0,
             longest,
+            limits: None,
         }
     }
 
@@ -115,6 +122,9 @@ impl<'a> Events<'a> {
             r#type: Cow<'a, str>,
             #[serde(borrow)]
             object: &'a RawValue,
+        }
+        if let Some(Err(too_much)) = self.limits.map(|limits| limits.check(line)) {
+            return Some(Err(too_much.error(&self.call.object)));
         }
         let read = entrance::outline::<Event<'_>>(line).and_then(|event| {
             let text = event.object.get();

@@ -42,13 +42,18 @@ impl AddonInstallation {
     /// Whether the record says how an attempt to plan it as it is now ended.
     #[must_use]
     pub fn has_outcome(&self) -> bool {
-        let all = self.status.as_ref().map(|status| status.conditions.as_slice());
+        let all = self
+            .status
+            .as_ref()
+            .map(|status| status.conditions.as_slice());
         let is_raised = |r#type: &str| {
             let raised = conditions::raised(all.unwrap_or_default(), r#type);
             raised.is_some_and(|it| it.observed_generation == self.metadata.generation)
         };
         self.is_observed() == Some(true)
-            || [STALLED, NEEDS_CONFIRMATION, MANAGED_ELSEWHERE].into_iter().any(is_raised)
+            || [STALLED, NEEDS_CONFIRMATION, MANAGED_ELSEWHERE]
+                .into_iter()
+                .any(is_raised)
     }
 }
 
@@ -89,7 +94,10 @@ mod tests {
             let found = record.killed_attempts("ours");
             assert_eq!(found, killed, "{generation} {number} {process}");
         }
-        assert_eq!(record(AddonInstallationStatus::default()).killed_attempts("ours"), 0);
+        assert_eq!(
+            record(AddonInstallationStatus::default()).killed_attempts("ours"),
+            0
+        );
     }
 
     #[test]

@@ -1,0 +1,184 @@
+//! How much a server may answer whose address came from a Secret (semantics 6). What it sends is held, parsed and kept: a few bytes of
+//! text become many in memory, so scalars, lists, maps and objects are counted as well. The limits belong to the server: it is the same
+//! whether the records of its installations are there or elsewhere.
+//!
+//! | bound | of what |
+//! |---|---|
+//! | [`LARGEST_ANSWER`], [`MAX_NODES`], [`MAX_ITEMS`] | one answer; one page of a list |
+//! | [`LARGEST_LIST`] | all pages of a list, by the memory that they take |
+//! | [`FREE`] | what answers may hold at the same time; of larger ones there is one at a time |
+
+use http_body_util::{BodyExt as _, Limited};
+use kube::client::Body;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use common::entrance;
+
+use super::error::EngineError;
+
+/// The largest answer, in bytes.
+pub(super) const LARGEST_ANSWER: usize = 64 << 20;
+/// Most scalars, lists and maps of one answer.
+const MAX_NODES: usize = 2_000_000;
+/// Most objects of one page: 100 are asked for, and an aggregated API may not know pages.
+pub(super) const MAX_ITEMS: usize = 10_000;
+/// The largest list, in bytes of memory.
+pub(super) const LARGEST_LIST: usize = 256 << 20;
+/// What a page counts at least: a list of empty pages ends too.
+pub(super) const SMALLEST_PAGE: usize = 128 << 10;
+/// What a scalar, list or map takes beside its text.
+const NODE: usize = 32;
+/// How large an answer may become beside others of the same server.
+const FREE: usize = 2 << 20;
+
+/// What a server may send at the same time.
+#[derive(Debug)]
+pub(super) struct Limits {
+    large: Semaphore,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            large: Semaphore::new(1),
+        }
+    }
+}
+
+/// The body of an answer.
+pub(super) struct Received<'a> {
+    pub(super) bytes: Vec<u8>,
+    /// Held until it was read, where it is large.
+    _large: Option<SemaphorePermit<'a>>,
+}
+
+/// Why an answer is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TooMuch {
+    /// Too many nodes.
+    #[error("it has more than {MAX_NODES} scalars, lists and maps")]
+    Nodes,
+    /// Too many objects.
+    #[error("it has more than {MAX_ITEMS} objects in one page")]
+    Items,
+    /// All pages of a list.
+    #[error("the list takes more than {} MiB", LARGEST_LIST >> 20)]
+    List,
+}
+
+impl TooMuch {
+    /// The error about an answer or a list.
+    pub(super) fn error(self, what: &str) -> EngineError {
+        EngineError::Api {
+            what: what.to_owned(),
+            message: match self {
+                Self::List => self.to_string(),
+                Self::Nodes | Self::Items => format!("the server's answer is not read: {self}"),
+            },
+            code: 0,
+        }
+    }
+}
+
+/// Receives the body of an answer, of a limited server within its limits.
+///
+/// # Errors
+/// It is too large, or breaks off.
+pub(super) async fn receive(
+    limits: Option<&Limits>,
+    body: Body,
+) -> Result<Received<'_>, kube::Error> {
+    let largest = limits.map_or(usize::MAX, |_| LARGEST_ANSWER);
+    let mut body = Limited::new(body, largest);
+    let (mut bytes, mut large) = (Vec::new(), None);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(kube::Error::Service)?.into_data() else {
+            continue;
+        };
+        bytes.extend_from_slice(&data);
+        if let Some(limits) = limits
+            && large.is_none()
+            && bytes.len() > FREE
+        {
+            // The semaphore is never closed.
+            large = limits.large.acquire().await.ok();
+        }
+    }
+    Ok(Received {
+        bytes,
+        _large: large,
+    })
+}
+
+impl Limits {
+    /// Refuses an answer that would take too much memory when it is read, and says how much.
+    ///
+    /// # Errors
+    /// [`TooMuch`].
+    pub(super) fn check(&self, bytes: &[u8]) -> Result<usize, TooMuch> {
+        let nodes = entrance::nodes(bytes, usize::MAX);
+        match nodes > MAX_NODES {
+            true => Err(TooMuch::Nodes),
+            false => Ok(bytes.len().saturating_add(nodes.saturating_mul(NODE))),
+        }
+    }
+
+    /// Adds a page to what the pages before it took.
+    ///
+    /// # Errors
+    /// [`TooMuch::List`].
+    pub(super) fn add(&self, taken: &mut usize, page: usize) -> Result<(), TooMuch> {
+        *taken = taken.saturating_add(page.max(SMALLEST_PAGE));
+        match *taken > LARGEST_LIST {
+            true => Err(TooMuch::List),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_takes_more_memory_than_it_has_bytes() {
+        let limits = Limits::default();
+        let empty = |count: usize| format!("{{\"items\":[{}{{}}]}}", "{},".repeat(count));
+        assert!(
+            limits
+                .check(empty(1000).as_bytes())
+                .is_ok_and(|weight| weight > 60_000)
+        );
+        assert_eq!(
+            limits.check(empty(MAX_NODES / 2).as_bytes()),
+            Err(TooMuch::Nodes)
+        );
+    }
+
+    #[test]
+    fn a_list_ends_by_what_it_takes_and_by_its_pages() {
+        let limits = Limits::default();
+        for (page, pages) in [(0, LARGEST_LIST / SMALLEST_PAGE), (LARGEST_LIST / 4, 4)] {
+            let mut taken = 0;
+            for _ in 0..pages {
+                assert_eq!(limits.add(&mut taken, page), Ok(()));
+            }
+            assert_eq!(limits.add(&mut taken, page), Err(TooMuch::List));
+        }
+    }
+
+    #[tokio::test]
+    async fn one_large_answer_is_held_at_a_time() {
+        let limits = Limits::default();
+        let large = || Body::from(vec![b' '; FREE + 1]);
+        let first = receive(Some(&limits), large()).await.unwrap();
+        let small = receive(Some(&limits), Body::from(vec![b' '; FREE])).await;
+        assert_eq!(small.unwrap().bytes.len(), FREE);
+        let second = receive(Some(&limits), large());
+        let waited = tokio::time::timeout(std::time::Duration::from_millis(50), second).await;
+        assert!(waited.is_err(), "the first one is not read yet");
+        drop(first);
+        assert!(receive(Some(&limits), large()).await.is_ok());
+        assert!(receive(None, large()).await.is_ok());
+    }
+}
