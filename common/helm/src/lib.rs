@@ -12,12 +12,14 @@ pub mod lookup;
 mod process;
 pub mod provenance;
 pub mod release;
+mod schema;
 pub mod template;
 mod workspace;
 
 use std::borrow::Cow;
 use std::time::Duration;
 
+use common::render::chart::references::ReferenceError;
 use common::render::chart::{Chart, ChartError};
 use common::render::package::{Package, PackageError};
 
@@ -94,6 +96,20 @@ pub enum HelmError {
     /// An archive that cannot be read.
     #[error("chart archive: {0}")]
     Archive(ArchiveError),
+    /// A schema of values that helm would follow out of the chart.
+    #[error("chart: {file}: {problem}")]
+    Schema {
+        /// Its path.
+        file: String,
+        /// What is wrong.
+        problem: ReferenceError,
+    },
+    /// Charts in charts without end.
+    #[error("chart: {file}: charts lie in charts more than 8 levels deep")]
+    Nested {
+        /// Its path.
+        file: String,
+    },
     /// A chart with its dependencies does not make a package.
     #[error("chart with its dependencies: {0}")]
     Package(PackageError),

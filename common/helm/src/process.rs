@@ -1,4 +1,4 @@
-//! One run of helm: nothing of the caller's environment but proxies and certificates, bounded in time and output, its whole
+//! One run of helm: nothing of the caller's environment but, where it asks a cluster, proxies and certificates, bounded in time and output, its whole
 //! process group stopped where it does not end.
 
 use std::ffi::{OsStr, OsString};
@@ -33,6 +33,8 @@ pub(super) struct Call<'a> {
     mask: Option<&'a Mask>,
     /// It writes to a cluster, until this is true: it is asked to stop before it is killed.
     writes: Option<watch::Receiver<bool>>,
+    /// It asks a cluster; everything else needs no network.
+    online: bool,
     /// A program that the kubeconfig names has to run as it does for kubectl.
     ambient: bool,
 }
@@ -56,6 +58,7 @@ impl<'a> Call<'a> {
             input: Vec::new(),
             mask: None,
             writes: None,
+            online: false,
             ambient: false,
         }
     }
@@ -87,8 +90,9 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(super) fn ambient(mut self, ambient: bool) -> Self {
-        self.ambient = ambient;
+    /// Asks a cluster; `ambient`: with what a program of the kubeconfig needs.
+    pub(super) fn online(mut self, ambient: bool) -> Self {
+        (self.online, self.ambient) = (true, ambient);
         self
     }
 }
@@ -168,7 +172,10 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
         }
     } else {
         command.current_dir(workspace.path());
-        child::isolate(&mut command);
+        match call.online {
+            true => child::isolate(&mut command),
+            false => child::offline(&mut command),
+        }
     }
     for (variable, folder) in workspace.variables() {
         // The programs of a kubeconfig look for their settings at home.

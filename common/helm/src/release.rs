@@ -206,7 +206,7 @@ impl<'a> Release<'a> {
         let call = Call::new(verb, ASKING, OUTPUT)
             .args(self.args(verb))
             .args(["--output=json"])
-            .ambient(self.ambient);
+            .online(self.ambient);
         let said = run(&self.helm.program, &self.workspace, call).await;
         self.unless_missing(said)?
             .map(super::process::Said::text)
@@ -228,7 +228,7 @@ impl<'a> Release<'a> {
         Call::new(verb, timeout.saturating_add(GRACE), OUTPUT)
             .args(self.args(verb))
             .args([flag("timeout", seconds)])
-            .ambient(self.ambient)
+            .online(self.ambient)
             .writes(self.stop.clone())
     }
 

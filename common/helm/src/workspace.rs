@@ -8,7 +8,7 @@ use addons_sources::platform;
 use addons_sources::scratch::Scratch;
 use common::render::package::Package;
 
-use super::HelmError;
+use super::{HelmError, schema};
 
 /// Folders that helm may write to, and the variables that say so. No plugins are loaded.
 const FOLDERS: [(&str, &str); 6] = [
@@ -70,8 +70,10 @@ impl Workspace {
         }
     }
 
-    /// Writes a chart: a folder, or the archive as it is; the path to give to helm.
+    /// Writes a chart: a folder, or the archive as it is; the path to give to helm. This is the only way for a chart to get there, so it
+    /// is judged here whether helm would leave it.
     pub(super) fn chart(&self, package: &Package) -> Result<PathBuf, HelmError> {
+        schema::check(package)?;
         if let Some(file) = package.as_file() {
             return self.write(Path::new("chart.tgz"), &file.bytes);
         }

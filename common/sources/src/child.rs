@@ -28,6 +28,17 @@ pub fn clear(command: &mut Command) {
     pass(command, &platform::PASSED);
 }
 
+/// How programs are told of a proxy, by its scheme.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+/// No proxy: nothing listens at the port of the protocol `discard`.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+/// As [`clear`], for a program that needs no network: it finds no way to other machines.
+pub fn offline(command: &mut Command) {
+    clear(command);
+    command.envs(PROXIES.map(|name| (name, NOWHERE)));
+}
+
 /// Clears the environment of a program but for what every program needs, proxies and certificate authorities.
 pub fn isolate(command: &mut Command) {
     clear(command);

@@ -2,6 +2,7 @@
 //! resolved are reported here, with the name of the file.
 
 pub mod lock;
+pub mod references;
 pub mod release_name;
 mod schema;
 pub mod unknown;

@@ -1,0 +1,66 @@
+//! Schemas of values: none leads helm out of its chart, or of a chart in it, to a file or an address.
+
+use addons_sources::archive;
+use common::render::chart::references;
+use common::render::package::Package;
+
+use super::HelmError;
+
+/// How deep charts may lie in charts.
+const NESTED: usize = 8;
+
+/// Refuses a chart with a schema that refers to something outside of itself.
+///
+/// # Errors
+/// [`HelmError::Schema`]; an archive that cannot be read.
+pub(super) fn check(chart: &Package) -> Result<(), HelmError> {
+    check_files(&super::files(chart)?, "", NESTED)
+}
+
+fn check_files(chart: &Package, folder: &str, depth: usize) -> Result<(), HelmError> {
+    for file in chart.files() {
+        let path = || format!("{folder}{}", file.path);
+        if references::is_schema(&file.path) {
+            let checked = references::check(&file.bytes);
+            checked.map_err(|problem| HelmError::Schema {
+                file: path(),
+                problem,
+            })?;
+        } else if references::is_chart(&file.path) {
+            let nested = HelmError::Nested { file: path() };
+            let depth = depth.checked_sub(1).ok_or(nested)?;
+            let inner = archive::unpack(&file.bytes).map_err(HelmError::Archive)?;
+            check_files(&inner, &format!("{}/", path()), depth)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use common::render::package::File;
+
+    use super::*;
+
+    fn chart(schema: &str) -> Package {
+        let file = |path: &str, text: &str| File {
+            path: path.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let files = vec![
+            file("Chart.yaml", "name: web"),
+            file("charts/a/values.schema.json", schema),
+        ];
+        Package::folder(files).unwrap()
+    }
+
+    #[test]
+    fn a_schema_of_a_chart_in_a_chart_is_judged() {
+        assert!(check(&chart("{\"$ref\": \"#/definitions/a\"}")).is_ok());
+        let refused = check(&chart("{\"$ref\": \"file:///etc/passwd\"}"));
+        let said = refused.unwrap_err().to_string();
+        let begins =
+            "chart: charts/a/values.schema.json: $ref \"file:///etc/passwd\" leaves the chart";
+        assert!(said.starts_with(begins), "{said}");
+    }
+}
