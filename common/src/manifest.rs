@@ -13,6 +13,7 @@ pub mod yaml;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One object of a manifest, and its place.
@@ -25,7 +26,7 @@ pub struct Manifest {
 }
 
 /// A place in the input: printed as `FILE:LINE` with a line, `FILE` without.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// File name or URL, as the user knows it.
     pub file: String,

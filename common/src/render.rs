@@ -9,6 +9,7 @@ pub mod hooks;
 pub mod image;
 pub mod images;
 pub mod kkp;
+pub mod objects;
 pub mod package;
 pub mod random;
 pub mod registry;

@@ -30,6 +30,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use addons_operation::jail;
 use addons_sources::scratch;
 use anyhow::Result;
 use cli::{Cli, Command};
@@ -43,9 +44,16 @@ const SHUTDOWN: Duration = Duration::from_secs(2);
 /// Runs the program with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if args.get(1).is_some_and(|first| first == jail::ARGUMENT) {
+        let served = jail::serve(std::io::stdin().lock(), std::io::stdout().lock());
+        return served.map_or_else(
+            |error| output::failure(&error.into()).into(),
+            |()| ExitCode::SUCCESS,
+        );
+    }
     // One provider for every TLS connection; it fails only where one was installed before.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let args: Vec<OsString> = std::env::args_os().collect();
     if let Some(answer) = completion::answer(&args) {
         output::data(&answer);
         return ExitCode::SUCCESS;
@@ -91,7 +99,7 @@ async fn run(cli: &Cli) -> Result<Exit> {
             fleet::check_one(&cli.command)?;
             let mut session = Session::within(cli.global.clone(), timeout);
             if let Command::Reconcile(_) = cli.command {
-                session = session.unattended();
+                session = session.unattended()?;
             }
             commands::run(&session, &cli.command).await
         }

@@ -75,13 +75,17 @@ impl Session {
         }
     }
 
-    /// For a command that no one watches: kustomizations are not built, and Secrets of others are read with the rights of an account.
-    #[must_use]
-    pub fn unattended(self) -> Self {
-        Self {
-            ctx: self.ctx.unattended(),
+    /// For a command that no one watches: kustomizations are not built, Secrets of others are read with the rights of an account, and
+    /// packages are rendered in processes of their own.
+    ///
+    /// # Errors
+    /// This program is not found.
+    pub fn unattended(self) -> Result<Self> {
+        let program = std::env::current_exe().context("this program is not found")?;
+        Ok(Self {
+            ctx: self.ctx.unattended(program),
             ..self
-        }
+        })
     }
 
     /// The same as one cluster of several.
@@ -179,6 +183,7 @@ fn given(global: &Global, timeout: Option<Duration>) -> Settings {
         path: std::env::var_os("PATH"),
         kustomize: true,
         secret_data: true,
+        jail: None,
         opened: Arc::default(),
         timeout,
         holder: holder(),

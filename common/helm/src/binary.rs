@@ -25,6 +25,8 @@ pub struct Helm {
     pub program: PathBuf,
     /// Its version: `v4.3.1`.
     pub version: String,
+    /// The memory that it may take, in bytes; `None` = any.
+    pub memory: Option<u64>,
 }
 
 /// Why there is no helm.
@@ -99,7 +101,11 @@ impl Helm {
                 version,
             });
         }
-        Ok(Self { program, version })
+        Ok(Self {
+            program,
+            version,
+            memory: None,
+        })
     }
 }
 

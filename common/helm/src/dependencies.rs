@@ -11,7 +11,7 @@ use addons_versions::constraint::{Constraint, version};
 use common::render::chart::{Chart, ChartError, Dependency, Origin};
 use common::render::package::{File, MAX_BYTES, Package, PackageError};
 
-use super::process::{Call, flag, run};
+use super::process::{Call, flag};
 use super::workspace::{Workspace, read};
 use super::{Helm, HelmError};
 
@@ -74,7 +74,7 @@ async fn packed(
     let made = workspace.path().join("data");
     let args: [OsString; 3] = ["package".into(), at.into(), flag("destination", &made)];
     let call = Call::new("package", BOUND, OUTPUT).args(args);
-    run(&helm.program, &workspace, call).await?;
+    helm.run(&workspace, call).await?;
     let name = format!("{}-{}.tgz", chart.name, chart.version);
     let bytes = read(&made.join(Path::new(&name)), MAX_BYTES)?;
     Ok(File {

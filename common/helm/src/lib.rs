@@ -69,6 +69,14 @@ pub enum HelmError {
         /// Bytes.
         limit: usize,
     },
+    /// It needs more memory than it gets.
+    #[error("helm {verb} needs more than {} MiB of memory: what the chart renders is too large", limit >> 20)]
+    Memory {
+        /// `template`, …
+        verb: &'static str,
+        /// Bytes.
+        limit: u64,
+    },
     /// It failed.
     #[error("helm {verb}: {message}")]
     Failed {

@@ -10,13 +10,18 @@ use common::values::mask::Mask;
 use tokio::process::Command;
 use tokio::sync::watch;
 
-use super::HelmError;
 use super::workspace::Workspace;
+use super::{Helm, HelmError};
 
 /// What is kept of its words.
 const MAX_WORDS: usize = 64 << 10;
 /// What is shown of them.
 const SHOWN: usize = 4 << 10;
+/// What a program in Go says that gets no more memory.
+const NO_MEMORY: [&str; 2] = [
+    "fatal error: runtime: out of memory",
+    "runtime: cannot allocate memory",
+];
 /// For a release to be marked as failed, once helm was asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -28,6 +33,7 @@ pub(super) struct Call<'a> {
     env: Vec<(&'static str, OsString)>,
     bound: Duration,
     output: usize,
+    memory: Option<u64>,
     input: Vec<u8>,
     /// Hides what comes from Secrets; none where helm reads nothing of them.
     mask: Option<&'a Mask>,
@@ -55,6 +61,7 @@ impl<'a> Call<'a> {
             env: Vec::new(),
             bound,
             output,
+            memory: None,
             input: Vec::new(),
             mask: None,
             writes: None,
@@ -104,6 +111,21 @@ impl Said {
     }
 }
 
+impl Helm {
+    /// Runs it to its end, with the memory that it may take.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub(super) async fn run(
+        &self,
+        workspace: &Workspace,
+        mut call: Call<'_>,
+    ) -> Result<Said, HelmError> {
+        call.memory = self.memory;
+        run(&self.program, workspace, call).await
+    }
+}
+
 /// Runs helm to its end.
 ///
 /// # Errors
@@ -126,6 +148,7 @@ pub(super) async fn run(
         time: call.bound,
         output: call.output,
         words: MAX_WORDS,
+        memory: call.memory,
     };
     let ended = tokio::select! {
         ended = running.end(&call.input, limits) => ended.map_err(|failure| match failure {
@@ -153,7 +176,13 @@ fn finished(call: &Call<'_>, ended: Ended) -> Result<Said, HelmError> {
         let stdout = ended.output;
         return Ok(Said { verb, stdout });
     }
-    let mut message = message(&String::from_utf8_lossy(&ended.words), call.mask);
+    let words = String::from_utf8_lossy(&ended.words);
+    if let Some(limit) = call.memory
+        && NO_MEMORY.iter().any(|no_memory| words.contains(no_memory))
+    {
+        return Err(HelmError::Memory { verb, limit });
+    }
+    let mut message = message(&words, call.mask);
     if message.is_empty() {
         message = format!("it ended with {status} and said nothing");
     }
@@ -184,6 +213,10 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
         }
     }
     command.env("NO_COLOR", "1");
+    if let Some(memory) = call.memory {
+        // It collects its garbage before it is refused more.
+        command.env("GOMEMLIMIT", (memory / 4 * 3).to_string());
+    }
     command.envs(call.env.iter().map(|(name, value)| (name, value)));
     command
 }

@@ -8,7 +8,7 @@ use common::render::package::Package;
 
 use super::HelmError;
 use super::binary::Helm;
-use super::process::{Call, run};
+use super::process::Call;
 use super::workspace::Workspace;
 
 /// How long it may take.
@@ -52,7 +52,7 @@ pub async fn verify(
     let mut flag = std::ffi::OsString::from("--keyring=");
     flag.push(ring);
     let call = Call::new(verb, BOUND, OUTPUT).args(["verify".into(), path.into_os_string(), flag]);
-    let said = run(&helm.program, &workspace, call).await?.text()?;
+    let said = helm.run(&workspace, call).await?.text()?;
     let found = read(&said).ok_or(HelmError::Answer { verb })?;
     if found.digest != format!("sha256:{}", sha256(&file.bytes)) {
         return Err(HelmError::Answer { verb });

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::kubeconfig::kubeconfig;
-use super::process::{Call, flag, run};
+use super::process::{Call, flag};
 use super::template::set;
 use super::workspace::Workspace;
 use super::{Helm, HelmError, chart};
@@ -143,7 +143,7 @@ impl<'a> Release<'a> {
             Recovery::RolledBack { to, .. } => {
                 let args: [OsString; 1] = [to.to_string().into()];
                 let call = self.writing("rollback", timeout).args(args);
-                run(&self.helm.program, &self.workspace, call).await?;
+                self.helm.run(&self.workspace, call).await?;
             }
         }
         Ok(Some(recovery))
@@ -185,7 +185,7 @@ impl<'a> Release<'a> {
             .args(args)
             .input(values.to_string().into_bytes())
             .mask(wanted.mask);
-        run(&self.helm.program, &self.workspace, call).await?;
+        self.helm.run(&self.workspace, call).await?;
         Ok(())
     }
 
@@ -198,7 +198,7 @@ impl<'a> Release<'a> {
         if wait {
             call = call.args(["--wait"]);
         }
-        self.unless_missing(run(&self.helm.program, &self.workspace, call).await)
+        self.unless_missing(self.helm.run(&self.workspace, call).await)
             .map(|said| said.is_some())
     }
 
@@ -207,7 +207,7 @@ impl<'a> Release<'a> {
             .args(self.args(verb))
             .args(["--output=json"])
             .online(self.ambient);
-        let said = run(&self.helm.program, &self.workspace, call).await;
+        let said = self.helm.run(&self.workspace, call).await;
         self.unless_missing(said)?
             .map(super::process::Said::text)
             .transpose()

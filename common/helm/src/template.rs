@@ -12,7 +12,7 @@ use common::values::mask::Mask;
 use serde_json::Value;
 
 use super::lookup::{Endpoint, Lookup, capabilities, unmapped};
-use super::process::{Call, flag, run};
+use super::process::{Call, flag};
 use super::workspace::Workspace;
 use super::{Helm, HelmError, chart};
 
@@ -74,7 +74,7 @@ pub async fn template(
             .args(args)
             .input(input)
             .mask(request.mask);
-        return run(&helm.program, &workspace, call).await?.text();
+        return helm.run(&workspace, call).await?.text();
     };
     let begun = Instant::now();
     let capabilities = capabilities(helm, &workspace, request);
@@ -95,7 +95,7 @@ pub async fn template(
             .env("HELM_BURST_LIMIT", BURST)
             .input(input.clone())
             .mask(&mask);
-        let ended = endpoint.during(run(&helm.program, &workspace, call)).await;
+        let ended = endpoint.during(helm.run(&workspace, call)).await;
         match ended {
             Err(HelmError::Failed { message, .. }) if endpoint.begin(unmapped(&message)) => {}
             ended => return ended?.text(),

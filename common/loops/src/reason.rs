@@ -49,6 +49,7 @@ fn reason(error: &OperationError) -> Reason {
             Reason::Stalls("Conflict")
         }
         OperationError::Plan(PlanError::TooLarge(_)) => Reason::Stalls("TooLarge"),
+        error if error.is_too_large() => Reason::Stalls("TooLarge"),
         OperationError::Breakage(_) => Reason::Stalls("Breakage"),
         OperationError::Recreation(_) => Reason::Stalls("Immutable"),
         OperationError::Refusal(refused) => Reason::Stalls(match refused.cause() {

@@ -1,22 +1,18 @@
 //! Charts: the input for helm, and the objects that it renders.
 
-use std::collections::BTreeSet;
-
 use addons_helm::HelmError;
 use addons_helm::dependencies;
 use addons_helm::lookup::Lookup;
 use addons_helm::template::{TemplateRequest, template};
 use addons_versions::tolerant;
 use common::catalogue::select::{ClusterFacts, Reason, misfit};
-use common::manifest::key::ObjectKey;
-use common::manifest::parse::{Options, parse};
 use common::render::chart::release_name::release_name;
 use common::render::chart::unknown::unknown;
 use common::render::chart::{Chart, TEMPLATE_DATA, names_data};
 use common::render::hooks::Occasion;
 use common::render::package::{File, Package};
 use common::render::random;
-use common::render::text::Text;
+use common::render::text::{Section, Text};
 use common::values::layers::{Layers, Values};
 use common::values::mask::Mask;
 use serde_json::{Map, Value};
@@ -182,8 +178,8 @@ pub(crate) struct Renderings {
     pub(crate) again: Option<Text>,
     /// What `lookup` was asked for.
     pub(crate) seen: Seen,
-    /// Names of the definitions in `crds/`.
-    pub(crate) definitions: BTreeSet<String>,
+    /// The files in `crds/`. Helm does not render them.
+    pub(crate) crds: Vec<Section>,
 }
 
 /// As [`text`], with the live objects that the installation owns, and where templates make something at random, a second time.
@@ -208,7 +204,7 @@ pub(crate) async fn renderings(
     let is_twice = files
         .iter()
         .any(|file| file.path.contains("templates/") && random::is_random(&file.bytes));
-    let definitions = definitions(&files);
+    let crds = crds(&files);
     // Values may hold templates, too (`tpl`).
     let values = chart.values.to_string();
     let mut texts = files.iter().map(|file| file.bytes.as_slice());
@@ -248,19 +244,19 @@ pub(crate) async fn renderings(
         text,
         again,
         seen,
-        definitions,
+        crds,
     })
 }
 
-/// The names of the definitions in `crds/` of charts. Helm does not render these files.
-fn definitions(files: &[&File]) -> BTreeSet<String> {
+/// The files in `crds/` of charts.
+fn crds(files: &[&File]) -> Vec<Section> {
     let of_crds = |path: &str| path.starts_with("crds/") || path.contains("/crds/");
     let files = files.iter().filter(|file| of_crds(&file.path));
-    let parsed = files.filter_map(|file| parse(&file.bytes, &file.path, &Options::default()).ok());
-    let manifests = parsed.flat_map(|parsed| parsed.manifests);
-    let keys = manifests.filter_map(|manifest| ObjectKey::of(&manifest.object));
-    let definitions = keys.filter(|key| key.kind == "CustomResourceDefinition");
-    definitions.map(|key| key.name).collect()
+    let sections = files.map(|file| Section {
+        file: file.path.clone(),
+        bytes: file.bytes.clone(),
+    });
+    sections.collect()
 }
 
 /// The charts in a chart.
@@ -329,7 +325,11 @@ async fn rendered(
         addon: resolved.entry.addon.clone(),
     };
     ctx.emit(Event::Began(work.clone()));
-    let text = template(ctx.helm().await?, &chart.package, &request).await;
+    let helm = ctx.helm().await?;
+    let text = {
+        let _slot = ctx.slot(resolved).await;
+        template(helm, &chart.package, &request).await
+    };
     ctx.emit(Event::Ended(work));
     let mut text = Text::of_chart(text?);
     text.warnings.clone_from(&chart.warnings);

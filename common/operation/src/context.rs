@@ -29,11 +29,13 @@ use common::manifest::yaml::DuplicateKeys;
 use common::render::facts::{Facts, Overlays};
 use futures::future::BoxFuture;
 use semver::Version;
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::{Mutex, OnceCell, SemaphorePermit};
 
 use crate::error::{OperationError, within};
 use crate::event::{Event, Finding};
+use crate::jail::{self, Jail};
 use crate::kops::Records;
+use crate::resolved::Resolved;
 use target::{Target, Uid};
 
 pub use contents::Contents;
@@ -63,6 +65,9 @@ pub struct Settings {
     /// Whether the Secret with data of templates beside a record outside the system namespace is read: by a person, or with the rights of
     /// an account there (semantics 16).
     pub secret_data: bool,
+    /// The processes that render what others wrote; `None` = it is rendered in this one, and helm has no bound of memory: for whom a
+    /// person works with.
+    pub jail: Option<Jail>,
     /// The places and indexes that the command line opens to what others name.
     pub opened: Arc<Opened>,
     /// How long all rendering may take; `None` = each add-on has only a bound of its own.
@@ -141,6 +146,7 @@ impl Default for Settings {
             path: None,
             kustomize: false,
             secret_data: true,
+            jail: None,
             opened: Arc::default(),
             timeout: None,
             holder: common::api::names::CLIENT.to_owned(),
@@ -245,6 +251,12 @@ impl Context {
         path.filter(|_| self.settings.kustomize)
     }
 
+    /// Held while an installation is rendered by another process, where that is bounded as a whole.
+    pub(crate) async fn slot(&self, resolved: &Resolved) -> Option<SemaphorePermit<'_>> {
+        let jail = self.settings.jail.as_ref()?;
+        jail.slot(resolved.wanted.spec.is_guard()).await
+    }
+
     /// How a repeated key in a manifest is handled.
     #[must_use]
     pub fn duplicate_keys(&self) -> DuplicateKeys {
@@ -320,7 +332,11 @@ impl Context {
     /// The helm that renders charts.
     pub(crate) async fn helm(&self) -> Result<&Helm, OperationError> {
         let (named, path) = (self.settings.helm.as_deref(), self.settings.path.as_deref());
-        let find = || async { Ok(Helm::find(named, path).await?) };
+        let memory = self.settings.jail.as_ref().map(|_| jail::MEMORY);
+        let find = || async {
+            let helm = Helm::find(named, path).await?;
+            Ok::<_, OperationError>(Helm { memory, ..helm })
+        };
         self.helm.get_or_try_init(find).await
     }
 

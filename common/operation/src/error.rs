@@ -35,6 +35,7 @@ use crate::distribution::DistributionError;
 use crate::elapsed::seconds;
 use crate::gitops::InGit;
 use crate::interruption::Interrupted;
+use crate::jail::JailError;
 use crate::not_local::NotLocal;
 use crate::release::{ChangedRelease, ForeignRelease, ModeError};
 use crate::required_types::NotServed;
@@ -347,6 +348,9 @@ pub enum OperationError {
     /// A thread that ended without an answer.
     #[error("rendering ended by a bug of this program: report it with the output on stderr")]
     LostTemplates,
+    /// The process that renders.
+    #[error(transparent)]
+    Jail(#[from] JailError),
     /// No thread to render on.
     #[error("no thread can be started to render templates")]
     Thread(#[source] std::io::Error),

@@ -50,6 +50,7 @@ pub mod inputs;
 pub mod installed;
 pub mod intent;
 pub mod interruption;
+pub mod jail;
 pub mod kops;
 mod lookup;
 pub mod not_local;

@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::admission::policy::{self, Candidate};
 use common::admission::verdict::Verdict;
 use common::admission::{Requester, validate, writer};
+use common::api::catalogue::Method;
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_WRITTEN_BY;
 use common::api::policy::{AddonPolicy, Allowed};
-use common::manifest::parse::Options;
+use common::manifest::yaml::DuplicateKeys;
 use common::render::images::images;
+use common::render::objects::{Request, Source};
 use kube::ResourceExt as _;
 
 use crate::chart;
@@ -20,7 +22,7 @@ use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::Finding;
 use crate::records::name_of;
-use crate::render::Rendered;
+use crate::render::{self, Rendered};
 use crate::resolved::Resolved;
 use crate::verdict;
 
@@ -268,8 +270,16 @@ async fn all_images(
     if let Some(chart) = &rendered.release {
         let text = chart::of_release(ctx, resolved, &rendered.inputs, chart).await;
         let text = within(text, || resolved.place())?;
-        let parsed = text.objects(&rendered.location, &Options::default());
-        let parsed = parsed.map_err(|error| OperationError::from(error).masked(&chart.mask));
+        let request = Request {
+            source: Source::of_text(text),
+            location: rendered.location.clone(),
+            method: Method::Helm,
+            // What helm runs at another occasion counts, too.
+            occasion: None,
+            duplicate_keys: DuplicateKeys::LastWins,
+            registry: None,
+        };
+        let parsed = render::parse(ctx, resolved, &request, &chart.mask).await;
         for manifest in within(parsed, || resolved.place())?.manifests {
             found.extend(images(&manifest.object));
         }

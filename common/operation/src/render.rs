@@ -1,7 +1,6 @@
 //! From fetched packages to the objects of the installations: rendered and parsed.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use addons_sources::{SourceError, archive};
@@ -12,13 +11,13 @@ use common::api::names::installation_name;
 use common::catalogue::Entry;
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
-use common::manifest::parse::Options;
-use common::render::hooks::{self, Occasion};
-use common::render::images;
+use common::render::hooks::Occasion;
 use common::render::kkp::{self, Stop};
+use common::render::objects::{self, Objects, ObjectsError, Request, Source};
 use common::render::package::Package;
 use common::render::random::Random;
 use common::render::text::{self, Text};
+use common::values::mask::Mask;
 use futures::StreamExt as _;
 use futures::stream;
 use tokio::sync::oneshot;
@@ -53,7 +52,7 @@ pub struct Rendered {
     pub location: String,
     /// Names of the definitions in `crds/` of its charts.
     pub definitions: BTreeSet<String>,
-    /// Hooks that rest, as they are written: [`hooks::Kept::resting`].
+    /// Hooks that rest, as they are written: [`common::render::hooks::Kept::resting`].
     pub resting: Vec<ObjectKey>,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -158,58 +157,45 @@ pub async fn objects(
     let place = || resolved.place();
     let (package, location) = (verified.fetched.package, verified.fetched.location);
     let method = resolved.entry.version.template.method;
-    let mut definitions = BTreeSet::new();
-    let (text, again, looked_up) = if method == Method::Helm {
+    let mut looked_up = None;
+    let source = if method == Method::Helm {
         let is_upgrade = resolved.occasion() == Occasion::Upgrade;
         let renderings = chart::renderings(ctx, resolved, &inputs, package, is_upgrade).await;
         let Renderings {
             text,
             again,
             seen,
-            definitions: found,
+            crds,
         } = within(renderings, place)?;
-        definitions = found;
         inputs.looked_up = seen.secrets;
-        (text, again, seen.line)
+        looked_up = seen.line;
+        Source::Texts { text, again, crds }
+    } else if method == Method::GoTemplate && ctx.settings().jail.is_some() {
+        within(templates_of(ctx, &inputs, package), place)?
     } else {
         let text = text(ctx, resolved, &inputs, package).await;
-        (within(text, place)?, None, None)
+        Source::of_text(within(text, place)?)
     };
-    let options = Options {
+    let request = Request {
+        source,
+        location: location.clone(),
+        method,
+        occasion: Some(occasion),
         duplicate_keys: ctx.duplicate_keys(),
-        ..Options::default()
+        registry: within(resolved.registry(), place)?,
     };
     let mask = inputs.mask();
-    let parse = |text: &Text| {
-        let parsed = text.objects(&location, &options);
-        let parsed = parsed.map_err(|error| OperationError::from(error).masked(&mask));
-        let mut parsed = within(parsed, place)?;
-        let kept = hooks::of_occasion(parsed.manifests, occasion, method);
-        parsed.manifests = kept.manifests;
-        let left_out = kept.left_out.iter().map(ToString::to_string);
-        parsed.warnings.extend(left_out);
-        Ok::<_, OperationError>((parsed, kept.resting))
-    };
-    let (parsed, resting) = parse(&text)?;
-    let random = match &again {
-        Some(again) => Random::between(&parsed.manifests, &parse(again)?.0.manifests),
-        None => Random::default(),
-    };
-    let (mut manifests, mut warnings) = (parsed.manifests, verified.warnings);
-    warnings.extend(parsed.warnings.into_iter().chain(looked_up));
-    if let Some(registry) = resolved.registry()? {
-        for manifest in &mut manifests {
-            let place = &manifest.place;
-            let doubts = images::rewrite(Arc::make_mut(&mut manifest.object), &registry).doubts;
-            let key = ObjectKey::of(&manifest.object);
-            let key = key.map_or_else(String::new, |key| format!("{key}: "));
-            let doubts = doubts
-                .into_iter()
-                .map(|doubt| format!("{place}: {key}{doubt}"));
-            warnings.extend(doubts);
-        }
-    }
-    let warnings = warnings.iter().map(|warning| mask.text(warning)).collect();
+    let Objects {
+        manifests,
+        random,
+        resting,
+        definitions,
+        warnings,
+        doubts,
+    } = within(parse(ctx, resolved, &request, &mask).await, place)?;
+    let all = verified.warnings.into_iter().chain(warnings);
+    let all = all.chain(looked_up).chain(doubts);
+    let warnings = all.map(|warning| mask.text(&warning)).collect();
     Ok(Rendered {
         inputs,
         manifests,
@@ -223,6 +209,46 @@ pub async fn objects(
         resting,
         warnings,
         is_due: true,
+    })
+}
+
+/// Makes objects of texts: in a process of its own where no person works with this one.
+///
+/// # Errors
+/// Those of the texts; of the process.
+pub(crate) async fn parse(
+    ctx: &Context,
+    resolved: &Resolved,
+    request: &Request,
+    mask: &Mask,
+) -> Result<Objects, OperationError> {
+    match &ctx.settings().jail {
+        Some(jail) => {
+            let _slot = ctx.slot(resolved).await;
+            jail.render(request, ctx.time_to_render(), mask).await
+        }
+        None => objects::render(request, &Stop::default()).map_err(|error| {
+            let error = match error {
+                ObjectsError::Text(error) => OperationError::from(error),
+                ObjectsError::Manifest(error) => OperationError::from(error),
+            };
+            error.masked(mask)
+        }),
+    }
+}
+
+/// The templates of a package with their data, to be rendered by another process.
+fn templates_of(
+    ctx: &Context,
+    inputs: &Inputs,
+    package: Package,
+) -> Result<Source, OperationError> {
+    let package = archive::files(package).map_err(SourceError::Archive)?;
+    let layers = inputs.with_package(text::package_values(&package)?);
+    Ok(Source::Templates {
+        data: inputs.document(&layers.merged()),
+        package,
+        strict: ctx.settings().strict,
     })
 }
 

@@ -62,6 +62,8 @@ pub struct Limits {
     pub output: usize,
     /// Bytes of stderr that are kept; the rest is read and dropped.
     pub words: usize,
+    /// Bytes of memory that it may take, and each program that it starts; `None` = any. Only Linux limits that.
+    pub memory: Option<u64>,
 }
 
 /// A run that ended by itself.
@@ -128,6 +130,9 @@ impl Running {
     /// # Errors
     /// [`Failure`].
     pub async fn end(&mut self, input: &[u8], limits: Limits) -> Result<Ended, Failure> {
+        if let Some(bytes) = limits.memory {
+            platform::limit_memory(&self.0, bytes).map_err(Failure::Io)?;
+        }
         let (mut stdin, stdout, stderr) = self.pipes().map_err(Failure::Io)?;
         let feed = async {
             // A program that does not read its input explains itself by its exit code.

@@ -21,6 +21,7 @@ const LIMITS: Limits = Limits {
     time: Duration::from_secs(60),
     output: 16 << 20,
     words: 4 << 10,
+    memory: None,
 };
 
 /// The settings of the git that fetches a remote base: over https alone, without a password and without settings of the machine. ssh

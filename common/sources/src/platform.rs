@@ -14,13 +14,13 @@ use std::path::PathBuf;
 pub use unix::{
     FileStamp, GOOGLE_SETTINGS, HOME, PASSED, TEMPORARY, cache_home, create_executable,
     create_private, create_private_folder, host_name, is_executable, is_private, kill_group,
-    own_group, terminate_group,
+    limit_memory, own_group, terminate_group,
 };
 #[cfg(windows)]
 pub use windows::{
     FileStamp, GOOGLE_SETTINGS, HOME, PASSED, TEMPORARY, cache_home, create_executable,
     create_private, create_private_folder, host_name, is_executable, is_private, kill_group,
-    own_group, terminate_group,
+    limit_memory, own_group, terminate_group,
 };
 
 /// The user's home folder, where a variable names it: `HOME`, which people set on Windows too, else `USERPROFILE` there.

@@ -18,6 +18,7 @@ mod text;
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entrance;
@@ -45,7 +46,7 @@ pub struct YamlOptions {
 }
 
 /// How a repeated key is handled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DuplicateKeys {
     /// An error that names both places.
     #[default]

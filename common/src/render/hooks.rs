@@ -28,6 +28,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::api::catalogue::Method;
@@ -50,7 +51,7 @@ const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 const STAYS: u64 = 600;
 
 /// The operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Occasion {
     /// Nothing was installed before.
     Install,

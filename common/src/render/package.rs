@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::manifest::digest::sha256;
 
 /// Files that a package may have.
@@ -17,17 +19,18 @@ const MAX_PATH: usize = 1024;
 const SHOWN: usize = 60;
 
 /// One file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     /// Relative to the package, with `/`, without `.` and `..`.
     pub path: String,
     /// Its bytes.
+    #[serde(with = "crate::render::text::base64")]
     pub bytes: Vec<u8>,
 }
 
 /// A file, or the files of a folder in the order in which a walk finds them: the entries of each folder sorted by name, so
 /// that `a/x.yaml` comes before `a-b/x.yaml`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
     files: Vec<File>,
     is_folder: bool,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::manifest::Manifest;
@@ -57,7 +58,7 @@ fn names(template: &[u8], functions: &[&str]) -> bool {
 }
 
 /// The fields that differ between two renderings of one chart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Random {
     /// By the index of the object in the first rendering.
     pub fields: Vec<Field>,
@@ -66,7 +67,7 @@ pub struct Random {
 }
 
 /// A field that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Index of the object.
     pub object: usize,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::api::catalogue::{DockerSource, HelmSource, Source, SourceKind};
 
 use super::image::{
@@ -13,7 +15,7 @@ use super::image::{
 ///
 /// The rule is KKP's (`pkg/resources/registry`, its ten cases): the reference is spelled out in full, its registry is swapped,
 /// repository, tag and digest stay. So `quay.io/a/b` and `ghcr.io/a/b` become one image, as they do with KKP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registry {
     /// `HOST[:PORT][/PATH]`, without a slash at the end.
     prefix: String,

@@ -1,6 +1,7 @@
 //! The text that manifests are read from, cut where the output of each file begins.
 
 use addons_gotemplate::{Template, TemplateError};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::manifest::Place;
@@ -17,7 +18,7 @@ const VALUES: &str = "values.yaml";
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// The output of a package, before it is parsed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// The output of each file, in order.
     pub sections: Vec<Section>,
@@ -116,12 +117,35 @@ pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, Strin
 }
 
 /// The output of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// The file; empty where the location of the package already names it.
     pub file: String,
     /// Its bytes.
+    #[serde(with = "base64")]
     pub bytes: Vec<u8>,
+}
+
+/// Bytes in JSON.
+pub(super) mod base64 {
+    use ::base64::Engine as _;
+    use ::base64::engine::general_purpose::STANDARD;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(in crate::render) fn serialize<S: Serializer>(
+        bytes: &[u8],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(in crate::render) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map_err(D::Error::custom)
+    }
 }
 
 impl Text {

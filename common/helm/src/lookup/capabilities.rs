@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use common::entrance;
 
-use crate::process::{Call, run};
+use crate::process::Call;
 use crate::template::{MAX_OUTPUT, TemplateRequest, arguments};
 use crate::workspace::Workspace;
 use crate::{Helm, HelmError};
@@ -61,7 +61,7 @@ pub(crate) async fn capabilities(
     let path = workspace.path().join(FOLDER);
     let call =
         Call::new("template", request.timeout, MAX_OUTPUT).args(arguments(request, path.into()));
-    let text = run(&helm.program, workspace, call).await?.text()?;
+    let text = helm.run(workspace, call).await?.text()?;
     let line = text.lines().find_map(|line| line.strip_prefix(LINE));
     let read = line.and_then(|line| entrance::from_str(line).ok());
     read.ok_or(HelmError::Answer { verb: "template" })

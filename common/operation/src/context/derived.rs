@@ -1,5 +1,6 @@
 //! Contexts made of others: for loops, which read again and again, and act with the rights of others.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::OnceCell;
@@ -7,14 +8,16 @@ use tokio::sync::OnceCell;
 use super::Context;
 use super::target::Target;
 use crate::error::OperationError;
+use crate::jail::Jail;
 
 impl Context {
-    /// The same, where no person looks at what records name: kustomizations are not built, and our own rights read no Secret for
-    /// whoever wrote a record outside the system namespace.
+    /// The same, where no person looks at what records name: kustomizations are not built, our own rights read no Secret for whoever
+    /// wrote a record outside the system namespace, and packages are rendered in processes of their own. `program`: this program.
     #[must_use]
-    pub fn unattended(mut self) -> Self {
+    pub fn unattended(mut self, program: PathBuf) -> Self {
         self.settings.kustomize = false;
         self.settings.secret_data = false;
+        self.settings.jail = Some(Jail::new(program));
         self
     }
 

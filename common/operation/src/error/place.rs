@@ -1,9 +1,11 @@
 //! An error and the places around it, as a chain.
 
 use addons_engine::EngineError;
+use addons_helm::HelmError;
 use common::values::mask::Mask;
 
 use super::OperationError;
+use crate::jail::JailError;
 
 impl OperationError {
     /// The error itself, without the places around it.
@@ -44,6 +46,16 @@ impl OperationError {
             return self;
         }
         Self::Masked(text)
+    }
+
+    /// Whether rendering it takes more memory than is given to it.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        matches!(
+            self,
+            Self::Helm(HelmError::Memory { .. } | HelmError::TooMuch { .. })
+                | Self::Jail(JailError::Memory | JailError::TooLarge)
+        )
     }
 
     /// The error and its causes in one line.

@@ -184,6 +184,7 @@ async fn run(
         time,
         output,
         words: MAX_WORDS,
+        memory: None,
     };
     let ended = running.end(input, limits).await;
     ended.map_err(|failure| match failure {

@@ -8,6 +8,8 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, Rlimit, prlimit};
 use rustix::system::uname;
 use tokio::process::{Child, Command};
 
@@ -93,6 +95,35 @@ fn create(path: &Path, mode: u32) -> io::Result<File> {
 /// Starts a program in a process group of its own: signals of the terminal do not reach it, and its children end with it.
 pub fn own_group(command: &mut Command) {
     command.process_group(0);
+}
+
+/// Limits what a child may have of memory that it can write to, and each program that it starts. Memory that is only reserved does not
+/// count, of which a program in Go has much. Linux alone can limit another process, and counts all memory.
+///
+/// # Errors
+/// It may not be limited.
+#[cfg(target_os = "linux")]
+pub fn limit_memory(child: &Child, bytes: u64) -> io::Result<()> {
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    let Some(process) = id.and_then(Pid::from_raw) else {
+        // It has ended.
+        return Ok(());
+    };
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: Some(bytes),
+    };
+    prlimit(Some(process), Resource::Data, limit)?;
+    Ok(())
+}
+
+/// Does nothing: macOS has no limit that counts.
+///
+/// # Errors
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn limit_memory(_child: &Child, _bytes: u64) -> io::Result<()> {
+    Ok(())
 }
 
 /// Asks the process group of a child to end.

@@ -85,6 +85,14 @@ pub fn own_group(command: &mut Command) {
     command.creation_flags(NEW_PROCESS_GROUP);
 }
 
+/// Does nothing: a limit would need a job object.
+///
+/// # Errors
+/// None.
+pub fn limit_memory(_child: &Child, _bytes: u64) -> io::Result<()> {
+    Ok(())
+}
+
 /// Does nothing: a console program of another group cannot be asked to end. It has until [`kill_group`] to end by itself.
 pub fn terminate_group(_child: &Child) {}
 
