@@ -4,6 +4,7 @@ mod budget;
 mod core;
 mod entrance;
 mod facts;
+mod jail;
 mod judged;
 mod operations;
 mod proofs;

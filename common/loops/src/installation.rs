@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use addons_engine::attempt as attempt_mark;
 use addons_engine::error::StaleReason;
 use addons_engine::events::{self, Happened};
 use addons_engine::standing::{Standing, stand};
@@ -145,11 +146,16 @@ pub async fn reconcile(
         }
     };
     let written = match &outcome {
-        // What was done is said in any case, and a mark does not stay.
+        // What was done is said in any case.
         Outcome::Executed(..) => writing.await,
-        _ if marked.is_some() => writing.await,
         _ => interruption.unless_asked(writing).await,
     };
+    // Whatever became of it, the process did not end with it.
+    if written.is_err()
+        && let Some(marked) = &marked
+    {
+        let _ = unmark(ctx, marked).await;
+    }
     match written {
         Ok(()) => outcome,
         // The first error is the one that matters.
@@ -361,7 +367,7 @@ pub(crate) async fn write(
             note: (how.words.report)(plan, report),
         }),
         _ => {
-            addons_engine::attempt::end(cluster, record).await?;
+            attempt_mark::end(cluster, record).await?;
             None
         }
     };
@@ -371,6 +377,11 @@ pub(crate) async fn write(
         let _ = events::publish(cluster, record, &happened, reporter).await;
     }
     Ok(())
+}
+
+/// Removes the mark of an attempt from a record.
+async fn unmark(ctx: &Context, record: &AddonInstallation) -> Result<(), OperationError> {
+    Ok(attempt_mark::end(ctx.home().await?, record).await?)
 }
 
 /// Whether the other cluster that the objects are in does not answer, or refuses the credentials.

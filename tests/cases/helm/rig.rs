@@ -79,6 +79,7 @@ impl Rig {
         Ok(Helm {
             program,
             version: "v4.3.1".to_owned(),
+            memory: None,
         })
     }
 
