@@ -99,11 +99,11 @@ impl Cache {
             let there = fs::symlink_metadata(&path);
             let is_there =
                 there.is_ok_and(|there| there.is_file() && there.len() == bytes.len() as u64);
-            if !is_there {
-                write(&path, bytes);
-                if let Some(folder) = &self.folder {
-                    sweep::sweep(folder, SystemTime::now());
+            if !is_there && let Some(folder) = &self.folder {
+                if sweep::has_room(folder, bytes.len() as u64) {
+                    write(&path, bytes);
                 }
+                sweep::sweep(folder, SystemTime::now());
             }
         }
         digest

@@ -2,7 +2,8 @@
 //! cache holds three quarters of [`MAX_BYTES`].
 //!
 //! Content that was used in the last hour stays, because another process may be about to read it; so the cache can exceed its
-//! bound by what one hour brings. Notes without content and files of killed processes are deleted too.
+//! bound by what one hour brings, up to [`MOST_BYTES`]: then nothing more is kept. Notes without content and files of killed processes
+//! are deleted too.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +15,16 @@ use super::{CONTENTS, HOUR, MAX_NOTE, NOTES, Note, is_digest, read, write};
 
 /// Bytes of all contents.
 pub const MAX_BYTES: u64 = 1 << 30;
+/// Bytes of all contents from which on nothing is kept: whoever names sources must not fill the disk of everyone.
+const MOST_BYTES: u64 = 2 << 30;
 /// Its modification time is the time of the last sweep.
 const MARK: &str = "swept";
+
+/// Whether there is room for so many bytes more.
+pub fn has_room(folder: &Path, more: u64) -> bool {
+    let kept: u64 = files(&folder.join(CONTENTS)).map(|file| file.bytes).sum();
+    kept.saturating_add(more) <= MOST_BYTES
+}
 
 /// Sweeps, if the last sweep was long enough ago.
 pub fn sweep(folder: &Path, now: SystemTime) {
@@ -97,6 +106,18 @@ fn speaks_of_something(note: &Path, contents: &Path) -> bool {
 mod tests {
     use super::*;
 
+    /// Files without content, as sparse as they can be.
+    #[test]
+    fn a_full_cache_keeps_nothing_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let contents = folder.path().join(CONTENTS);
+        fs::create_dir(&contents).unwrap();
+        assert!(has_room(folder.path(), MOST_BYTES) && !has_room(folder.path(), MOST_BYTES + 1));
+        let file = fs::File::create(contents.join("0".repeat(64))).unwrap();
+        file.set_len(MOST_BYTES - 9).unwrap();
+        assert!(has_room(folder.path(), 9) && !has_room(folder.path(), 10));
+    }
+
     /// Nothing is swept below [`MAX_BYTES`], and the kubelet evicts the pod of a volume that is full.
     #[test]
     fn the_volumes_of_the_reconciler_hold_more_than_the_cache_keeps() {
@@ -109,7 +130,7 @@ mod tests {
             .collect();
         assert_eq!(limits.len(), 2);
         assert!(
-            limits.iter().all(|limit| limit << 30 >= 3 * MAX_BYTES),
+            limits.iter().all(|limit| limit << 30 > MOST_BYTES),
             "{limits:?}"
         );
     }
