@@ -49,8 +49,9 @@ impl Attempts {
         *self.ended() = is_suspicious.then(BTreeSet::new);
     }
 
-    /// Begins an attempt, and returns the record with its mark, where it gets one. Where former attempts were killed, this one begins when no other
-    /// installation is planned: who else was being planned then is not to blame. `is_named`: a person asks for it, whatever happened.
+    /// Begins an attempt, and returns the record with its mark, where it gets one. Where former attempts were killed, this one begins when
+    /// no other installation is planned: who else was being planned then is not to blame. `is_named`: a person asks for it, whatever
+    /// happened.
     ///
     /// # Errors
     /// [`AttemptError::Killed`]; an interruption; those of the request; a conflict where the record was written meanwhile.

@@ -146,7 +146,7 @@ impl Jail {
 pub fn serve(mut input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    let request: Request = serde_json::from_slice(&bytes)?;
+    let request: Request = entrance::from_slice(&bytes)?;
     drop(bytes);
     let result = objects::render(&request, &Stop::default());
     output.write_all(&objects::to_bytes(&result)?)

@@ -24,7 +24,9 @@ const ARROWS: [(&str, &[&str]); 24] = [
     ),
     (
         "render",
-        &["api", "entrance", "hex", "manifest", "nearest", "values"],
+        &[
+            "api", "entrance", "hex", "manifest", "nearest", "shorten", "values",
+        ],
     ),
     ("airgap", &["api", "catalogue", "entrance", "render"]),
     (
