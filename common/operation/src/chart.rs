@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::{Event, Work};
 use crate::inputs::Inputs;
+use crate::jail;
 use crate::lookup::{Own, Seen};
 use crate::resolved::Resolved;
 
@@ -60,6 +61,9 @@ pub(crate) async fn complete(
     let set = resolved.entry.version.template.helm.as_ref();
     let set = set.and_then(|helm| helm.release_name.as_deref());
     let release = release_name(set, &resolved.name.name)?;
+    if ctx.settings().jail.is_some() {
+        jail::check_files(&addons_helm::files(&package)?)?;
+    }
     let helm = ctx.helm().await?;
     let package = dependencies::complete(helm, &package).await?.into_owned();
     let files = addons_helm::files(&package)?;

@@ -4,19 +4,26 @@
 //! | what | where it runs | bound |
 //! |---|---|---|
 //! | templates, and the parsing of what a package renders to ([`objects::render`]) | this program, with [`ARGUMENT`] | [`MEMORY`], no environment, no network that it would use |
+//! | an index ([`location::of_any_bytes`]) | the same | the same |
 //! | charts | helm, which has a folder of its own as its home | [`MEMORY`]; no network to render |
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use addons_helm::template::TIMEOUT;
 use addons_sources::child::{self, Failure, Limits, Running};
+use addons_sources::location::{self, CatalogueError, Located};
 use common::entrance;
 use common::render::kkp::Stop;
 use common::render::objects::{self, Objects, Request};
+use common::render::package::Package;
+use common::render::text::Section;
 use common::values::mask::Mask;
+use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -27,6 +34,17 @@ use crate::error::OperationError;
 pub const ARGUMENT: &str = "__render";
 /// Memory of one process, in bytes. On Linux it is a limit of the process (`RLIMIT_DATA`); elsewhere nothing limits it.
 pub const MEMORY: u64 = 384 << 20;
+/// The files of a package that are read before it is rendered.
+const FILES: [&str; 6] = [
+    "Chart.yaml",
+    "Chart.lock",
+    "requirements.yaml",
+    "requirements.lock",
+    "values.yaml",
+    "values.schema.json",
+];
+/// Bytes of one of them.
+const MAX_FILE: usize = 2 << 20;
 /// Bytes of an answer.
 const MAX_ANSWER: usize = 64 << 20;
 /// Scalars, lists and maps of an answer.
@@ -37,6 +55,15 @@ const MAX_WORDS: usize = 4 << 10;
 const NO_MEMORY: &str = "memory allocation of ";
 /// Processes that render core add-ons at the same time, and those of all others.
 const SLOTS: (usize, usize) = (1, 2);
+
+/// What a process does for another one.
+#[derive(Serialize, Deserialize)]
+enum Job<'a> {
+    /// Makes objects of a package.
+    Objects(Cow<'a, Request>),
+    /// Reads an index, whose location is the name of the file.
+    Index(Section),
+}
 
 /// Where packages are rendered; clones share its slots.
 #[derive(Clone, Debug)]
@@ -66,6 +93,12 @@ pub enum JailError {
         MAX_ANSWER >> 20
     )]
     TooLarge,
+    /// A file that is read before it is rendered.
+    #[error("{path} has more than {} MiB", MAX_FILE >> 20)]
+    File {
+        /// Its path.
+        path: String,
+    },
     /// It ended in another way.
     #[error("rendering it ended by a bug of this program ({status}): report it")]
     Ended {
@@ -106,7 +139,33 @@ impl Jail {
         bound: Duration,
         mask: &Mask,
     ) -> Result<Objects, OperationError> {
-        let input = serde_json::to_vec(request).map_err(JailError::Answer)?;
+        let job = Job::Objects(Cow::Borrowed(request));
+        let output = self.run(&job, bound).await?;
+        let answer = objects::from_bytes(&output).map_err(JailError::Answer)?;
+        answer.map_err(|error| OperationError::Masked(mask.text(&error)))
+    }
+
+    /// [`location::of_any_bytes`] in a process of its own.
+    ///
+    /// # Errors
+    /// [`JailError`]; [`CatalogueError::Elsewhere`].
+    pub(crate) async fn index(
+        &self,
+        bytes: Vec<u8>,
+        location: String,
+    ) -> Result<Vec<Located>, OperationError> {
+        let _slot = self.slot(false).await;
+        let file = location;
+        let job = Job::Index(Section { file, bytes });
+        let output = self.run(&job, TIMEOUT).await?;
+        let answer: Result<Vec<Located>, String> =
+            entrance::from_slice(&output).map_err(JailError::Answer)?;
+        Ok(answer.map_err(CatalogueError::Elsewhere)?)
+    }
+
+    /// Does a job in a process of its own; its answer.
+    async fn run(&self, job: &Job<'_>, bound: Duration) -> Result<Vec<u8>, JailError> {
+        let input = serde_json::to_vec(job).map_err(JailError::Answer)?;
         let mut command = Command::new(&self.program);
         command.arg(ARGUMENT);
         child::offline(&mut command);
@@ -127,27 +186,47 @@ impl Jail {
             let words = String::from_utf8_lossy(&ended.words);
             let status = ended.status;
             return Err(match words.starts_with(NO_MEMORY) {
-                true => JailError::Memory.into(),
-                false => JailError::Ended { status }.into(),
+                true => JailError::Memory,
+                false => JailError::Ended { status },
             });
         }
-        if entrance::nodes(&ended.output, usize::MAX) > MAX_NODES {
-            return Err(JailError::TooLarge.into());
+        match entrance::nodes(&ended.output, usize::MAX) > MAX_NODES {
+            true => Err(JailError::TooLarge),
+            false => Ok(ended.output),
         }
-        let answer = objects::from_bytes(&ended.output).map_err(JailError::Answer)?;
-        answer.map_err(|error| OperationError::Masked(mask.text(&error)))
     }
 }
 
-/// Renders for another process.
+/// Refuses a package with a file that would take much memory when this process reads it: the metadata and values of a chart, and the
+/// values of templates.
+///
+/// # Errors
+/// [`JailError::File`].
+pub(crate) fn check_files(package: &Package) -> Result<(), JailError> {
+    let mut files = FILES.iter().filter_map(|path| package.get(path));
+    let large = files.find(|file| file.bytes.len() > MAX_FILE);
+    large.map_or(Ok(()), |file| {
+        Err(JailError::File {
+            path: file.path.clone(),
+        })
+    })
+}
+
+/// Does a job for another process.
 ///
 /// # Errors
 /// Those of the pipes; a request that cannot be read.
 pub fn serve(mut input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    let request: Request = entrance::from_slice(&bytes)?;
+    let job: Job<'static> = entrance::from_slice(&bytes)?;
     drop(bytes);
-    let result = objects::render(&request, &Stop::default());
-    output.write_all(&objects::to_bytes(&result)?)
+    let answer = match job {
+        Job::Objects(request) => objects::to_bytes(&objects::render(&request, &Stop::default()))?,
+        Job::Index(Section { file, bytes }) => {
+            let found = location::of_any_bytes(&bytes, &file);
+            serde_json::to_vec(&found.map_err(|error| OperationError::from(error).chain()))?
+        }
+    };
+    output.write_all(&answer)
 }

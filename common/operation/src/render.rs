@@ -28,6 +28,7 @@ use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::fetch::{self, AT_ONCE, Fetched, Verified};
 use crate::inputs::{Data, Inputs};
+use crate::jail;
 use crate::resolved::Resolved;
 use crate::stage::{Stage, Staged};
 
@@ -244,6 +245,7 @@ fn templates_of(
     package: Package,
 ) -> Result<Source, OperationError> {
     let package = archive::files(package).map_err(SourceError::Archive)?;
+    jail::check_files(&package)?;
     let layers = inputs.with_package(text::package_values(&package)?);
     Ok(Source::Templates {
         data: inputs.document(&layers.merged()),

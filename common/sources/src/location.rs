@@ -11,6 +11,7 @@ use common::manifest::lost::lost;
 use common::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
 use common::nearest::nearest;
 use common::plan::schema::mistakes::{self, in_order};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Access;
@@ -20,7 +21,7 @@ pub use every::{Everything, Mistake, Part, every};
 pub use whole::WholeError;
 
 /// A catalogue or an index at a location.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Located {
     /// The catalogue as it would be added: with the name, labels and annotations of the file (of an index only its name), and
     /// with the location as the base of relative manifests if the file sets none.
@@ -51,6 +52,9 @@ pub enum CatalogueError {
         #[source]
         source: WholeError,
     },
+    /// Another process says why it cannot be read.
+    #[error("{0}")]
+    Elsewhere(String),
     /// Not YAML.
     #[error("{location}")]
     Yaml {
@@ -85,22 +89,9 @@ pub enum CatalogueError {
 /// # Errors
 /// [`CatalogueError`]. A field that no AddonCatalogue has is an error: it would be lost.
 pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>, CatalogueError> {
-    of_location(location, access, false).await
-}
-
-/// As [`read`]; with `takes_manifests` any other document makes the file one add-on, as in kops, and so does a folder or an archive
-/// of manifests or of a chart.
-async fn of_location(
-    location: &str,
-    access: &Access<'_>,
-    takes_manifests: bool,
-) -> Result<Vec<Located>, CatalogueError> {
     let location = url::absolute(location)?;
-    if takes_manifests && let Some(whole) = whole::of(&location, access).await? {
-        return Ok(vec![whole]);
-    }
     let fetched = url::fetch(&location, access).await?;
-    parse(&fetched.bytes, location, takes_manifests)
+    parse(&fetched.bytes, location, false)
 }
 
 /// What a file holds that was read at `location`, as [`read`] does.
@@ -160,16 +151,46 @@ fn parse(
     Ok(found)
 }
 
-/// All entries at a location, for commands that need no catalogue in a cluster; and warnings for the user.
+/// What a location holds that add-ons are installed from, before it is read.
+#[derive(Debug)]
+pub enum Held {
+    /// A folder or an archive of manifests or of a chart: one add-on.
+    Whole(Box<Located>),
+    /// A file.
+    File {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// The absolute location.
+        location: String,
+    },
+}
+
+/// Fetches what a location holds, for commands that need no catalogue in a cluster.
+///
+/// # Errors
+/// [`CatalogueError`].
+pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Held, CatalogueError> {
+    let location = url::absolute(location)?;
+    if let Some(whole) = whole::of(&location, access).await? {
+        return Ok(Held::Whole(Box::new(whole)));
+    }
+    let bytes = url::fetch(&location, access).await?.bytes;
+    Ok(Held::File { bytes, location })
+}
+
+/// As [`of_bytes`], where any other document makes the file one add-on, as in kops.
 ///
 /// # Errors
 /// See [`read`].
-pub async fn entries(
-    location: &str,
-    access: &Access<'_>,
-) -> Result<(Catalogue, Vec<String>), CatalogueError> {
+pub fn of_any_bytes(bytes: &[u8], location: &str) -> Result<Vec<Located>, CatalogueError> {
+    parse(bytes, location.to_owned(), true)
+}
+
+/// All entries of what was read, and warnings for the user.
+#[must_use]
+pub fn entries(found: Vec<Located>) -> (Catalogue, Vec<String>) {
     let (mut catalogue, mut warnings) = (Catalogue::default(), Vec::new());
-    for one in of_location(location, access, true).await? {
+    for one in found {
         let origin = Origin::Index {
             location: one.location,
         };
@@ -177,7 +198,7 @@ pub async fn entries(
         catalogue.entries.extend(entries);
         warnings.extend(one.warnings);
     }
-    Ok((catalogue, warnings))
+    (catalogue, warnings)
 }
 
 fn located(mut object: AddonCatalogue, warnings: Vec<String>, location: String) -> Located {

@@ -31,8 +31,8 @@ pub use places::Places;
 pub const MAX_BYTES: usize = 64 << 20;
 /// Deepest nesting of lists and maps: what can be read back as JSON.
 pub const MAX_DEPTH: usize = entrance::MAX_DEPTH;
-/// Most scalars, lists and maps of a stream, copies by aliases included.
-pub const MAX_NODES: usize = entrance::MAX_NODES;
+/// Most scalars, lists and maps of a stream, copies by aliases included: more than the longest manifest has, and each takes memory.
+pub const MAX_NODES: usize = 2_000_000;
 /// Most bytes that anchors and aliases may copy in a stream; a node counts as 64.
 pub const MAX_COPIED: usize = 16 << 20;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addons_sources::location::Held;
 use addons_sources::{Access, Reach, location, url};
 use common::api::names::INDEX_BUILTIN;
 use common::catalogue::Catalogue;
@@ -121,7 +122,14 @@ impl Context {
         }
         let reach = Reach::of(author, &self.settings.opened);
         let access: Access<'_> = self.access(&reach);
-        let (mut catalogue, warnings) = location::entries(&key.0, &access).await?;
+        let found = match location::fetch(&key.0, &access).await? {
+            Held::Whole(whole) => vec![*whole],
+            Held::File { bytes, location } => match &self.settings.jail {
+                Some(jail) => jail.index(bytes, location).await?,
+                None => location::of_any_bytes(&bytes, &location)?,
+            },
+        };
+        let (mut catalogue, warnings) = location::entries(found);
         for warning in warnings {
             self.find(Finding::Index(warning));
         }

@@ -54,7 +54,7 @@ impl OperationError {
         matches!(
             self,
             Self::Helm(HelmError::Memory { .. } | HelmError::TooMuch { .. })
-                | Self::Jail(JailError::Memory | JailError::TooLarge)
+                | Self::Jail(JailError::Memory | JailError::TooLarge | JailError::File { .. })
         )
     }
 
