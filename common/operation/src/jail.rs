@@ -76,7 +76,7 @@ pub struct Jail {
 #[derive(Debug, thiserror::Error)]
 pub enum JailError {
     /// It cannot be started, limited, or talked to.
-    #[error("no process can be started to render it")]
+    #[error("no process with bounded memory can be started to render it")]
     Start(#[source] std::io::Error),
     /// Its bound.
     #[error("it was not rendered after {}, and was stopped: does a loop, or an expression, go over long texts?", seconds(*bound))]
@@ -85,28 +85,28 @@ pub enum JailError {
         bound: Duration,
     },
     /// It needs more memory than it gets.
-    #[error("rendering it needs more than {} MiB of memory", MEMORY >> 20)]
+    #[error("it needs more than {} MiB of memory to be read and rendered: make it smaller", MEMORY >> 20)]
     Memory,
     /// What it renders to.
     #[error(
-        "it renders to more than {} MiB, or {MAX_NODES} scalars, lists and maps",
+        "it has more than {} MiB, or {MAX_NODES} scalars, lists and maps: make it smaller",
         MAX_ANSWER >> 20
     )]
     TooLarge,
     /// A file that is read before it is rendered.
-    #[error("{path} has more than {} MiB", MAX_FILE >> 20)]
+    #[error("{path} has more than {} MiB: make it smaller", MAX_FILE >> 20)]
     File {
         /// Its path.
         path: String,
     },
     /// It ended in another way.
-    #[error("rendering it ended by a bug of this program ({status}): report it")]
+    #[error("reading or rendering it ended by a bug of this program ({status}): report it")]
     Ended {
         /// How.
         status: ExitStatus,
     },
     /// Its answer.
-    #[error("rendering it ended by a bug of this program: report it")]
+    #[error("reading or rendering it ended by a bug of this program: report it")]
     Answer(#[source] serde_json::Error),
 }
 
