@@ -90,7 +90,8 @@ pub(super) async fn receive(
 ) -> Result<Received<'_>, kube::Error> {
     let largest = limits.map_or(usize::MAX, |_| LARGEST_ANSWER);
     let mut body = Limited::new(body, largest);
-    let (mut bytes, mut large) = (Vec::new(), None);
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut large = None;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(kube::Error::Service)?.into_data() else {
             continue;

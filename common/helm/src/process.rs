@@ -1,5 +1,5 @@
-//! One run of helm: nothing of the caller's environment but, where it asks a cluster, proxies and certificates, bounded in time and output, its whole
-//! process group stopped where it does not end.
+//! One run of helm: nothing of the caller's environment but, where it asks a cluster, proxies and certificates; bounded in time, output
+//! and, where its caller says so, memory; its whole process group stopped where it does not end.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -18,7 +18,8 @@ const MAX_WORDS: usize = 64 << 10;
 /// What is shown of them.
 const SHOWN: usize = 4 << 10;
 /// What a program in Go says that gets no more memory.
-const NO_MEMORY: [&str; 2] = [
+const NO_MEMORY: [&str; 3] = [
+    "fatal error: out of memory",
     "fatal error: runtime: out of memory",
     "runtime: cannot allocate memory",
 ];
