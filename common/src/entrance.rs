@@ -13,7 +13,7 @@
 //! | [`MAX_VALUES`] | bytes of the values of an installation, refused at admission |
 //! | [`MAX_LISTED`] | entries of a catalogue, refused at admission |
 //!
-//! Whoever receives bytes bounds their number. YAML has the same bounds ([`crate::manifest::yaml`]).
+//! Whoever receives bytes bounds their number. YAML has the same bounds, but fewer nodes ([`crate::manifest::yaml`]).
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -135,6 +135,10 @@ fn what_looks_like_a_node_inside_of_a_text_is_none() {
         ("[1,2,{\"a\":[1,2]}]", 1, 4),
         (r#"{"a,[{":"\",,,","b\\":1}"#, 9, 3),
         (r#"["\\",1]"#, 9, 3),
+        ("{}", 9, 2),
+        (r#"{"a": [1, 2], "b": "[,{"}"#, usize::MAX, 5),
+        (r#""a\"[,""#, usize::MAX, 1),
+        (r#"{"items":[{},{}]}"#, usize::MAX, 6),
     ] {
         assert_eq!(nodes(text.as_bytes(), levels), count, "{text}");
     }

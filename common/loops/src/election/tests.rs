@@ -245,3 +245,22 @@ fn the_order_of_revisions_is_kept_in_the_lease() {
     assert_eq!(again.patience(&whole("11")), Some(revision::TURN));
     assert!(!again.is_new(&Revision::Partial));
 }
+
+#[test]
+fn a_lease_that_was_not_given_back_says_so() {
+    let mut lease = Lease::default();
+    let held_by = |holder: &str| LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        ..LeaseSpec::default()
+    };
+    for (before, noted) in [
+        (None, None),
+        (Some(held_by("dead")), Some("dead")),
+        (Some(held_by("")), None),
+    ] {
+        note_holder(&mut lease, before.as_ref());
+        let annotations = lease.metadata.annotations.as_ref().unwrap();
+        let found = annotations.get(ANNOTATION_TAKEN_FROM).map(String::as_str);
+        assert_eq!(found, noted);
+    }
+}
