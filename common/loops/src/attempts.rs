@@ -16,7 +16,10 @@ use tokio::time::timeout;
 use crate::installation::stale;
 
 /// How long an installation is planned while no other one is.
-const ALONE: Duration = Duration::from_secs(120);
+const ALONE: Duration = Duration::from_secs(30);
+/// How many are planned so after a process that was killed, which is more than it planned at the same time: a mark may be written by
+/// whoever may write the status of a record, and must not keep all others waiting.
+const MOST_ALONE: usize = 16;
 
 /// What a process knows of its attempts; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -24,10 +27,26 @@ pub struct Attempts(Arc<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The installations whose first attempt has ended, where every first attempt is marked; `None` where the process before this one
-    /// ended by itself.
-    ended: Mutex<Option<BTreeSet<InstallationName>>>,
+    term: Mutex<Term>,
     planning: RwLock<()>,
+}
+
+/// What follows from how the process before this one ended. Of one that makes a single pass that is not known.
+#[derive(Debug)]
+struct Term {
+    /// The installations whose first attempt has ended, where every first attempt is marked.
+    ended: Option<BTreeSet<InstallationName>>,
+    /// How many more are planned alone.
+    alone: usize,
+}
+
+impl Default for Term {
+    fn default() -> Self {
+        Self {
+            ended: None,
+            alone: MOST_ALONE,
+        }
+    }
 }
 
 /// An attempt, until what is to be done is known.
@@ -46,10 +65,13 @@ enum Turn<'a> {
 impl Attempts {
     /// This process leads from now on. `is_suspicious`: the one before did not end by itself, and any installation may be the cause.
     pub(crate) fn lead(&self, is_suspicious: bool) {
-        *self.ended() = is_suspicious.then(BTreeSet::new);
+        *self.term() = Term {
+            ended: is_suspicious.then(BTreeSet::new),
+            alone: if is_suspicious { MOST_ALONE } else { 0 },
+        };
     }
 
-    /// Begins an attempt, and returns the record with its mark, where it gets one. Where former attempts were killed, this one begins when
+    /// Begins an attempt, and returns the record with its mark, where it gets one. Where a former attempt was killed, this one begins when
     /// no other installation is planned: who else was being planned then is not to blame. `is_named`: a person asks for it, whatever
     /// happened.
     ///
@@ -71,20 +93,21 @@ impl Attempts {
             }
             .into());
         }
+        let is_alone = times > 0 && self.is_alone();
         let turn = async {
             let planning = &self.0.planning;
-            Ok::<_, OperationError>(match times {
-                0 => Turn::All {
+            Ok::<_, OperationError>(match is_alone {
+                false => Turn::All {
                     _guard: planning.read().await,
                 },
-                _ => Turn::None {
+                true => Turn::None {
                     _guard: planning.write().await,
                 },
             })
         };
         let begun = Begun {
             _turn: interruption.unless_asked(turn).await?,
-            bound: (times > 0).then_some(ALONE),
+            bound: is_alone.then_some(ALONE),
         };
         let is_left = record
             .status
@@ -103,20 +126,27 @@ impl Attempts {
 
     /// An attempt has ended, and this process has not.
     pub(crate) fn end(&self, installation: &InstallationName) {
-        if let Some(ended) = self.ended().as_mut() {
+        if let Some(ended) = &mut self.term().ended {
             ended.insert(installation.clone());
         }
     }
 
     fn is_first(&self, installation: &InstallationName) -> bool {
-        let ended = self.ended();
-        ended
-            .as_ref()
-            .is_some_and(|ended| !ended.contains(installation))
+        let term = self.term();
+        let ended = term.ended.as_ref();
+        ended.is_some_and(|ended| !ended.contains(installation))
     }
 
-    fn ended(&self) -> MutexGuard<'_, Option<BTreeSet<InstallationName>>> {
-        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether one more is planned alone.
+    fn is_alone(&self) -> bool {
+        let mut term = self.term();
+        let left = term.alone.checked_sub(1);
+        term.alone = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    fn term(&self) -> MutexGuard<'_, Term> {
+        self.0.term.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,5 +196,15 @@ mod tests {
         assert!(!attempts.is_first(&name("web")) && attempts.is_first(&name("till")));
         attempts.lead(false);
         assert!(!attempts.is_first(&name("till")));
+    }
+
+    #[test]
+    fn a_mark_by_itself_keeps_no_one_waiting() {
+        let attempts = Attempts::default();
+        for (is_suspicious, most) in [(false, 0), (true, MOST_ALONE)] {
+            attempts.lead(is_suspicious);
+            let alone = (0..2 * MOST_ALONE).filter(|_| attempts.is_alone());
+            assert_eq!(alone.count(), most);
+        }
     }
 }
