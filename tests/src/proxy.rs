@@ -6,6 +6,7 @@
 
 pub mod fault;
 mod server;
+mod view;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -23,6 +24,7 @@ use crate::control_plane::pki::{Credentials, User, write_kubeconfig};
 use crate::guard::Folder;
 pub use fault::{Action, Fault};
 pub(crate) use server::acceptor;
+use view::{Answers, Hidden};
 
 /// A running proxy; dropped, it is gone.
 pub struct Proxy {
@@ -76,6 +78,8 @@ struct Inner {
     hits: usize,
     /// How far the clock of the server is behind.
     behind: Duration,
+    answers: Answers,
+    hidden: Vec<Hidden>,
 }
 
 impl Proxy {
@@ -153,6 +157,22 @@ impl Proxy {
         self.state.stalled.send_modify(add);
     }
 
+    /// Begins to keep the last answer to each read, for [`Action::Replay`], or stops and has those that were kept.
+    pub fn remember(&self, is_kept: bool) {
+        self.state.lock().answers.is_kept = is_kept;
+    }
+
+    /// From now on, watches whose path and query contain `path` do not bring these events (`ADDED`, `MODIFIED`, `DELETED`) of objects
+    /// with this name; each counts among the [`Proxy::hits`].
+    pub fn hide(&self, path: &str, events: &[&str], name: &str) {
+        let events = events.iter().map(|event| (*event).to_owned());
+        self.state.lock().hidden.push(Hidden {
+            path: path.to_owned(),
+            events: events.collect(),
+            name: name.to_owned(),
+        });
+    }
+
     /// From now on, its answers say that it is so much earlier: as a server whose clock is wrong.
     pub fn set_behind(&self, by: Duration) {
         self.state.lock().behind = by;
@@ -164,9 +184,12 @@ impl Proxy {
         self.state.flowing.send_replace(());
     }
 
-    /// Forgets all faults, lets stopped clients back in and lets go what is held up; what was seen stays.
+    /// Forgets all faults, hides nothing more, lets stopped clients back in and lets go what is held up; what was seen and kept stays.
     pub fn heal(&self) {
-        self.state.lock().faults.clear();
+        let mut inner = self.state.lock();
+        inner.faults.clear();
+        inner.hidden.clear();
+        drop(inner);
         self.flow();
         self.state.stopped.send_replace(Vec::new());
     }

@@ -7,9 +7,11 @@ use addons_tests::control_plane::cluster::client;
 use addons_tests::control_plane::{ControlPlane, unique};
 use addons_tests::proxy::{Action, Fault, Proxy};
 use anyhow::Result;
+use futures::StreamExt as _;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, PostParams};
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 
 use super::config_map;
 
@@ -167,7 +169,6 @@ async fn a_stopped_client_is_gone_for_good_and_others_are_not() -> Result<()> {
 
 #[tokio::test]
 async fn a_stop_ends_the_watches_of_the_client() -> Result<()> {
-    use futures::StreamExt as _;
     let setup = Setup::new().await?;
     let mut events = setup
         .through
@@ -180,6 +181,68 @@ async fn a_stop_ends_the_watches_of_the_client() -> Result<()> {
     setup.create("never").await.unwrap_err();
     // Whatever the watch began with, it ends instead of waiting for ever.
     while let Some(Ok(_)) = events.next().await {}
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_read_is_answered_as_it_was_before() -> Result<()> {
+    let setup = Setup::new().await?;
+    let names = async || {
+        let found = setup.through.list(&ListParams::default()).await?;
+        let names = found.items.into_iter().map(|map| map.name_any());
+        anyhow::Ok(
+            names
+                .filter(|name| name != "kube-root-ca.crt")
+                .collect::<Vec<_>>(),
+        )
+    };
+    setup.create("first").await?;
+    setup.proxy.remember(true);
+    assert_eq!(names().await?, ["first"]);
+    setup.proxy.remember(false);
+    setup.create("second").await?;
+    assert_eq!(names().await?, ["first", "second"]);
+    setup
+        .proxy
+        .fault(Fault::always(Action::Replay).path("/configmaps"));
+    assert_eq!(names().await?, ["first"]);
+    // What was not asked before, and what is no read.
+    assert!(setup.through.get_opt("second").await?.is_some());
+    setup.create("third").await?;
+    setup.proxy.heal();
+    assert_eq!(names().await?, ["first", "second", "third"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_hidden_event_never_comes() -> Result<()> {
+    use futures::TryStreamExt as _;
+    let setup = Setup::new().await?;
+    setup.create("kept").await?;
+    let begun = setup.through.list(&ListParams::default()).await?;
+    let version = begun.metadata.resource_version.unwrap_or_default();
+    let watched = WatchParams::default();
+    let mut events = setup.through.watch(&watched, &version).await?.boxed();
+    setup.proxy.hide("/configmaps", &["DELETED"], "kept");
+    setup
+        .direct
+        .delete("kept", &DeleteParams::default())
+        .await?;
+    setup.create("next").await?;
+    let mut seen = Vec::new();
+    while let Some(event) = events.try_next().await? {
+        let (WatchEvent::Added(map) | WatchEvent::Deleted(map)) = event else {
+            continue;
+        };
+        // A controller adds a ConfigMap of its own to each namespace.
+        seen.push(map.name_any());
+        if map.name_any() == "next" {
+            break;
+        }
+    }
+    seen.retain(|name| name != "kube-root-ca.crt");
+    assert_eq!(seen, ["next"]);
+    assert_eq!(setup.proxy.hits(), 1);
     Ok(())
 }
 

@@ -32,6 +32,9 @@ pub enum Action {
     },
     /// It is not delivered, and answered with this JSON: a server of another version.
     Say(String),
+    /// A read is answered as it was before ([`super::Proxy::remember`]): a member that lags behind. It is delivered where it was not
+    /// asked before.
+    Replay,
     /// The connection is closed without an answer.
     Cut {
         /// Whether the API server handles the request before.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::StreamExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
@@ -21,11 +21,12 @@ use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::fault::Action;
+use super::view::{Answer, Events, asked, is_watch};
 use super::{Seen, State};
 use crate::control_plane::pki::Pair;
 
@@ -104,7 +105,11 @@ fn bearer(request: &Request<Incoming>) -> String {
 }
 
 /// An error closes the connection without an answer.
-async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Result<Response<Body>> {
+async fn handle(
+    state: &Arc<State>,
+    client: &str,
+    request: Request<Incoming>,
+) -> Result<Response<Body>> {
     if state.stopped.borrow().iter().any(|name| name == client) {
         return Err(anyhow!("{client} is stopped"));
     }
@@ -123,6 +128,13 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
             state.answered(number, 200);
             let answer = Response::builder().header(CONTENT_TYPE, "application/json");
             return Ok(answer.body(whole(text))?);
+        }
+        Some(Action::Replay) => {
+            let kept = asked(&request).and_then(|asked| state.lock().answers.of(&asked));
+            if let Some(answer) = kept {
+                state.answered(number, answer.status.as_u16());
+                return Ok(answer.head().body(whole(answer.body))?);
+            }
         }
         Some(Action::Delay(duration)) => tokio::time::sleep(duration).await,
         Some(Action::Hold) => {
@@ -165,8 +177,14 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
     }
     let (stalled, uri) = (state.stalled.subscribe(), request.uri().to_string());
     flowing(stalled.clone(), &uri).await;
+    let asked = asked(&request).filter(|_| state.lock().answers.is_kept);
     let upstream = deliver(state, number, client, request).await?;
     state.answered(number, upstream.status().as_u16());
+    if let Some(asked) = asked {
+        let answer = Answer::read(upstream).await?;
+        state.lock().answers.keep(asked, answer.clone());
+        return Ok(answer.head().body(whole(answer.body))?);
+    }
     let mut answer = Response::builder().status(upstream.status());
     let behind = state.lock().behind;
     for (name, value) in upstream.headers() {
@@ -176,13 +194,21 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
             answer = answer.header(name, value);
         }
     }
-    let stream = upstream.bytes_stream().map_ok(Frame::data);
-    let stream = stream.then(move |frame| {
+    let (state, mut events) = (Arc::clone(state), Events::default());
+    let watched = is_watch(&uri).then(|| uri.clone());
+    let stream = upstream.bytes_stream().then(move |chunk| {
         let (stalled, uri) = (stalled.clone(), uri.clone());
         async move {
             flowing(stalled, &uri).await;
-            frame
+            chunk
         }
+    });
+    let stream = stream.map(move |chunk| {
+        let chunk = match &watched {
+            Some(uri) => chunk.map(|chunk| events.pass(&chunk, |event| state.hides(uri, event))),
+            None => chunk,
+        };
+        chunk.map(Frame::data)
     });
     Ok(answer.body(StreamBody::new(stream).boxed_unsync())?)
 }
@@ -261,8 +287,8 @@ async fn deliver(
 }
 
 /// A Status as the API server writes it.
-fn whole(text: String) -> Body {
-    let body = Full::from(text).map_err(|never: Infallible| match never {});
+fn whole(body: impl Into<Bytes>) -> Body {
+    let body = Full::new(body.into()).map_err(|never: Infallible| match never {});
     body.boxed_unsync()
 }
 
@@ -293,6 +319,14 @@ fn status_answer(status: u16, retry_after: Option<u32>) -> Result<Response<Body>
 }
 
 impl State {
+    /// Whether an event of a watch is hidden, which counts as a hit.
+    fn hides(&self, uri: &str, event: &Value) -> bool {
+        let mut inner = self.lock();
+        let is_hidden = inner.hidden.iter().any(|hidden| hidden.is(uri, event));
+        inner.hits += usize::from(is_hidden);
+        is_hidden
+    }
+
     fn answered(&self, number: usize, status: u16) {
         let mut inner = self.lock();
         let come = inner.seen.len();
