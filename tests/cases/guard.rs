@@ -10,3 +10,4 @@ mod operations;
 mod proofs;
 mod reach;
 mod rights;
+mod views;

@@ -147,12 +147,26 @@ impl Followed {
 /// # Errors
 /// The ConfigMaps, or the namespaces, cannot be read.
 pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError> {
-    let texts = Texts::read(ctx).await?;
-    let mut followed = Followed::default();
-    // Nearly every cluster has no core sets: then one look at the records is all.
-    if texts.is_missing() && !is_used(ctx).await? {
-        return Ok(followed);
+    loop {
+        let texts = Texts::read(ctx).await?;
+        // Nearly every cluster has no core sets: then one look at the records is all.
+        if texts.is_missing() && !is_used(ctx).await? {
+            return Ok(Followed::default());
+        }
+        if let Some(followed) = follow_texts(ctx, texts, how).await? {
+            return Ok(followed);
+        }
     }
+}
+
+/// The same by these rules and this list. `None` if they were changed before any record was written: a look at many clusters may take
+/// minutes, and what the old list dropped may be listed again.
+async fn follow_texts(
+    ctx: &Context,
+    texts: Texts,
+    how: &How,
+) -> Result<Option<Followed>, OperationError> {
+    let mut followed = Followed::default();
     let world = World::read(ctx, texts).await?;
     let contexts = world.contexts(ctx);
     let account = how.account.as_deref();
@@ -190,11 +204,18 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
                 name: CORE_ADDON_ROLLOUT.to_owned(),
             };
             followed.steps.push((name, Step::Failed(error)));
-            return Ok(followed);
+            return Ok(Some(followed));
         }
     };
-    let all_due = prepared.iter().filter_map(|(.., due)| due.as_ref().ok());
-    let waiting = releases.wait_with(all_due.flatten());
+    let all_due = || {
+        let known = prepared.iter().filter_map(|(.., due)| due.as_ref().ok());
+        known.flatten()
+    };
+    let is_written = all_due().any(|(_, due)| due.is_written());
+    if is_written && Texts::read(ctx).await? != world.texts {
+        return Ok(None);
+    }
+    let waiting = releases.wait_with(all_due());
     let acting = prepared.into_iter().map(async |(ctx, look, due)| {
         let acted = match due {
             Ok(due) => {
@@ -220,7 +241,7 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
         let step = step.unwrap_or_else(Step::Failed);
         followed.steps.push((name_of(record), step));
     }
-    Ok(followed)
+    Ok(Some(followed))
 }
 
 /// A look at a cluster; of one that is lost, why, and its records: they are here, also where it does not answer. Whoever looks may hold

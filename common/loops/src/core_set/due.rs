@@ -42,6 +42,14 @@ impl Due<'_> {
         }
     }
 
+    /// Whether a record is created, changed or deleted for it, whatever it waits for.
+    pub(super) fn is_written(&self) -> bool {
+        matches!(
+            self,
+            Self::Create(_) | Self::Restore(_) | Self::Release { .. }
+        )
+    }
+
     /// Whether a person has to release it, and has not.
     pub(super) fn waits(&self) -> bool {
         matches!(self, Self::Release { record, waits: true } if !is_released(record))
