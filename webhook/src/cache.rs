@@ -22,7 +22,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-pub use self::reduce::{catalogue, marks};
+pub use self::reduce::{catalogue, installation, marks};
 pub use self::stored::Stored;
 use crate::follow::{Event, Follower, Key, chain};
 use crate::freshness::{Freshness, Watched};

@@ -145,7 +145,7 @@ where
         loop {
             params.limit = Some(limit);
             let request = Request::new(self.api.resource_url()).list(&params)?;
-            let listed = timeout(LIST_TIMEOUT, page::<K>(&client, request)).await??;
+            let listed = timeout(LIST_TIMEOUT, page::<ObjectList<K>>(&client, request)).await??;
             let Some(listed) = listed else {
                 limit /= 2;
                 ensure!(limit > 0, "an object has more than {PAGE_BYTES} bytes");
@@ -292,10 +292,10 @@ impl Pause {
 ///
 /// # Errors
 /// The API server refuses, or does not answer; the answer is not a list.
-pub async fn page<K: Clone + DeserializeOwned>(
+pub async fn page<L: DeserializeOwned>(
     client: &Client,
     request: http::Request<Vec<u8>>,
-) -> anyhow::Result<Option<ObjectList<K>>> {
+) -> anyhow::Result<Option<L>> {
     #[derive(Deserialize)]
     struct Status {
         message: String,

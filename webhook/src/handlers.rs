@@ -121,7 +121,7 @@ fn deny(state: &State, refusal: Refusal, body: &[u8]) -> HttpResponse {
     state.answer(StatusCode::OK).force_close().json(response)
 }
 
-/// Judges by the facts, and where something is missing in them that may have been created just now, once more with that.
+/// Judges by the facts, and where something may be missing in them that was created just now, once more with that.
 async fn look(
     task: Task,
     state: &State,

@@ -24,7 +24,7 @@ pub struct Judged {
     pub status: StatusCode,
     /// The body.
     pub body: Vec<u8>,
-    /// What the facts do not have and the verdict depends on: then it is not final.
+    /// What the verdict depends on and the facts may not have yet: then it is not final.
     pub unseen: Option<Unseen>,
     note: Note,
 }

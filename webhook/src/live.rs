@@ -1,28 +1,70 @@
-//! One look at the API server where something is missing that an installation refers to: it may have been created just
-//! now, and the watches are a moment behind. Catalogue, namespace and installation of one file would fail otherwise.
+//! One look at the API server where a verdict depends on something that may have been created just now, for the watches are a moment
+//! behind: what an installation refers to (catalogue, namespace and installation of one file would fail otherwise), and the core
+//! installations that refer to an entry which is removed.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use common::admission::Facts;
+use common::admission::recorded::{self, InstallationFacts};
 use common::admission::rules::reference::Unseen;
 use common::api::catalogue::AddonCatalogue;
+use common::api::installation::{AddonInstallation, AddonRef};
+use http::header::{ACCEPT, HeaderValue};
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ListMeta, ObjectMeta};
 use kube::api::ListParams;
-use kube::core::{ApiResource, PartialObjectMeta, Request};
+use kube::core::{ApiResource, ObjectList, PartialObjectMeta, Request};
 use kube::{Api, Client};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::time::timeout;
 use tracing::warn;
 
 use crate::cache::{self, Stored};
-use crate::follow::{self, chain};
+use crate::follow::{self, Key, chain, key};
 use crate::refusal::Refusal;
 
 /// For all requests of one look; the API server waits for 5 s.
 const TIMEOUT: Duration = Duration::from_secs(1);
+/// The same where all installations are listed.
+const LONG_TIMEOUT: Duration = Duration::from_secs(3);
 /// Catalogues that are read in one look.
 const CATALOGUES: usize = 4;
+/// The same of installations, which change more often.
+const INSTALLATIONS: usize = 16;
+/// Installations of one page of a table.
+const PAGE: u32 = 500;
+/// How a list is asked for of which each object is its metadata and what its columns show.
+const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+/// The column that says whether an installation is a core add-on.
+const CORE: &str = "Core";
+
+/// A list as a table.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Table {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(default)]
+    column_definitions: Vec<Column>,
+    #[serde(default)]
+    rows: Option<Vec<Row>>,
+}
+
+#[derive(Deserialize)]
+struct Column {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    cells: Vec<Box<RawValue>>,
+    object: Stored,
+}
 
 /// Looks at the API server, now and then.
 pub struct Live(Client);
@@ -44,14 +86,20 @@ impl Live {
     /// # Errors
     /// Whether it exists cannot be found out now.
     pub async fn complete(&self, facts: &Facts, unseen: &Unseen) -> Result<Facts, Refusal> {
-        match timeout(TIMEOUT, self.look(facts, unseen)).await {
+        let (addon, namespace, looked) = match unseen {
+            Unseen::Reference { addon, namespace } => {
+                let looked = timeout(TIMEOUT, self.referred(facts, addon, namespace)).await;
+                (addon.name.as_str(), namespace.as_str(), looked)
+            }
+            Unseen::Users => ("", "", timeout(LONG_TIMEOUT, self.users(facts)).await),
+        };
+        match looked {
             Ok(Ok(seen)) => Ok(seen),
             Ok(Err(error)) => {
-                let (addon, namespace) = (&unseen.addon.name, &unseen.namespace);
                 let error = chain(&*error);
                 warn!(
                     addon,
-                    namespace, error, "cannot look for what a review refers to"
+                    namespace, error, "cannot look for what a review depends on"
                 );
                 Err(Refusal::Unseen)
             }
@@ -59,16 +107,96 @@ impl Live {
         }
     }
 
-    async fn look(&self, facts: &Facts, unseen: &Unseen) -> anyhow::Result<Facts> {
+    /// The facts with all core installations as they are now: no denial depends on others. A list as a table says which ones are core,
+    /// without what is large in them; of these, the ones that changed are read.
+    async fn users(&self, facts: &Facts) -> anyhow::Result<Facts> {
+        let resource = ApiResource::erase::<AddonInstallation>(&());
+        let (known, mut installations): (Vec<_>, Vec<_>) = facts
+            .installations
+            .iter()
+            .cloned()
+            .partition(|one| one.is_core);
+        let known: HashMap<Key, Arc<InstallationFacts>> = known
+            .into_iter()
+            .map(|one| ((one.namespace.clone(), one.name.clone()), one))
+            .collect();
+        let mut changed = Vec::new();
+        for object in self.core(&resource).await? {
+            let key = key(&object);
+            let state = recorded::state(&object.metadata);
+            match known.get(&key) {
+                Some(known) if state.is_some() && known.state == state => {
+                    installations.push(Arc::clone(known));
+                }
+                _ => changed.push(key),
+            }
+        }
+        ensure!(
+            changed.len() <= INSTALLATIONS,
+            "{} core installations changed at once",
+            changed.len()
+        );
+        for (namespace, name) in changed {
+            let api = Api::<Stored>::namespaced_with(self.0.clone(), &namespace, &resource);
+            let found = api.list(&named(&name)).await;
+            let found = found.with_context(|| format!("cannot read {namespace}/{name}"))?;
+            installations.extend(found.items.into_iter().filter_map(cache::installation));
+        }
+        Ok(Facts {
+            installations,
+            ..facts.clone()
+        })
+    }
+
+    /// The metadata of all core installations.
+    async fn core(&self, resource: &ApiResource) -> anyhow::Result<Vec<Stored>> {
+        let api = Api::<Stored>::all_with(self.0.clone(), resource);
+        let (mut core, mut limit) = (Vec::new(), PAGE);
+        let mut params = ListParams::default();
+        loop {
+            params.limit = Some(limit);
+            let mut request = Request::new(api.resource_url()).list(&params)?;
+            let accept = HeaderValue::from_static(AS_TABLE);
+            request.headers_mut().insert(ACCEPT, accept);
+            let table = follow::page::<Table>(&self.0, request).await;
+            let table = table.context("cannot list installations")?;
+            let Some(table) = table else {
+                limit /= 2;
+                ensure!(limit > 0, "the metadata of an installation is too large");
+                continue;
+            };
+            limit = limit.saturating_mul(2).min(PAGE);
+            let mut columns = table.column_definitions.iter();
+            let column = columns.position(|column| column.name == CORE);
+            let column = column.with_context(|| format!("there is no column {CORE}"))?;
+            let rows = table.rows.unwrap_or_default().into_iter();
+            let is_core = |row: &Row| {
+                let cell = row.cells.get(column);
+                cell.is_some_and(|cell| !matches!(cell.get(), "null" | "false"))
+            };
+            core.extend(rows.filter(is_core).map(|row| row.object));
+            match table.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => return Ok(core),
+            }
+        }
+    }
+
+    /// The facts with what a reference in a namespace means, where that exists.
+    async fn referred(
+        &self,
+        facts: &Facts,
+        addon: &AddonRef,
+        namespace: &str,
+    ) -> anyhow::Result<Facts> {
         let mut facts = facts.clone();
-        let namespace = &unseen.namespace;
         if !facts.stands_for_cluster(namespace) {
             let api = Api::<PartialObjectMeta<Namespace>>::all(self.0.clone());
             let found = api.list(&named(namespace)).await;
             let found = found.context("cannot list namespaces")?.items.pop();
             let system = &facts.settings.system_namespace;
             if let Some(marks) = found.and_then(|found| cache::marks(found, system)) {
-                facts.namespaces.insert(namespace.clone(), marks);
+                facts.namespaces.insert(namespace.to_owned(), marks);
             }
         }
         let resource = ApiResource::erase::<AddonCatalogue>(&());
@@ -77,11 +205,11 @@ impl Live {
         let api = Api::<Stored>::namespaced_with(self.0.clone(), &system, &resource);
         // As metadata of ours: managed fields may nest too deep for those of kube.
         let request = Request::new(api.resource_url()).list_metadata(&ListParams::default());
-        let listed = follow::page::<Stored>(&self.0, request?).await;
+        let listed = follow::page::<ObjectList<Stored>>(&self.0, request?).await;
         let listed = listed.context("cannot list catalogues")?;
         let listed = listed.context("the metadata of all catalogues is too large")?;
         let listed = listed.items;
-        let wanted = unseen.addon.catalogue.as_ref();
+        let wanted = addon.catalogue.as_ref();
         let changed: Vec<String> = listed
             .into_iter()
             .filter(|object| !is_known(&facts, object))
@@ -110,11 +238,13 @@ impl Live {
 
 /// Whether the facts have a catalogue just as it is.
 fn is_known(facts: &Facts, object: &Stored) -> bool {
-    let metadata = &object.metadata;
-    facts.catalogues.iter().any(|known| {
-        known.metadata.uid == metadata.uid
-            && known.metadata.resource_version == metadata.resource_version
-    })
+    let mut catalogues = facts.catalogues.iter();
+    catalogues.any(|known| is_same(&known.metadata, &object.metadata))
+}
+
+/// Whether both are of one state of one object.
+fn is_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    one.uid == other.uid && one.resource_version == other.resource_version
 }
 
 /// By its name alone: the right to list is enough.

@@ -17,7 +17,7 @@ pub enum Refusal {
     NotSynced,
     /// A watch is silent.
     Stale(Stale),
-    /// Something is missing that may have been created just now.
+    /// Something may have been created just now.
     Unseen,
     /// Other reviews take all memory for bodies.
     Memory,
@@ -101,8 +101,8 @@ impl fmt::Display for Refusal {
                 "{stale}, so its verdict could be wrong; try again, and if it stays so, read the log of the webhook"
             ),
             Self::Unseen => f.write_str(
-                "the installation refers to something that the webhook does not know, and the API server did not say \
-                 in time whether it was created just now; try again",
+                "the verdict depends on something that the webhook does not know, and the API server did not say in time \
+                 whether it was created just now; try again",
             ),
             Self::Memory => f.write_str("too many large bodies at once; try again"),
             Self::MediaType => f.write_str("a review is application/json"),

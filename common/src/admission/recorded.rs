@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use crate::api::installation::{AddonInstallation, AddonRef, namespaces};
 use crate::api::names::{ANNOTATION_RELEASED, FINALIZER_CORE_GUARD, MARKED};
 
@@ -23,8 +25,16 @@ pub struct InstallationFacts {
     pub is_released: bool,
     /// Whether its deletion has begun.
     pub is_going: bool,
+    /// Of a core add-on, its [`state`].
+    pub state: Option<(String, String)>,
     /// Of a core add-on, its target namespace and those of its objects, as far as they are known.
     pub namespaces: BTreeSet<String>,
+}
+
+/// What identifies a state of an object: its uid and its resourceVersion.
+#[must_use]
+pub fn state(metadata: &ObjectMeta) -> Option<(String, String)> {
+    Some((metadata.uid.clone()?, metadata.resource_version.clone()?))
 }
 
 impl InstallationFacts {
@@ -53,6 +63,7 @@ impl From<&AddonInstallation> for InstallationFacts {
             is_guarded: finalizers.any(|one| one == FINALIZER_CORE_GUARD),
             is_released: mark.is_some_and(|mark| mark == MARKED),
             is_going: metadata.deletion_timestamp.is_some(),
+            state: state(metadata).filter(|_| spec.core_addon),
             namespaces: match spec.core_addon {
                 true => named.map(str::to_owned).collect(),
                 false => BTreeSet::new(),

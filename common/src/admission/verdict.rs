@@ -82,7 +82,7 @@ pub struct Verdict {
     pub lifted: Vec<Problem>,
     /// The installation whose objects stay although its record is deleted; a warning says so.
     pub orphaning: Option<String>,
-    /// What the facts do not have and the verdict depends on.
+    /// What the verdict depends on and the facts may not have yet.
     pub unseen: Option<Unseen>,
     /// What policies of administrators do not allow; each is also a problem, or a warning.
     pub breaches: Vec<Breach>,

@@ -20,13 +20,18 @@ const MAX_LISTED: usize = 5;
 /// Names that a misspelt one is compared with: a denial is not worth more.
 const MAX_COMPARED: usize = 2_000;
 
-/// What an installation refers to and the facts do not have: it may have been created just now.
+/// What a verdict depends on and the facts may not have yet: it may have been created just now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unseen {
-    /// The reference.
-    pub addon: AddonRef,
-    /// The namespace of the installation.
-    pub namespace: String,
+pub enum Unseen {
+    /// What an installation refers to.
+    Reference {
+        /// The reference.
+        addon: AddonRef,
+        /// The namespace of the installation.
+        namespace: String,
+    },
+    /// Installations that refer to an entry which is removed.
+    Users,
 }
 
 impl Unseen {
@@ -39,7 +44,7 @@ impl Unseen {
         problem: Option<&Problem>,
     ) -> Option<Self> {
         let is_unknown = problem.is_some_and(|problem| problem.rule.starts_with("unknown-"));
-        (is_unknown || !facts.stands_for_cluster(namespace)).then(|| Self {
+        (is_unknown || !facts.stands_for_cluster(namespace)).then(|| Self::Reference {
             addon: reference.clone(),
             namespace: namespace.to_owned(),
         })

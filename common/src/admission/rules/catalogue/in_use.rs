@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::admission::Facts;
+use crate::admission::rules::reference::Unseen;
 use crate::admission::rules::{duplicates, reference, size};
 use crate::admission::verdict::{Problem, Verdict};
+use crate::admission::{Facts, Settings};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion};
 use crate::api::installation::AddonRef;
 use crate::catalogue::offers;
@@ -24,7 +25,8 @@ struct Users {
 /// An entry that a core installation refers to cannot be removed; for other installations there is a warning.
 ///
 /// `new` is the rest of `old`, `None` where the catalogue is deleted. A reference that another catalogue still meets is not affected,
-/// and neither is a core installation that may itself be deleted (semantics 14).
+/// and neither is a core installation that may itself be deleted (semantics 14). If nothing is known that
+/// speaks against the removal, the verdict depends on installations that the facts do not have yet.
 pub fn judge(
     new: Option<&AddonCatalogue>,
     old: &AddonCatalogue,
@@ -58,6 +60,11 @@ pub fn judge(
             "{} installations that are not core are known; what others use is not",
             size::RECORDS
         ));
+    }
+    let is_free = lost.values().all(|users| users.core.is_empty());
+    let is_allowed = is_free && verdict.problems.is_empty();
+    if is_allowed && before.loses(after.as_ref(), &facts.settings) {
+        verdict.unseen = Some(Unseen::Users);
     }
     for (entry, users) in lost {
         verdict.problem(in_use_by_core(&entry, users.core));
@@ -145,6 +152,13 @@ impl<'a> Listed<'a> {
 
     fn versions(&self, addon: &str) -> impl Iterator<Item = &'a AddonVersion> {
         self.addons.get(addon).into_iter().flatten().copied()
+    }
+
+    /// Whether an installation can refer to an entry that `new` does not have.
+    fn loses(&self, new: Option<&Self>, settings: &Settings) -> bool {
+        let is_of_system = self.metadata.namespace.as_ref() == Some(&settings.system_namespace);
+        let is_other = new.is_some_and(|new| self.is_reference != new.is_reference);
+        is_of_system && (is_other || self.has_more(new))
     }
 }
 

@@ -100,6 +100,46 @@ fn nothing_is_held_in_a_namespace_that_is_deleted(
 }
 
 #[test]
+fn a_removal_depends_on_what_was_created_just_now() {
+    let old = catalogue(
+        "platform",
+        json!([addon("coredns", &["1.0.0", "1.1.0"]), addon("web", &["2"])]),
+    );
+    let changed = |change: &dyn Fn(&mut AddonCatalogue)| {
+        let mut new = old.clone();
+        change(&mut new);
+        Some(new)
+    };
+    let more = addon("more", &["1"]);
+    let more = catalogue("more", json!([more])).spec.addons.remove(0);
+    for (new, is_removal) in [
+        (None, true),
+        (changed(&|_| {}), false),
+        (changed(&|new| new.spec.addons.push(more.clone())), false),
+        (changed(&|new| new.spec.addons.reverse()), false),
+        (changed(&|new| new.spec.addons.truncate(1)), true),
+        (
+            changed(&|new| new.spec.addons[0].versions.truncate(1)),
+            true,
+        ),
+    ] {
+        let unseen = |facts: &Facts| {
+            let mut verdict = Verdict::default();
+            judge(new.as_ref(), &old, facts, &mut verdict);
+            (verdict.unseen, verdict.problems.len())
+        };
+        let expected = is_removal.then_some(Unseen::Users);
+        assert_eq!(unseen(&facts(vec![])), (expected, 0));
+    }
+    // What is denied anyway is not looked for.
+    let mut known = facts(vec![]);
+    known.installations = vec![std::sync::Arc::new(core_installation("coredns").into())];
+    let mut verdict = Verdict::default();
+    judge(None, &old, &known, &mut verdict);
+    assert_eq!((verdict.unseen, verdict.problems.len()), (None, 1));
+}
+
+#[test]
 fn a_core_installation_that_may_be_deleted_holds_nothing() {
     let old = catalogue("platform", json!([addon("coredns", &["1.0.0"])]));
     let core = core_installation("coredns");
