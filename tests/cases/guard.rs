@@ -4,6 +4,7 @@ mod budget;
 mod core;
 mod entrance;
 mod facts;
+mod hostile;
 mod jail;
 mod judged;
 mod operations;
