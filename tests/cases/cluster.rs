@@ -50,4 +50,5 @@ mod truth;
 mod upgrades;
 #[path = "values/on_cluster.rs"]
 mod values;
+mod views;
 mod webhook;

@@ -4,10 +4,9 @@
 //! `SOAK_SECONDS` is how long each test goes on, and `SEED` what chance decides.
 
 mod api;
-mod chance;
-mod looped;
-mod synced;
-mod world;
+pub(crate) mod looped;
+pub(crate) mod synced;
+pub(crate) mod world;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -32,7 +31,7 @@ const SAID: usize = 8;
 const WIDTH: usize = 600;
 
 /// A loop under test.
-trait Subject {
+pub(crate) trait Subject {
     /// What may happen.
     type Event: Copy + Debug;
 
@@ -40,6 +39,10 @@ trait Subject {
     fn events() -> Vec<Self::Event>;
     /// Does it.
     async fn happen(&mut self, event: Self::Event) -> Result<()>;
+    /// Asks for something else.
+    async fn change(&mut self) -> Result<()>;
+    /// Kills the processes, and starts others.
+    fn restart(&mut self) -> Result<()>;
     /// The cluster, and what is asked of it.
     fn world(&mut self) -> &mut World;
     /// The processes at work.
@@ -94,7 +97,7 @@ fn all_of<S: Subject>(_: &S) -> Vec<S::Event> {
 }
 
 /// Until the cluster is as it is asked for.
-async fn converge(subject: &mut impl Subject, after: &str) -> Result<()> {
+pub(crate) async fn converge(subject: &mut impl Subject, after: &str) -> Result<()> {
     let what = format!("it converges after {after}");
     within(LONGEST, &what, async || {
         // An API server without enough CPU answers some reads with an error.

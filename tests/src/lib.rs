@@ -29,6 +29,7 @@ pub mod shared;
 pub mod small;
 pub mod stage;
 pub mod starter;
+pub mod states;
 pub mod tally;
 pub mod tier;
 pub mod times;

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use addons_tests::chaos::seed::Chance;
 use addons_tests::proxy::{Action, Fault};
-
-use super::chance::Chance;
 
 /// What happens to some of the next requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ApiFault {
+pub(crate) enum ApiFault {
     ServerError,
     TooManyRequests,
     Cut,
@@ -17,7 +16,7 @@ pub(super) enum ApiFault {
 }
 
 impl ApiFault {
-    pub(super) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::ServerError,
         Self::TooManyRequests,
         Self::Cut,
@@ -26,7 +25,7 @@ impl ApiFault {
     ];
 
     /// It hits some requests in a row, soon.
-    pub(super) fn fault(self, chance: &mut Chance) -> Fault {
+    pub(crate) fn fault(self, chance: &mut Chance) -> Fault {
         let answer = |status, retry_after| Action::Answer {
             status,
             retry_after,

@@ -16,7 +16,7 @@ const CATALOGUE: &str = "soak";
 
 /// What is done to the cluster, or to the loop.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+pub(crate) enum Event {
     Delete,
     Edit,
     /// The catalogue gets another version.
@@ -30,16 +30,19 @@ enum Event {
 }
 
 /// The cluster, and who works.
-struct Looped {
+pub(crate) struct Looped {
     world: World,
     processes: Vec<Running>,
+    /// How often it looks at everything.
+    interval: &'static str,
 }
 
 impl Looped {
-    async fn start() -> Result<Self> {
+    pub(crate) async fn start(interval: &'static str) -> Result<Self> {
         let mut looped = Self {
             world: World::new("soak-loop").await?,
             processes: Vec::new(),
+            interval,
         };
         looped.publish().await?;
         for addon in &looped.world.addons {
@@ -54,7 +57,7 @@ impl Looped {
 
     /// Another process of the loop, behind the proxy.
     fn process(&self) -> Result<Running> {
-        let args = ["reconcile", "--watch"];
+        let args = ["reconcile", "--watch", "--interval", self.interval];
         Running::with(&self.world.stage, self.world.proxy.kubeconfig(), &args)
     }
 
@@ -164,6 +167,18 @@ impl Subject for Looped {
         }
     }
 
+    async fn change(&mut self) -> Result<()> {
+        self.upgrade().await
+    }
+
+    fn restart(&mut self) -> Result<()> {
+        for index in 0..self.processes.len() {
+            self.processes[index].process.kill()?;
+            self.processes[index] = self.process()?;
+        }
+        Ok(())
+    }
+
     fn world(&mut self) -> &mut World {
         &mut self.world
     }
@@ -177,5 +192,5 @@ impl Subject for Looped {
 #[tokio::test]
 #[cfg_attr(not(full), ignore = "FULL=1: random faults for minutes")]
 async fn the_loop_converges_after_whatever_happens() -> Result<()> {
-    super::run("soak::looped", Looped::start().await?).await
+    super::run("soak::looped", Looped::start("10m").await?).await
 }

@@ -13,7 +13,7 @@ use super::{Subject, converge};
 
 /// What is done to the cluster, to the directory, or to the process.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+pub(crate) enum Event {
     Delete,
     Edit,
     Change,
@@ -28,14 +28,14 @@ enum Event {
 }
 
 /// The cluster, the directory, and who works.
-struct Synced {
+pub(crate) struct Synced {
     world: World,
     directory: PathBuf,
     running: Running,
 }
 
 impl Synced {
-    async fn start() -> Result<Self> {
+    pub(crate) async fn start() -> Result<Self> {
         let world = World::new("soak-sync").await?;
         let directory = world.stage.plugin.home().join("addons");
         fs::create_dir_all(&directory)?;
@@ -58,7 +58,7 @@ impl Synced {
         Ok(fs::write(file(&self.directory, addon), manifest)?)
     }
 
-    fn change(&mut self) -> Result<()> {
+    fn rewrite(&mut self) -> Result<()> {
         let index = self.world.change();
         self.write(&self.world.addons[index])
     }
@@ -87,7 +87,7 @@ impl Synced {
 
     /// Kills the process at a moment that chance decides, and starts another one.
     async fn kill(&mut self) -> Result<()> {
-        self.change()?;
+        self.rewrite()?;
         let pause = 100 * u64::try_from(self.world.chance.below(25))?;
         tokio::time::sleep(Duration::from_millis(pause)).await;
         self.running.process.kill()?;
@@ -111,17 +111,27 @@ impl Subject for Synced {
         match event {
             Event::Delete => self.world.delete().await,
             Event::Edit => self.world.edit().await,
-            Event::Change => self.change(),
+            Event::Change => self.rewrite(),
             Event::Remove => self.remove().await,
             Event::Spoil => self.spoil().await,
             Event::Kill => self.kill().await,
             Event::Api(fault) => {
                 let fault = fault.fault(&mut self.world.chance);
                 self.world.proxy.fault(fault);
-                self.change()?;
+                self.rewrite()?;
                 self.world.edit().await
             }
         }
+    }
+
+    async fn change(&mut self) -> Result<()> {
+        self.rewrite()
+    }
+
+    fn restart(&mut self) -> Result<()> {
+        self.running.process.kill()?;
+        self.running = process(&self.world, &self.directory)?;
+        Ok(())
     }
 
     fn world(&mut self) -> &mut World {

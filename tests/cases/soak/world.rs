@@ -1,6 +1,7 @@
 //! The add-ons as they are asked for, and whether the cluster is like that.
 
 use addons_tests::chaos::rig::get;
+use addons_tests::chaos::seed::Chance;
 use addons_tests::chaos::state::nothing_leaks;
 use addons_tests::proxy::Proxy;
 use addons_tests::stage::Stage;
@@ -12,27 +13,25 @@ use kube::api::{Patch, PatchParams};
 use kube::core::Request;
 use serde_json::{Value, json};
 
-use super::chance::Chance;
-
 /// How many add-ons there are.
 const ADDONS: usize = 4;
 
 /// An add-on as it is asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Addon {
-    pub(super) name: String,
+pub(crate) struct Addon {
+    pub(crate) name: String,
     /// Counts the versions; it is in every object.
-    pub(super) revision: usize,
+    pub(crate) revision: usize,
     /// Whether it has one object more.
-    pub(super) has_extra: bool,
+    pub(crate) has_extra: bool,
 }
 
 /// The cluster of a test, and what is asked of it.
-pub(super) struct World {
-    pub(super) stage: Stage,
-    pub(super) proxy: Proxy,
-    pub(super) addons: Vec<Addon>,
-    pub(super) chance: Chance,
+pub(crate) struct World {
+    pub(crate) stage: Stage,
+    pub(crate) proxy: Proxy,
+    pub(crate) addons: Vec<Addon>,
+    pub(crate) chance: Chance,
     client: Client,
     /// A ConfigMap of another client.
     foreign: Value,
@@ -51,7 +50,7 @@ impl Addon {
     }
 
     /// Its version.
-    pub(super) fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         format!("1.0.{}", self.revision)
     }
 
@@ -62,7 +61,7 @@ impl Addon {
     }
 
     /// Its objects.
-    pub(super) fn objects(&self, namespace: &str) -> Vec<Value> {
+    pub(crate) fn objects(&self, namespace: &str) -> Vec<Value> {
         let (name, value) = (&self.name, self.revision.to_string());
         let labels = json!({"app": name});
         let template = json!({
@@ -90,7 +89,7 @@ impl Addon {
     }
 
     /// Its objects as a manifest.
-    pub(super) fn manifest(&self, namespace: &str) -> String {
+    pub(crate) fn manifest(&self, namespace: &str) -> String {
         let objects = self.objects(namespace).into_iter();
         objects.map(|object| format!("{object}\n---\n")).collect()
     }
@@ -124,7 +123,7 @@ fn address(object: &Value) -> (String, String) {
 
 impl World {
     /// Add-ons that are asked for, and a ConfigMap of someone else.
-    pub(super) async fn new(what: &str) -> Result<Self> {
+    pub(crate) async fn new(what: &str) -> Result<Self> {
         let stage = super::stage(what).await?;
         let client = stage.cluster.client().await?;
         let foreign = json!({
@@ -145,19 +144,19 @@ impl World {
     }
 
     /// Any of the add-ons.
-    pub(super) fn any(&mut self) -> usize {
+    pub(crate) fn any(&mut self) -> usize {
         self.chance.below(self.addons.len())
     }
 
     /// Asks for another version of any of them.
-    pub(super) fn change(&mut self) -> usize {
+    pub(crate) fn change(&mut self) -> usize {
         let index = self.any();
         self.addons[index].change(&mut self.chance);
         index
     }
 
     /// Deletes any of the objects as another client.
-    pub(super) async fn delete(&mut self) -> Result<()> {
+    pub(crate) async fn delete(&mut self) -> Result<()> {
         let object = self.object();
         let (collection, name) = address(&object);
         let request = Request::new(collection).delete(&name, &Default::default())?;
@@ -165,7 +164,7 @@ impl World {
     }
 
     /// Edits any of the objects as another client, which has another name each time: the loop does not fight.
-    pub(super) async fn edit(&mut self) -> Result<()> {
+    pub(crate) async fn edit(&mut self) -> Result<()> {
         let object = self.object();
         self.edits += 1;
         let number = self.edits;
@@ -187,7 +186,7 @@ impl World {
     }
 
     /// Whether the cluster has the add-ons, exactly; if not, why.
-    pub(super) async fn state(&self) -> Result<Result<(), String>> {
+    pub(crate) async fn state(&self) -> Result<Result<(), String>> {
         let namespace = &self.stage.namespace;
         let list = format!("/apis/{API_VERSION}/namespaces/{namespace}/addoninstallations");
         let records = get(&self.client, &list).await?.unwrap_or_default();
@@ -227,7 +226,7 @@ impl World {
     }
 
     /// That what others own was not changed, deleted or created again.
-    pub(super) async fn foreign_is_untouched(&self) -> Result<()> {
+    pub(crate) async fn foreign_is_untouched(&self) -> Result<()> {
         let read = async || {
             let now = get(&self.client, &path(&self.foreign)).await;
             Ok(now.map_err(|error| format!("{error:#}")))
