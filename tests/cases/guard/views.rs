@@ -3,6 +3,8 @@
 //!
 //! `crate::views` repeats them at random places, with random states.
 
+use std::time::Duration;
+
 use addons_tests::chaos::state::nothing_leaks;
 use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Plugin;
@@ -12,12 +14,15 @@ use addons_tests::scene::{catalogue, create, installation, version};
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use common::api::names::{
     ANNOTATION_RELEASED, CORE_ADDON_RULES, CORE_GROUP, CUSTOM_CORE_ADDONS, SYSTEM_NAMESPACE,
 };
 use serde_json::json;
+use tokio::time::timeout;
 
+/// How long it may take until a request comes.
+const COMES: Duration = Duration::from_secs(60);
 /// The path of the record of `set`.
 const RECORD: &str = "/addoninstallations/set";
 /// A list of core add-ons.
@@ -84,14 +89,10 @@ async fn is_there(stage: &Stage, process: &Running, name: &str) -> Result<()> {
 #[tokio::test]
 async fn g19_a_loop_with_an_old_list_deletes_nothing_newer() -> Result<()> {
     let stage = alone("views-stale").await?;
-    let both = config_map("kept", "1") + &config_map("dropped", "1");
-    let index = stage.index(
-        "index.yaml",
-        &[
-            ("set", "1.0.0", &both),
-            ("set", "2.0.0", &config_map("kept", "1")),
-        ],
-    )?;
+    let kept = config_map("kept", "1");
+    let both = kept.clone() + &config_map("dropped", "1");
+    let entries = [("set", "1.0.0", &*both), ("set", "2.0.0", &*kept)];
+    let index = stage.index("index.yaml", &entries)?;
     let install = format!("install set@1.0.0 --channel {index} --yes");
     stage.run(&install).await?.done()?;
     let ensures = json!({"spec": {"reconcile": "Ensure"}});
@@ -113,7 +114,8 @@ async fn g19_a_loop_with_an_old_list_deletes_nothing_newer() -> Result<()> {
     stage
         .patch("addoninstallation", "set", &wanted("2.0.0"))
         .await?;
-    proxy.stopped("default").await;
+    let stopped = timeout(COMES, proxy.stopped("default")).await;
+    stopped.context("it did not begin")?;
     process.process.kill()?;
     proxy.remember(false);
     stage

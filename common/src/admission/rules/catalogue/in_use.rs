@@ -25,8 +25,8 @@ struct Users {
 /// An entry that a core installation refers to cannot be removed; for other installations there is a warning.
 ///
 /// `new` is the rest of `old`, `None` where the catalogue is deleted. A reference that another catalogue still meets is not affected,
-/// and neither is a core installation that may itself be deleted (semantics 14). If nothing is known that
-/// speaks against the removal, the verdict depends on installations that the facts do not have yet.
+/// and neither is a core installation that may itself be deleted (semantics 14). If nothing is known that speaks against the removal, the
+/// verdict depends on installations that the facts do not have yet.
 pub fn judge(
     new: Option<&AddonCatalogue>,
     old: &AddonCatalogue,
