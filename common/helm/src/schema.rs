@@ -14,7 +14,8 @@ const NESTED: usize = 8;
 /// # Errors
 /// [`HelmError::Schema`]; an archive that cannot be read.
 pub(super) fn check(chart: &Package) -> Result<(), HelmError> {
-    check_files(&super::files(chart)?, "", NESTED)
+    let chart = super::files(chart)?;
+    check_files(&chart, "", NESTED)
 }
 
 fn check_files(chart: &Package, folder: &str, depth: usize) -> Result<(), HelmError> {

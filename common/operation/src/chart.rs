@@ -62,7 +62,8 @@ pub(crate) async fn complete(
     let set = set.and_then(|helm| helm.release_name.as_deref());
     let release = release_name(set, &resolved.name.name)?;
     if ctx.settings().jail.is_some() {
-        jail::check_files(&addons_helm::files(&package)?)?;
+        let files = addons_helm::files(&package)?;
+        jail::check_files(&files)?;
     }
     let helm = ctx.helm().await?;
     let package = dependencies::complete(helm, &package).await?.into_owned();

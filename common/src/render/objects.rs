@@ -284,7 +284,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Result<Objects, String>, serde_json::E
 /// An error with its causes.
 fn chain(error: &ObjectsError) -> String {
     let mut text = error.to_string();
-    for cause in std::iter::successors(error.source(), |cause| cause.source()) {
+    for cause in std::iter::successors(error.source(), |cause| (**cause).source()) {
         let words = cause.to_string();
         // Some messages end with their cause already.
         if !text.ends_with(&words) {

@@ -35,7 +35,7 @@ pub(super) async fn adopt(
         object: Written { metadata: seen },
         created: false,
         warnings: Vec::new(),
-        bytes: 0,
+        weight: 0,
     })
 }
 
