@@ -8,7 +8,7 @@ use super::super::error::EngineError;
 use super::super::meta::Metadata;
 use super::super::request::{Call, JSON};
 use super::super::snapshot::read_selected;
-use super::{Content, Found, HELM_OWNER, Members, collection, key, record};
+use super::{Content, Found, HELM_OWNER, Members, TRIES, collection, key, record};
 
 /// The records of a release, where helm finds one.
 pub(super) async fn find(
@@ -18,13 +18,10 @@ pub(super) async fn find(
 ) -> Result<Option<Found>, EngineError> {
     for kind in ["Secret", "ConfigMap"] {
         let collection = collection(kind, namespace);
-        let found = revisions(cluster, &collection, name).await?;
-        let Some(newest) = found.last() else {
+        let Some((found, mut newest)) = read(cluster, &collection, name).await? else {
             continue;
         };
-        let status = newest.labels.get("status").cloned();
-        let call = Call::get(&collection, &newest.name, JSON);
-        let mut newest = cluster.send::<Content>(call).await?.object;
+        let status = newest.metadata.labels.get("status").cloned();
         let bytes = newest.data.remove("release").unwrap_or_default();
         return Ok(Some(Found {
             record: record(FormerTool::Helm, namespace, name, kind, &found),
@@ -33,6 +30,28 @@ pub(super) async fn find(
         }));
     }
     Ok(None)
+}
+
+/// The revisions of a release, and the newest as a whole. Helm deletes revisions and releases meanwhile: what is gone when it is read
+/// is listed again.
+async fn read(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<Option<(Vec<Metadata>, Content)>, EngineError> {
+    let mut tries = 1;
+    loop {
+        let found = revisions(cluster, collection, name).await?;
+        let Some(newest) = found.last() else {
+            return Ok(None);
+        };
+        let call = Call::get(collection, &newest.name, JSON);
+        match cluster.send::<Content>(call).await {
+            Ok(newest) => return Ok(Some((found, newest.object))),
+            Err(error) if error.is_not_found() && tries < TRIES => tries += 1,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Refuses records that helm has added to since they were listed: it would find the newest one, and could delete what is ours.
@@ -143,5 +162,28 @@ mod tests {
             lines[3].starts_with("PATCH ") && lines[3].contains(&name(9)),
             "{lines:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_revision_that_goes_while_it_is_looked_for_is_looked_for_again() {
+        let gone = json!({"kind": "Status", "code": 404, "reason": "NotFound",
+            "details": {"name": name(2), "kind": "secrets"}, "message": "not found"});
+        let replies = [
+            (200, listed(&[1, 2])),
+            (404, gone),
+            (200, listed(&[1])),
+            (200, revision(1)),
+        ];
+        let replies = replies.map(|(code, body)| -> Reply { Some((code, &[], body)) });
+        let (cluster, asked) = fake::cluster(replies.into());
+        let found = find(&cluster, "shop", "web").await.unwrap().unwrap();
+        let names: Vec<&str> = found
+            .record
+            .objects
+            .iter()
+            .map(|object| object.name.as_str())
+            .collect();
+        assert_eq!(names, [name(1)]);
+        assert_eq!(asked.lines().len(), 4, "{:?}", asked.lines());
     }
 }
