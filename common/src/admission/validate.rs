@@ -20,7 +20,7 @@ use super::{Facts, Requester, writer};
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
 use crate::api::names::GROUP;
-use crate::catalogue::{Entry, is_copy};
+use crate::catalogue::{Entry, derived_from, is_copy};
 
 /// Entries of one reference that are judged, where only the cluster that it is for decides among them.
 const MAX_ENTRIES: usize = 16;
@@ -68,8 +68,8 @@ fn marked_catalogue(
     let mut verdict = Verdict::default();
     let mark = rules::catalogue::derived_mark(new, Some(old), requester, facts);
     verdict.problem(mark);
-    // Else a distributor would write a source of class Core in two steps: as a copy, and then whatever it says.
-    if is_copy(&new.metadata) != is_copy(&old.metadata) {
+    // The mark says which catalogue a copy follows: of class Core, it is a change like any other.
+    if derived_from(&new.metadata) != derived_from(&old.metadata) {
         let class = rules::catalogue::class_core(Some(new), Some(old), requester, facts);
         verdict.problem(class);
     }
