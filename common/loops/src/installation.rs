@@ -19,6 +19,7 @@ use addons_operation::{
 use common::api::conditions::bounded;
 use common::api::installation::{AddonInstallation, DeletionPolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
+use common::catalogue::content::ContentError;
 use common::core_set::change::{is_guarded, is_released};
 
 use crate::attempts::{Attempts, Begun};
@@ -72,6 +73,8 @@ pub enum Outcome {
     Elsewhere(String),
     /// It is being deleted, and others finish that.
     Terminating,
+    /// Its catalogue lists other content than its record accepts, which its core set has not reached yet (semantics 14).
+    Waits,
     /// The plan was executed, with this result.
     Executed(Box<Plan>, Box<Report>),
     /// Its deletion waits for us no longer, and the other cluster that its objects are in is left as it is.
@@ -135,6 +138,8 @@ pub async fn reconcile(
     let outcome = attempted.unwrap_or_else(|error| {
         if is_managed_elsewhere(&error) {
             Outcome::Elsewhere(bounded((how.words.elsewhere)(record, &error)))
+        } else if is_guarded(record) && has_moved(&error) {
+            Outcome::Waits
         } else {
             Outcome::Failed(error)
         }
@@ -164,6 +169,14 @@ pub async fn reconcile(
             _ => Outcome::Failed(error),
         },
     }
+}
+
+/// Whether an entry has other content than the record names.
+fn has_moved(error: &OperationError) -> bool {
+    matches!(
+        error.root(),
+        OperationError::Content(ContentError::Changed { .. })
+    )
 }
 
 /// What becomes of an installation that the loop leaves alone, whatever its cluster is like.

@@ -78,6 +78,9 @@ pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
         Outcome::OfDirectory => format!("{name}  comes from a directory, and is left alone"),
         Outcome::Elsewhere(message) => format!("{name}  is managed elsewhere: {message}"),
         Outcome::Terminating => format!("{name}  is being deleted by another client"),
+        Outcome::Waits => format!(
+            "{name}  waits: its catalogue has other content, which reaches this cluster with the core set"
+        ),
         Outcome::Executed(executed, report) => {
             let (reports, choices) = (executed.installations.iter(), &executed.choices);
             reports
