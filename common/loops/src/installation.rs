@@ -131,7 +131,8 @@ pub async fn reconcile(
     };
     let record = marked.as_ref().unwrap_or(record);
     let attempted = match begun {
-        Ok(begun) => attempt(ctx, resolver, record, how, begun, interruption).await,
+        // On the heap: what it takes to plan would make the stack of a pass deep.
+        Ok(begun) => Box::pin(attempt(ctx, resolver, record, how, begun, interruption)).await,
         Err(error) => Err(error),
     };
     how.attempts.end(&name_of(record));
@@ -251,7 +252,8 @@ async fn work(
         Deletion::Ours(removal) => Some(removal),
         Deletion::OfOthers | Deletion::No => None,
     };
-    let planning = begun.plan(record, plan(ctx, resolver, record, removal.as_ref(), how));
+    let planning = Box::pin(plan(ctx, resolver, record, removal.as_ref(), how));
+    let planning = begun.plan(record, planning);
     let plan = interruption.unless_asked(planning).await?;
     if plan.is_empty() {
         return Ok(Outcome::UpToDate);
