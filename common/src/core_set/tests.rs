@@ -170,6 +170,10 @@ fn conditions_have_an_answer_or_say_why_not() {
 
 /// Few comprehensions, and more time or memory than any machine has.
 #[test]
+#[expect(
+    clippy::disallowed_types,
+    reason = "a thread has the stack that is measured"
+)]
 fn what_a_condition_costs_is_counted_before_it_is_evaluated() {
     let conditions = [
         // Each doubles what the one before it wrote.

@@ -139,7 +139,12 @@ async fn g12_a_person_tries_what_the_loop_does_not() -> Result<()> {
 #[tokio::test]
 async fn g12_what_a_package_renders_to_takes_no_memory_of_the_loop() -> Result<()> {
     let stage = alone("bomb").await?;
-    let bomb = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\ndata: {key: '{{ repeat 500000000 \"a\" | len }}'}\n";
+    // Each text is smaller than what a template may make; together they are not.
+    let texts = (0..10).map(|n| format!("{{{{ $t{n} := print $a {n} }}}}"));
+    let texts: String = texts.collect();
+    let bomb = format!(
+        "{{{{ $a := repeat 50000000 \"a\" }}}}{texts}apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: bomb}}\ndata: {{key: '{{{{ len $t9 }}}}'}}\n"
+    );
     let addon = |name: &str, method: &str, manifest: &str| {
         json!({"name": name, "versions": [{
             "version": "1.0.0", "defaultNamespace": stage.namespace, "template": {"method": method},
@@ -151,7 +156,7 @@ async fn g12_what_a_package_renders_to_takes_no_memory_of_the_loop() -> Result<(
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
         "metadata": {"name": "all", "namespace": stage.namespace},
         "spec": {"addons": [
-            addon("bomb", "go-template", bomb),
+            addon("bomb", "go-template", &bomb),
             addon("templated", "go-template", &template),
             addon("plain", "manifest", &config_map("plain", "1")),
         ]},

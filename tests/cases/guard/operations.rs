@@ -231,7 +231,7 @@ async fn g18_what_only_waits_keeps_no_core_addon_out_of_another_cluster() -> Res
         .collect();
     let catalogue = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
-        "metadata": {"name": "all"}, "spec": {"addons": addons},
+        "metadata": {"name": "all"}, "spec": {"class": "Core", "addons": addons},
     });
     stage.apply(&catalogue.to_string()).await?;
     let kubeconfig = STANDARD.encode(std::fs::read(other.kubeconfig())?);

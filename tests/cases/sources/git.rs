@@ -33,6 +33,7 @@ struct Client {
 
 impl Client {
     fn new() -> Result<Self> {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let folder = Folder::new("addons-cache-")?;
         Ok(Self {
             cache: Cache::new(Some(folder.path().join("cache"))),

@@ -43,7 +43,17 @@ async fn reviews_are_answered_over_tls_on_one_connection() {
         )
         .unwrap();
         let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
-        assert_eq!(patch.0.len(), 2);
+        let paths = patch.0.iter().map(|operation| operation.path().to_string());
+        let paths: Vec<String> = paths.collect();
+        assert_eq!(
+            paths,
+            [
+                "/spec/coreAddon",
+                "/spec/createNamespace",
+                "/metadata/annotations"
+            ],
+            "{patch}"
+        );
         assert!(!mutated.head.contains("connection: close"));
     })
     .await;
