@@ -182,13 +182,7 @@ fn is_key(text: &[u8], end: usize) -> bool {
 /// It is not what is asked for, or [`Refused`].
 pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
     let levels = scan(text).map_err(Error::custom)?;
-    serde_json::from_slice(text).map_err(|error| match is_too_deep(&error) {
-        true => Error::custom(Refused::Depth {
-            levels,
-            most: MAX_DEPTH,
-        }),
-        false => error,
-    })
+    serde_json::from_slice(text).map_err(|error| with_levels(error, levels))
 }
 
 /// Reads a JSON text that others wrote.
@@ -197,13 +191,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error>
 /// As [`from_slice`].
 pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     let levels = scan(text.as_bytes()).map_err(Error::custom)?;
-    serde_json::from_str(text).map_err(|error| match is_too_deep(&error) {
-        true => Error::custom(Refused::Depth {
-            levels,
-            most: MAX_DEPTH,
-        }),
-        false => error,
-    })
+    serde_json::from_str(text).map_err(|error| with_levels(error, levels))
 }
 
 /// Reads a type that holds no [`serde_json::Value`]: fields that it does not know, and those that are [`RawValue`], are skipped, however
@@ -219,9 +207,16 @@ pub fn outline<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
     }
 }
 
-/// serde_json has no other sign of it.
-fn is_too_deep(error: &Error) -> bool {
-    error.is_syntax() && error.to_string().starts_with("recursion limit")
+/// An error of serde_json; of a text that nests too deep, with its levels. serde_json has no other sign of that than its message.
+fn with_levels(error: Error, levels: usize) -> Error {
+    let is_too_deep = error.is_syntax() && error.to_string().starts_with("recursion limit");
+    match is_too_deep {
+        true => Error::custom(Refused::Depth {
+            levels,
+            most: MAX_DEPTH,
+        }),
+        false => error,
+    }
 }
 
 /// What is wrong with a text, without anything of it: errors of serde_json repeat values.

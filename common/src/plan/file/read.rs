@@ -30,7 +30,7 @@ pub enum FileError {
     },
     /// It nests too deep, has too many values, or a key that a JSON library takes for its own.
     #[error(transparent)]
-    Refused(#[from] entrance::Refused),
+    Refused(entrance::Refused),
     /// JSON of something else.
     #[error("it is {found}, not {VERSION} {KIND}")]
     NotAPlan {
@@ -89,10 +89,15 @@ pub fn read(bytes: &[u8], expected: Option<&str>) -> Result<Plans, FileError> {
     if bytes.len() > LARGEST {
         return Err(FileError::TooLarge);
     }
-    entrance::check(bytes, entrance::MAX_DEPTH)?;
-    let mut value: Value = entrance::from_slice(bytes).map_err(|error| FileError::NotJson {
-        line: error.line(),
-        column: error.column(),
+    let mut value: Value = entrance::from_slice(bytes).map_err(|error| {
+        // An error of the entrance itself has no line.
+        match entrance::check(bytes, entrance::MAX_DEPTH) {
+            Err(refused) => FileError::Refused(refused),
+            Ok(()) => FileError::NotJson {
+                line: error.line(),
+                column: error.column(),
+            },
+        }
     })?;
     let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
