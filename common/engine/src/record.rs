@@ -129,7 +129,7 @@ pub async fn labelled(
     Ok(names.collect())
 }
 
-/// Reads a record of a list. Which fields belong to whom is half of a record; who set the spec is asked.
+/// Reads a record of a list. Of its managedFields, which are half of its size, only who set the spec is kept.
 fn listed(text: &str) -> Result<AddonInstallation, serde_json::Error> {
     let mut record = AddonInstallation::read(text)?;
     if let Some(managers) = &mut record.metadata.managed_fields {

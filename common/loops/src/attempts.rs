@@ -49,7 +49,7 @@ impl Default for Term {
     }
 }
 
-/// An attempt, until what is to be done is known.
+/// An attempt that has begun; it ends when the installation is planned.
 pub(crate) struct Begun<'a> {
     /// How long planning may take.
     bound: Option<Duration>,

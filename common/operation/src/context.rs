@@ -65,8 +65,8 @@ pub struct Settings {
     /// Whether the Secret with data of templates beside a record outside the system namespace is read: by a person, or with the rights of
     /// an account there (semantics 16).
     pub secret_data: bool,
-    /// The processes that render what others wrote; `None` = it is rendered in this one, and helm has no bound of memory: for whom a
-    /// person works with.
+    /// The processes in which the loop renders what others wrote. `None` = it is rendered in this process, and the memory of helm has no
+    /// bound: a person runs the command.
     pub jail: Option<Jail>,
     /// The places and indexes that the command line opens to what others name.
     pub opened: Arc<Opened>,

@@ -87,7 +87,7 @@ pub enum JailError {
     /// It needs more memory than it gets.
     #[error("it needs more than {} MiB of memory to be read and rendered: make it smaller", MEMORY >> 20)]
     Memory,
-    /// What it renders to.
+    /// The rendered objects are larger than what is read back.
     #[error(
         "it has more than {} MiB, or {MAX_NODES} scalars, lists and maps: make it smaller",
         MAX_ANSWER >> 20

@@ -103,7 +103,7 @@ pub(super) async fn due<'a>(
     Ok(all)
 }
 
-/// Whether its release was refused before: it does not become the release of one cluster, or of what no rule has, by and by.
+/// Whether a person was asked to release it. The loop does not release it later by itself, even if fewer clusters are concerned then.
 pub(super) fn waits_for_person(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
     status.is_some_and(|status| conditions::waits_for_release(&status.conditions))

@@ -25,7 +25,7 @@ pub async fn open<'a>(path: &Path, home: &'a Path) -> Result<Git<'a>, Problem> {
     }
 }
 
-/// Repositories that one takes objects from, at most.
+/// The most repositories whose objects one repository may use (`objects/info/alternates`).
 const MAX_ALTERNATES: usize = 32;
 
 /// The files and folders that git reads of a repository, also where its files lead to others: `.git` and `commondir` to the repository of

@@ -268,7 +268,7 @@ impl<R: Read> Hashed<R> {
         }
     }
 
-    /// The sha256 of all bytes, also of those that nobody has read.
+    /// The sha256 of all bytes, also of those that were not read before.
     fn finish(mut self) -> io::Result<String> {
         io::copy(&mut self, &mut io::sink())?;
         Ok(common::hex::of(&self.digest.finalize()))
