@@ -5,7 +5,6 @@ mod clusters;
 mod restored;
 mod rolled_back;
 
-use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
@@ -31,8 +30,7 @@ const RULES: &str = r#"
 
 /// A user of a cluster of one's own, whose catalogue has five add-ons with a ConfigMap each.
 async fn stage() -> Result<Stage> {
-    let cluster = definitions::on(ControlPlane::alone().await?).await?;
-    let stage = Stage::on(cluster, "core-set").await?;
+    let stage = Stage::alone("core-set").await?;
     let version = |name: &str, version: &str| {
         json!({"version": version, "defaultNamespace": stage.namespace,
             // As most add-ons, each takes template data, where there is some.

@@ -7,7 +7,6 @@ mod page;
 mod refused;
 mod unchanged;
 
-use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::stage::Stage;
 use addons_tests::webhook::Webhook;
 use anyhow::Result;
@@ -39,12 +38,6 @@ const WAYS: [Way; 4] = [
         flags: &[],
     },
 ];
-
-/// A user of a cluster that no other test uses, with the catalogue.
-async fn stage(what: &str) -> Result<Stage> {
-    let cluster = definitions::on(ControlPlane::alone().await?).await?;
-    Stage::on(cluster, what).await
-}
 
 /// The webhook, for the catalogues and installations of the stage.
 async fn webhook(stage: &Stage) -> Result<Webhook> {

@@ -16,7 +16,7 @@ mod watch;
 
 use std::time::Duration;
 
-use addons_tests::control_plane::{ControlPlane, Own, definitions};
+use addons_tests::control_plane::Own;
 use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use tokio::time::sleep;
@@ -25,11 +25,6 @@ use tokio::time::sleep;
 async fn stage(what: &str) -> Result<Stage> {
     static CLUSTER: Own = Own::new();
     Stage::of_module(&CLUSTER, what).await
-}
-
-/// A user of a cluster that no other test uses: its namespaces stand for the cluster, whoever reconciles it.
-async fn alone(what: &str) -> Result<Stage> {
-    Stage::on(definitions::on(ControlPlane::alone().await?).await?, what).await
 }
 
 /// What a loop does in a while in which nothing is to be done: it looks, and writes nothing but its Lease.

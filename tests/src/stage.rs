@@ -51,6 +51,12 @@ impl Stage {
         })
     }
 
+    /// A new user of a cluster with our definitions that no other test uses: its namespaces stand for the cluster, whoever reconciles it,
+    /// and a loop works on all of its records.
+    pub async fn alone(what: &str) -> Result<Self> {
+        Self::on(definitions::on(ControlPlane::alone().await?).await?, what).await
+    }
+
     /// A new user of a cluster with our definitions that only the tests of one module use.
     pub async fn of_module(cluster: &'static Own, what: &str) -> Result<Self> {
         let cluster = Box::pin(cluster.get()).await?;

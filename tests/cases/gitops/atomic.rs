@@ -5,7 +5,7 @@ use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{WAYS, apply, catalogue, minimal, stage};
+use super::{WAYS, apply, catalogue, minimal};
 
 /// The catalogue with the first of its versions alone.
 fn first(stage: &Stage) -> Value {
@@ -21,7 +21,7 @@ async fn installed(stage: &Stage, name: &str) -> Result<Value> {
 
 #[tokio::test]
 async fn what_could_not_go_back_is_not_begun() -> Result<()> {
-    let stage = stage("git-atomic").await?;
+    let stage = Stage::alone("git-atomic").await?;
     let mut tally = Tally::new("gitops::atomic");
     apply(&stage, &first(&stage), &[]).await?;
     for way in WAYS {

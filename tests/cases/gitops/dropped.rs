@@ -5,11 +5,11 @@ use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{WAYS, Way, apply, catalogue, minimal, stage, webhook};
+use super::{WAYS, Way, apply, catalogue, minimal, webhook};
 
 #[tokio::test]
 async fn what_git_no_longer_sets_leaves_the_record() -> Result<()> {
-    let stage = stage("dropped").await?;
+    let stage = Stage::alone("dropped").await?;
     let mut tally = Tally::new("gitops::dropped");
     apply(&stage, &catalogue(&stage), &[]).await?;
     for judged in [false, true] {

@@ -6,7 +6,7 @@ use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{WAYS, Way, apply, catalogue, stage};
+use super::{WAYS, Way, apply, catalogue};
 
 /// The object of the tool that the marks of an installation name.
 fn marks(way: Way) -> (Value, &'static str) {
@@ -38,7 +38,7 @@ async fn writes(stage: &Stage, since: Mark) -> Result<usize> {
 
 #[tokio::test]
 async fn what_git_sets_is_changed_there_or_by_force() -> Result<()> {
-    let stage = stage("refused").await?;
+    let stage = Stage::alone("refused").await?;
     let mut tally = Tally::new("gitops::refused");
     apply(&stage, &catalogue(&stage), &[]).await?;
     for way in WAYS {

@@ -8,7 +8,7 @@ use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::{WAYS, Way, apply, catalogue, full, minimal, secret, spelled, stage, webhook};
+use super::{WAYS, Way, apply, catalogue, full, minimal, secret, spelled, webhook};
 
 /// Both ways to compare, whatever it was applied with.
 const COMPARED: [&[&str]; 2] = [
@@ -18,7 +18,7 @@ const COMPARED: [&[&str]; 2] = [
 
 #[tokio::test]
 async fn what_lies_in_git_shows_no_difference() -> Result<()> {
-    let stage = stage("in-git").await?;
+    let stage = Stage::alone("in-git").await?;
     let mut tally = Tally::new("gitops::unchanged");
     for way in WAYS {
         let catalogue = catalogue(&stage);

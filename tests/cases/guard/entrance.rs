@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Deeper than what is read, and far less than what an API server stores.
 const DEEP: usize = 130;
-/// Allowed to nobody, but read.
+/// Refused at admission, and still read where it is stored.
 const READABLE: usize = 105;
 /// The key that serde_json takes for its own.
 const KEY: &str = "$serde_json::private::RawValue";
@@ -49,12 +49,6 @@ async fn create(user: &Plugin, object: &str) -> Result<Output> {
         .await
 }
 
-/// A user of a cluster that no other test uses: others read whole records.
-async fn stage(what: &str) -> Result<Stage> {
-    let cluster = definitions::on(ControlPlane::alone().await?).await?;
-    Stage::on(cluster, what).await
-}
-
 async fn is_there(stage: &Stage, kind: &str, name: &str) -> Result<bool> {
     let args = ["get", kind, name, "--ignore-not-found", "-o", "name"];
     Ok(!stage.kubectl(&args).await?.stdout.trim().is_empty())
@@ -63,7 +57,7 @@ async fn is_there(stage: &Stage, kind: &str, name: &str) -> Result<bool> {
 /// Commands read all records, say of the unreadable ones what is wrong, and uninstall them.
 #[tokio::test]
 async fn g10_a_record_that_cannot_be_read_hides_no_other() -> Result<()> {
-    let stage = stage("unreadable-records").await?;
+    let stage = Stage::alone("unreadable-records").await?;
     let index = stage.index("1.yaml", &[("set", "1.0.0", &config_map("settings", "1"))])?;
     let more = stage.index("2.yaml", &[("set", "1.1.0", &config_map("settings", "2"))])?;
     let install = format!("install set --channel {index} --yes");
@@ -125,7 +119,7 @@ async fn g10_a_record_that_cannot_be_read_hides_no_other() -> Result<()> {
 /// The loop reconciles all others, says in the record what cannot be read, and uninstalls it when it is deleted.
 #[tokio::test]
 async fn g10_the_loop_goes_on_beside_a_record_that_cannot_be_read() -> Result<()> {
-    let stage = stage("unreadable-beside").await?;
+    let stage = Stage::alone("unreadable-beside").await?;
     let index = stage.index(
         "1.yaml",
         &[
@@ -182,7 +176,7 @@ async fn g10_the_loop_goes_on_beside_a_record_that_cannot_be_read() -> Result<()
 /// What of a catalogue cannot be read is known by name, and no other catalogue suffers.
 #[tokio::test]
 async fn g10_a_catalogue_that_cannot_be_read_hides_no_other() -> Result<()> {
-    let stage = stage("unreadable-catalogues").await?;
+    let stage = Stage::alone("unreadable-catalogues").await?;
     let source = json!({"source": {"inline": {"manifest": config_map("settings", "1")}}});
     let addons = json!([{"name": "web", "versions": [version("1.0.0", source)]}]);
     let good = catalogue("good", &stage.namespace, addons).to_string();
@@ -305,7 +299,7 @@ async fn g10_the_webhook_refuses_what_cannot_be_read_and_lets_it_go() -> Result<
 /// Without the webhook, the policies refuse the key, and let what has it already go.
 #[tokio::test]
 async fn g10_a_policy_refuses_the_key() -> Result<()> {
-    let stage = stage("refused-keys").await?;
+    let stage = Stage::alone("refused-keys").await?;
     let index = "https://example.test/index.yaml";
     let of = |name: &str, values: &str| record(name, &stage.namespace, index, values);
     create(&stage.plugin, &of("old", &keyed())).await?.done()?;

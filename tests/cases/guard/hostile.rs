@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addons_tests::chaos::state::nothing_leaks;
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::control_plane::pki::{Credentials, write_kubeconfig};
-use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::objects;
 use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::running::Running;
@@ -261,10 +261,9 @@ fn is_blamed(record: &Value) -> bool {
 #[tokio::test]
 #[cfg_attr(not(full), ignore = "FULL=1: hostile clusters for minutes")]
 async fn g12_nothing_but_the_attackers_records_suffers() -> Result<()> {
-    let cluster = definitions::on(ControlPlane::alone().await?).await?;
     let other = other().await?;
     let world = World {
-        stage: Stage::on(cluster, "hostile").await?,
+        stage: Stage::alone("hostile").await?,
         proxy: Proxy::start(&other)?,
         other,
     };

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use addons_helm::template::{TIMEOUT, TemplateRequest, template};
 use addons_helm::{Helm, HelmError};
-use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::guard::Folder;
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
@@ -16,9 +15,11 @@ use common::render::package::{File, Package};
 use common::values::mask::Mask;
 use serde_json::{Value, json};
 
+use super::is_there;
+
 /// A user of a cluster that no other test uses.
 async fn alone(what: &str) -> Result<Stage> {
-    let stage = Stage::on(definitions::on(ControlPlane::alone().await?).await?, what).await?;
+    let stage = Stage::alone(what).await?;
     stage.run("init").await?.done()?;
     Ok(stage)
 }
@@ -30,15 +31,6 @@ async fn wish(stage: &Stage, name: &str, reference: &Value) -> Result<()> {
         "metadata": {"name": name, "namespace": stage.namespace}, "spec": {"addonRef": reference},
     });
     stage.apply(&record.to_string()).await
-}
-
-/// Until a ConfigMap is there.
-async fn is_there(stage: &Stage, name: &str, process: &Running) -> Result<()> {
-    until(&format!("ConfigMap {name}"), async || {
-        let is_there = stage.has("configmap", name).await?;
-        Ok(is_there.then_some(()).ok_or_else(|| process.said()))
-    })
-    .await
 }
 
 /// Until this attempt to plan `web` is under way.
@@ -87,13 +79,13 @@ async fn g12_what_killed_the_process_twice_is_stalled() -> Result<()> {
     ];
     let index = stage.index("index.yaml", &entries)?;
     wish(&stage, "map", &json!({"name": "map", "index": index})).await?;
-    is_there(&stage, "map", &process).await?;
+    is_there(&stage, &process, "map").await?;
     let status = stage.record("web").await?["status"].clone();
     ensure!(status["attempt"]["number"] == 2, "{status}");
     // Another wish is another attempt.
     let fix = json!({"spec": {"addonRef": {"index": index}}});
     stage.patch("addoninstallation", "web", &fix).await?;
-    is_there(&stage, "web", &process).await?;
+    is_there(&stage, &process, "web").await?;
     let ready = stage.condition("web", "Ready").await?;
     let status = stage.record("web").await?["status"].clone();
     ensure!(status["attempt"].is_null(), "{ready} {status}");
@@ -173,7 +165,7 @@ async fn g12_what_a_package_renders_to_takes_no_memory_of_the_loop() -> Result<(
     let message = stalled["message"].as_str().context("no message")?;
     ensure!(message.contains("more than 384 MiB of memory"), "{message}");
     for name in ["templated", "plain"] {
-        is_there(&stage, name, &process).await?;
+        is_there(&stage, &process, name).await?;
     }
     let templated = stage.must("configmap", "templated").await?;
     ensure!(templated["data"]["key"] == "3", "{templated}");

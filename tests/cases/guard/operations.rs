@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::objects;
 use addons_tests::plugin::Plugin;
 use addons_tests::running::Running;
@@ -115,11 +114,6 @@ async fn g16_what_init_installs_is_missed_and_restored() -> Result<()> {
     world.denies().await
 }
 
-/// A user of a cluster of one's own: `doctor` looks at all of it.
-async fn alone(what: &str) -> Result<Stage> {
-    Stage::on(definitions::on(ControlPlane::alone().await?).await?, what).await
-}
-
 /// Until an object of the stage is there, or is gone.
 async fn is_there(stage: &Stage, kind: &str, name: &str, is_wanted: bool) -> Result<()> {
     until(&format!("{kind} {name}: {is_wanted}"), async || {
@@ -133,7 +127,7 @@ async fn is_there(stage: &Stage, kind: &str, name: &str, is_wanted: bool) -> Res
 /// What a person installed with `--core` is `Once` in its record, and is repaired all the same.
 #[tokio::test]
 async fn g16_a_core_addon_of_install_is_repaired() -> Result<()> {
-    let stage = alone("guarded").await?;
+    let stage = Stage::alone("guarded").await?;
     let index = stage.index("index.yaml", &[("web", "1.0.0", &config_map("map", "1"))])?;
     let install = format!("install web --core --channel {index} --yes");
     core(&stage, &install).await?;
@@ -174,7 +168,7 @@ const STUCK: usize = 6;
 /// What is never ready keeps out neither others of its kind nor a core add-on.
 #[tokio::test]
 async fn g18_what_only_waits_holds_no_slot() -> Result<()> {
-    let stage = alone("waiting").await?;
+    let stage = Stage::alone("waiting").await?;
     stage.run("init").await?.done()?;
     let names: Vec<String> = (0..STUCK).map(|number| format!("web-{number}")).collect();
     let manifests = names
@@ -215,7 +209,7 @@ async fn g18_what_only_waits_holds_no_slot() -> Result<()> {
 /// The same in another cluster, whose core add-ons may be what the others wait for.
 #[tokio::test]
 async fn g18_what_only_waits_keeps_no_core_addon_out_of_another_cluster() -> Result<()> {
-    let (stage, other) = (alone("waiting-there").await?, other().await?);
+    let (stage, other) = (Stage::alone("waiting-there").await?, other().await?);
     stage.run("init").await?.done()?;
     let team = format!("{}-team", stage.namespace);
     let target = format!("{}-there", stage.namespace);
@@ -273,7 +267,7 @@ async fn g18_what_only_waits_keeps_no_core_addon_out_of_another_cluster() -> Res
 /// What is wished for while an operation waits does not wait for its end.
 #[tokio::test]
 async fn g18_a_newer_wish_ends_the_wait() -> Result<()> {
-    let stage = alone("wishes").await?;
+    let stage = Stage::alone("wishes").await?;
     stage.run("init").await?.done()?;
     let [first, second, stuck] = [
         ("web", Some("nowhere")),

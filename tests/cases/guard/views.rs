@@ -21,6 +21,8 @@ use common::api::names::{
 use serde_json::json;
 use tokio::time::timeout;
 
+use super::is_there;
+
 /// How long it may take until a request comes.
 const COMES: Duration = Duration::from_secs(60);
 /// The path of the record of `set`.
@@ -34,11 +36,6 @@ const RECONCILE: [&str; 4] = [
     "--as-group=kubectl-addons:core",
     "--as-group=system:masters",
 ];
-
-/// A user of a cluster of one's own: a loop works on all records of its cluster.
-async fn alone(what: &str) -> Result<Stage> {
-    Stage::on(definitions::on(ControlPlane::alone().await?).await?, what).await
-}
 
 /// The loop, behind a proxy.
 fn through(stage: &Stage, proxy: &Proxy) -> Result<Running> {
@@ -75,20 +72,11 @@ async fn is_ready(stage: &Stage, process: &Running) -> Result<()> {
     .await
 }
 
-/// Waits until the loop has created a ConfigMap.
-async fn is_there(stage: &Stage, process: &Running, name: &str) -> Result<()> {
-    until(&format!("ConfigMap {name} is there"), async || {
-        let is_there = stage.has("configmap", name).await?;
-        Ok(is_there.then_some(()).ok_or_else(|| process.said()))
-    })
-    .await
-}
-
 /// Stale: a loop that was restarted reads records and objects as they were before. What was deleted and created again since, it does
 /// not delete.
 #[tokio::test]
 async fn g19_a_loop_with_an_old_list_deletes_nothing_newer() -> Result<()> {
-    let stage = alone("views-stale").await?;
+    let stage = Stage::alone("views-stale").await?;
     let kept = config_map("kept", "1");
     let both = kept.clone() + &config_map("dropped", "1");
     let entries = [("set", "1.0.0", &*both), ("set", "2.0.0", &*kept)];
@@ -146,7 +134,7 @@ async fn g19_a_loop_with_an_old_list_deletes_nothing_newer() -> Result<()> {
 /// name is installed.
 #[tokio::test]
 async fn g19_a_record_whose_deletion_was_not_heard_does_not_come_back() -> Result<()> {
-    let stage = alone("views-hidden").await?;
+    let stage = Stage::alone("views-hidden").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("map", "1"))])?;
     let install = format!("install set --channel {index} --yes");
     stage.run(&install).await?.done()?;
@@ -196,7 +184,7 @@ async fn g19_a_record_whose_deletion_was_not_heard_does_not_come_back() -> Resul
 /// Stale: what a look at clusters began with is not what the list says any more. What is listed again is not released.
 #[tokio::test]
 async fn g19_a_core_addon_that_is_listed_again_is_not_released() -> Result<()> {
-    let stage = alone("views-core").await?;
+    let stage = Stage::alone("views-core").await?;
     let entry = json!({
         "version": "1.0.0", "defaultNamespace": stage.namespace,
         "source": {"inline": {"manifest": config_map("dns", "1")}},

@@ -143,7 +143,7 @@ async fn a_downgrade_waits_for_a_person() -> Result<()> {
 #[tokio::test]
 async fn what_is_stalled_is_said_once_and_tried_less_and_less() -> Result<()> {
     // Records of other tests would be looked at, too.
-    let stage = super::alone("stalled").await?;
+    let stage = Stage::alone("stalled").await?;
     let gone = stage.index("gone.yaml", &[("gone", "1.0.0", &config_map("gone", "1"))])?;
     let down = stage.index("down.yaml", &[("down", "1.0.0", &config_map("down", "1"))])?;
     let taken = stage.index(

@@ -1,7 +1,7 @@
 //! What only a command of a person can read is left to that command, and is not a failure (semantics 20).
 
 use addons_tests::running::Running;
-use addons_tests::stage::config_map;
+use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -16,7 +16,7 @@ fn status<'a>(record: &'a Value, condition: &str) -> &'a Value {
 #[tokio::test]
 async fn an_index_on_another_machine_is_left_to_whoever_has_it() -> Result<()> {
     // Records of other tests would be looked at, too.
-    let stage = super::alone("elsewhere").await?;
+    let stage = Stage::alone("elsewhere").await?;
     let web = stage.index("web.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
     let install = format!("install web --channel {web} --yes");
     stage.run(&install).await?.done()?;

@@ -16,7 +16,7 @@ const FAILURES: usize = 6;
 /// of what a directory installs there: those who could take such conditions back never look at them (semantics 6, 13, 20).
 #[tokio::test]
 async fn records_of_others_get_no_conditions() -> Result<()> {
-    let stage = super::alone("others").await?;
+    let stage = Stage::alone("others").await?;
     stage.run("init").await?.done()?;
     let (nowhere, lost) = (
         format!("{}-nowhere", stage.namespace),

@@ -46,7 +46,7 @@ async fn stalled(stage: &Stage, name: &str, team: &str) -> Result<Value> {
 /// A tenant's record is reconciled with the rights of its ServiceAccount, and of no one else.
 #[tokio::test]
 async fn a_tenant_gets_the_rights_of_its_service_account_only() -> Result<()> {
-    let stage = super::alone("tenant").await?;
+    let stage = Stage::alone("tenant").await?;
     stage.run("init").await?.done()?;
     let team = tenant(&stage).await?;
     let role = format!(
@@ -136,7 +136,7 @@ async fn till(stage: &Stage, team: &str) -> Result<()> {
 /// Values come from Secrets that agree, and never from a kubeconfig: for the loop, which could read all of them, and for a command.
 #[tokio::test]
 async fn secrets_of_a_tenant_become_values_only_where_they_agree() -> Result<()> {
-    let stage = super::alone("agreed").await?;
+    let stage = Stage::alone("agreed").await?;
     stage.run("init").await?.done()?;
     let team = tenant(&stage).await?;
     till(&stage, &team).await?;

@@ -261,7 +261,7 @@ async fn the_loop_does_not_fight() -> Result<()> {
 /// Semantics 6: records that stand for other clusters are left alone, and their writers cost this loop nothing.
 #[tokio::test]
 async fn records_of_other_clusters_are_not_asked_about_again() -> Result<()> {
-    let stage = super::alone("elsewhere").await?;
+    let stage = Stage::alone("elsewhere").await?;
     stage.run("init").await?.done()?;
     let far = stage.cluster.namespace("far").await?;
     let process = Running::reconcile(&stage, &[])?;

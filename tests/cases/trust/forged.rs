@@ -1,7 +1,6 @@
 //! Whoever may write in a namespace of their own may write revisions, and the record that says that one of them holds: what they make up
 //! gets neither the credentials of a catalogue nor past what administrators allow.
 
-use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::plugin::Output;
 use addons_tests::servers::http::{Answer, Seen, Server};
 use addons_tests::stage::{Stage, config_map, tenant};
@@ -21,7 +20,7 @@ struct Team {
 impl Team {
     /// `web 1.0.0` is installed there.
     async fn new(what: &str) -> Result<Self> {
-        let stage = Stage::on(definitions::on(ControlPlane::alone().await?).await?, what).await?;
+        let stage = Stage::alone(what).await?;
         let server = Server::start(None, |seen: &Seen| {
             match seen.headers.get("authorization") {
                 Some(_) => Answer::ok(config_map("web", &seen.uri)),

@@ -6,7 +6,6 @@ use std::time::Duration;
 use addons_tests::chaos::rig::get;
 use addons_tests::chaos::seed::{Chance, seed};
 use addons_tests::chaos::state;
-use addons_tests::control_plane::{ControlPlane, definitions};
 use addons_tests::proxy::Proxy;
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
@@ -129,8 +128,7 @@ impl Kind {
 
 impl World {
     async fn new(sequence: u64) -> Result<Self> {
-        let cluster = definitions::on(ControlPlane::alone().await?).await?;
-        let stage = Stage::on(cluster, &format!("views-states-{sequence}")).await?;
+        let stage = Stage::alone(&format!("views-states-{sequence}")).await?;
         let client = stage.cluster.client().await?;
         stage.apply(&config_map("foreign", "mine")).await?;
         let foreign = stage.must("configmap", "foreign").await?;
