@@ -261,9 +261,9 @@ pub struct List<'a, M> {
     /// Metadata of the list, of a type without values.
     #[serde(default, deserialize_with = "or_default")]
     pub metadata: M,
-    /// The objects. An empty list of Go's is `null`.
-    #[serde(default, borrow)]
-    pub items: Option<Vec<&'a RawValue>>,
+    /// The objects. An empty list of Go's is `null`; what has none is not a list.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub items: Vec<&'a RawValue>,
 }
 
 /// Reads a list, and none of its objects.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use kube::client::Body;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::cluster::{Cluster, ClusterOptions};
 
@@ -42,11 +42,13 @@ pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
         let (seen, replies) = (seen.clone(), Arc::clone(&replies));
         async move {
             let line = format!("{} {}", request.method(), request.uri());
+            let path = request.uri().path().to_owned();
             let body = request.into_body().collect_bytes().await?;
             let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-            seen.0.lock().unwrap().push((line, body));
+            seen.0.lock().unwrap().push((line, body.clone()));
             let reply = replies.lock().unwrap().pop_front().flatten();
-            let (code, headers, body) = reply.ok_or("connection reset")?;
+            let (code, headers, reply) = reply.ok_or("connection reset")?;
+            let reply = named(reply, &body, &path);
             let mut response = Response::builder().status(code);
             for (name, value) in headers {
                 if *name == LATE {
@@ -54,7 +56,7 @@ pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
                 }
                 response = response.header(*name, *value);
             }
-            Ok::<_, tower::BoxError>(response.body(Body::from(serde_json::to_vec(&body)?))?)
+            Ok::<_, tower::BoxError>(response.body(Body::from(serde_json::to_vec(&reply)?))?)
         }
     });
     let options = ClusterOptions {
@@ -64,4 +66,20 @@ pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
     };
     let client = kube::Client::new(service, "default");
     (Cluster::from_client(client, "https://fake", options), asked)
+}
+
+/// A reply with the name of the object that was asked for, where it does not say one: an API server always does.
+fn named(mut reply: Value, request: &Value, path: &str) -> Value {
+    let path = path.strip_suffix("/status").unwrap_or(path);
+    let in_path = path.rsplit('/').next().unwrap_or_default();
+    let name = request["metadata"]["name"].as_str().unwrap_or(in_path);
+    if let Some(fields) = reply.as_object_mut()
+        && !fields.contains_key("items")
+    {
+        let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.entry("name").or_insert_with(|| json!(name));
+        }
+    }
+    reply
 }

@@ -4,6 +4,7 @@
 //! 429 and 503 (the server's Retry-After is kept) and after connection errors, for a short time before the server has ever
 //! answered and for a longer one in the middle of an operation (an API server that restarts).
 
+mod answered;
 mod headers;
 
 use std::sync::atomic::Ordering;
@@ -23,6 +24,7 @@ use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
 use super::limits;
+use answered::Expected;
 use headers::{retry_after, warnings};
 
 pub(super) use headers::server_time;
@@ -68,6 +70,8 @@ pub(super) struct Call {
     urgent: bool,
     /// Whether it is sent with our own rights where others are sent with those of a ServiceAccount (semantics 16).
     own: bool,
+    /// The object that the answer must be; `None` where it is none, or another one by right.
+    expected: Option<Expected>,
     pub(super) verb: &'static str,
     pub(super) resource: String,
     pub(super) object: String,
@@ -90,6 +94,7 @@ impl Call {
             first: false,
             urgent: false,
             own: false,
+            expected: None,
             verb: "get",
         }
     }
@@ -104,6 +109,7 @@ impl Call {
         Self {
             uri: collection.path(),
             object: collection.to_string(),
+            expected: None,
             ..Self::on(collection, "", Method::GET, "list", accept)
         }
     }
@@ -135,9 +141,12 @@ impl Call {
         }
     }
 
-    /// DELETE of one object.
+    /// DELETE of one object. The answer is the object, or only that it was done.
     pub(super) fn delete(collection: &Collection, name: &str) -> Self {
-        Self::on(collection, name, Method::DELETE, "delete", METADATA)
+        Self {
+            expected: None,
+            ..Self::on(collection, name, Method::DELETE, "delete", METADATA)
+        }
     }
 
     fn on(
@@ -158,6 +167,7 @@ impl Call {
             first: false,
             urgent: false,
             own: false,
+            expected: Some(Expected::new(collection, name)),
             verb,
             resource: collection.to_string(),
             object: collection.object(name),
@@ -426,11 +436,16 @@ impl Cluster {
                 _ => Err(error),
             };
         }
-        let object = read(bytes).map_err(|why| EngineError::Api {
+        let wrong = |message| EngineError::Api {
             what: call.object.clone(),
-            message: format!("the server's answer is not understood: {why}"),
+            message,
             code: status.as_u16(),
-        })?;
+        };
+        let object = read(bytes)
+            .map_err(|why| wrong(format!("the server's answer is not understood: {why}")))?;
+        if let Some(expected) = &call.expected {
+            expected.check(bytes).map_err(wrong)?;
+        }
         Ok(Try::Done(Answer {
             object,
             created: status == StatusCode::CREATED,

@@ -71,3 +71,56 @@ async fn the_servers_clock_counts_where_ours_is_far_off() {
     let seconds = cluster.now().as_second() - 784_111_777;
     assert!((0..60).contains(&seconds), "{seconds}");
 }
+
+/// What a proxy, a cache or a hostile server may answer instead: nothing of it is taken for the Pod.
+#[tokio::test]
+async fn an_answer_about_something_else_is_refused() {
+    let metadata = |name: &str, namespace: &str| json!({"name": name, "namespace": namespace});
+    for (answer, said) in [
+        (
+            json!({"kind": "PodList", "metadata": {"continue": "more"}, "items": []}),
+            r#"a "PodList" without a name"#,
+        ),
+        (
+            json!({"kind": "Pod", "metadata": metadata("other", "shop")}),
+            r#"the "Pod" "other" in "shop""#,
+        ),
+        (
+            json!({"kind": "Pod", "metadata": metadata("web", "office")}),
+            r#"the "Pod" "web" in "office""#,
+        ),
+        (
+            json!({"kind": "Secret", "metadata": metadata("web", "shop")}),
+            r#"the "Secret" "web" in "shop""#,
+        ),
+    ] {
+        for call in [
+            Call::get(&pods(), "web", JSON),
+            Call::patch(&pods(), "web", MERGE_PATCH, METADATA).body(b"{}".to_vec()),
+            Call::replace(&pods(), "web", METADATA).subresource("status"),
+        ] {
+            let (cluster, _) = fake::cluster(vec![Some((200, &[], answer.clone()))]);
+            let error = cluster.send::<Value>(call).await.unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("shop/Pod web: the server answers with {said}")
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_about_what_was_asked_for_is_taken() {
+    let (cluster, _) = fake::cluster(
+        ["Pod", "PartialObjectMetadata"]
+            .map(|kind| {
+                let metadata = json!({"name": "web", "namespace": "shop"});
+                Some((200, &[][..], json!({"kind": kind, "metadata": metadata})))
+            })
+            .into(),
+    );
+    for _ in 0..2 {
+        let call = Call::get(&pods(), "web", METADATA);
+        cluster.send::<Value>(call).await.unwrap();
+    }
+}

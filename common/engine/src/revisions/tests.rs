@@ -63,8 +63,8 @@ fn list_of(items: Vec<Value>) -> Reply {
     Some((200, &[], json!({"metadata": {}, "items": items})))
 }
 
-fn made() -> Reply {
-    Some((201, &[], listed(1, "u1", "done")))
+fn made(number: i64) -> Reply {
+    Some((201, &[], listed(number, "u1", "done")))
 }
 
 fn taken() -> Reply {
@@ -113,7 +113,7 @@ fn verbs(asked: &Asked) -> Vec<String> {
 
 #[tokio::test]
 async fn a_first_revision_is_one_request() {
-    let (asked, warnings) = kept(vec![made()], &[], &["1.0.0"]).await;
+    let (asked, warnings) = kept(vec![made(1)], &[], &["1.0.0"]).await;
     assert_eq!((verbs(&asked), warnings), (vec!["POST".into()], Vec::new()));
     let body = asked.body(0);
     assert_eq!(body["metadata"]["name"], "web.v1");
@@ -137,7 +137,7 @@ async fn a_repair_asks_nothing() {
 async fn the_number_follows_the_last_one_and_the_oldest_goes() {
     let all = (1..=10).map(|number| listed(number, "u1", "done"));
     let gone = Some((200, &[][..], json!({"metadata": {"name": "web.v1"}})));
-    let replies = vec![list_of(all.collect()), made(), gone];
+    let replies = vec![list_of(all.collect()), made(11), gone];
     let (asked, warnings) = kept(replies, &["1.0.0"], &["1.1.0", "1.0.0"]).await;
     assert_eq!(warnings, [""; 0]);
     assert_eq!(verbs(&asked), ["GET", "POST", "DELETE"]);
@@ -150,7 +150,7 @@ async fn the_number_follows_the_last_one_and_the_oldest_goes() {
 #[tokio::test]
 async fn what_is_left_of_a_former_installation_takes_numbers_only() {
     let former = (1..=10).map(|number| listed(number, "u0", "done"));
-    let replies = vec![taken(), list_of(former.collect()), made()];
+    let replies = vec![taken(), list_of(former.collect()), made(11)];
     let (asked, warnings) = kept(replies, &[], &["1.0.0"]).await;
     assert_eq!(warnings, [""; 0]);
     assert_eq!(verbs(&asked), ["POST", "GET", "POST"]);
