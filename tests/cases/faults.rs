@@ -1,6 +1,7 @@
 //! One request that goes wrong: what can be tried again is, and everything else is done by the next run.
 //!
-//! `FULL=1` breaks every request in every way, else `SEED` chooses some.
+//! `FULL=1` breaks every request in two ways: one in which the server has not seen it, and one in which nobody knows. `SEED` says in which
+//! of them, and without `FULL=1` also which requests.
 
 mod refused;
 mod writes;
@@ -9,21 +10,26 @@ use addons_tests::chaos::matrix;
 use addons_tests::chaos::operation::Operation;
 use addons_tests::chaos::point::Point;
 use addons_tests::chaos::rig::Rig;
+use addons_tests::chaos::seed;
 use addons_tests::proxy::{Action, Fault};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// What goes wrong, and whether the same run gets over it.
-const FAULTS: [(Action, bool); 8] = [
-    (answer(429, Some(1)), true),
-    (answer(429, None), true),
-    (answer(503, None), true),
-    (Action::Cut { delivered: true }, true),
-    (Action::Cut { delivered: false }, true),
-    (Action::Hang { delivered: true }, true),
-    (Action::Hang { delivered: false }, true),
+/// What goes wrong without the server having the request. The same run gets over it.
+const UNSEEN: [Action; 5] = [
+    answer(429, Some(1)),
+    Action::Cut { delivered: false },
+    answer(503, None),
+    Action::Hang { delivered: false },
+    answer(429, None),
+];
+
+/// What goes wrong although the server may have done what it was asked for.
+const UNKNOWN: [Action; 3] = [
+    Action::Cut { delivered: true },
+    Action::Hang { delivered: true },
     // The server may answer 500 to what it will never do: this is told to the user, who runs it again.
-    (answer(500, None), false),
+    answer(500, None),
 ];
 
 /// One broken request.
@@ -31,7 +37,6 @@ const FAULTS: [(Action, bool); 8] = [
 struct Case {
     at: Point,
     action: Action,
-    gets_over_it: bool,
 }
 
 const fn answer(status: u16, retry_after: Option<u32>) -> Action {
@@ -51,7 +56,6 @@ async fn a_namespace_that_could_not_be_removed_is_removed_by_the_next_run() -> R
     let cases = points.map(|at| Case {
         at: at.clone(),
         action: answer(500, None),
-        gets_over_it: false,
     });
     matrix::run("faults::namespace", cases.collect(), async |case| {
         case.run(operation, &undisturbed.state).await
@@ -61,14 +65,18 @@ async fn a_namespace_that_could_not_be_removed_is_removed_by_the_next_run() -> R
 
 async fn faults(operation: Operation, name: &'static str) -> Result<()> {
     let undisturbed = operation.undisturbed().await?;
-    let mut cases = Vec::new();
-    for (action, gets_over_it) in FAULTS {
-        cases.extend(undisturbed.points.iter().map(|at| Case {
+    let first = usize::try_from(seed::seed())?;
+    let numbered = undisturbed.points.iter().zip(first..);
+    // The ways differ in length: in the long run, each request meets each way, beside each of the others.
+    let cases = numbered.flat_map(|(at, number)| {
+        let unseen = &UNSEEN[number % UNSEEN.len()];
+        let unknown = &UNKNOWN[number % UNKNOWN.len()];
+        [unseen, unknown].map(|action| Case {
             at: at.clone(),
             action: action.clone(),
-            gets_over_it,
-        }));
-    }
+        })
+    });
+    let cases = cases.collect();
     matrix::run(name, cases, async |case| {
         case.run(operation, &undisturbed.state).await
     })
@@ -79,7 +87,9 @@ impl Case {
     async fn run(&self, operation: Operation, wanted: &Value) -> Result<bool> {
         let rig = Rig::new("fault").await?;
         let fault = self.at.fault(self.action.clone(), &rig.stage.namespace);
-        one(operation, &rig, fault, self.gets_over_it, wanted).await
+        // The same run gets over everything but that.
+        let gets_over_it = !matches!(self.action, Action::Answer { status: 500, .. });
+        one(operation, &rig, fault, gets_over_it, wanted).await
     }
 }
 

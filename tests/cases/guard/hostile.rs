@@ -32,7 +32,7 @@ const NESTED: usize = 130;
 /// How the API server of a hostile cluster answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cluster {
-    /// Lists without an end, page after page.
+    /// Lists without an end, page after page, also where one object is asked for.
     Pages,
     /// An answer that is larger than any that is read.
     Huge,
