@@ -78,13 +78,18 @@ impl Context {
         self.or_again(known, is_same)
     }
 
-    /// A context of a namespace, or another one where what that was found to stand for is not the same any more.
+    /// Returns the context of a namespace whose label still leads where it did, or a fresh one. Another cluster is asked for its uid
+    /// again in both cases: the same address may lead to a cluster that was built anew.
     fn or_again(&self, known: Self, is_same: bool) -> Self {
-        if is_same {
+        let namespace = known.settings.records_namespace();
+        if !is_same {
+            self.forget_cluster(namespace, None);
+        } else if matches!(known.target.get(), Some(Target::Remote { .. })) {
+            let mut connections = self.pool.connections();
+            connections.entry(namespace.to_owned()).or_default().uid = Arc::default();
+        } else {
             return known;
         }
-        let namespace = known.settings.records_namespace();
-        self.forget_cluster(namespace, None);
         self.of_namespace(namespace)
     }
 
