@@ -102,7 +102,7 @@ pub(crate) struct Taken {
 }
 
 fn catalogue(number: usize) -> Result<AddonCatalogue> {
-    let version = |patch: usize| json!({"version": format!("1.0.{patch}"), "source": {"url": {"manifest": "m.yaml"}}});
+    let version = |patch: usize| json!({"version": format!("1.0.{patch}"), "source": {"url": {"manifest": "m.yaml"}}, "template": {"method": "go-template"}});
     let addon = |at: usize| -> Value {
         let name = match (number, at) {
             (0, 0) => ADDON.to_owned(),
