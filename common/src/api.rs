@@ -8,5 +8,5 @@ pub mod policy;
 pub mod rules;
 mod stored;
 
-#[cfg(test)]
-pub(crate) mod fixtures;
+#[cfg(any(test, feature = "test-util"))]
+pub mod fixtures;

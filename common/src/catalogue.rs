@@ -6,7 +6,7 @@ pub mod channel;
 pub mod compatible;
 pub mod content;
 pub mod due;
-pub(crate) mod held;
+pub mod held;
 pub mod installed;
 pub mod local;
 pub mod merged;
@@ -125,7 +125,7 @@ impl Entry {
     }
 
     /// What tells it from other entries: the add-on, the version and the id.
-    pub(crate) fn key(&self) -> (&str, &str, &str) {
+    pub fn key(&self) -> (&str, &str, &str) {
         (&self.addon, &self.version.version, &self.version.id)
     }
 

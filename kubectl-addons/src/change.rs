@@ -8,11 +8,11 @@ use addons_operation::execute::execute as execute_plan;
 use addons_operation::health;
 use addons_operation::plan::ask_about_removals;
 use addons_operation::{Interruption, OperationError, Outcome, Plan, Planned};
+use addons_plan::standing::object::ObjectHealth;
+use addons_plan::{InstallationPlan, Verb};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::plan::{InstallationPlan, Verb};
-use common::standing::object::ObjectHealth;
 
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::events;

@@ -8,12 +8,12 @@ mod operation;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use addons_plan::file::Place;
+use addons_plan::readiness::Status;
+use addons_plan::{Action, Verb};
 use common::api::installation::Installed;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::file::Place;
-use common::plan::{Action, Verb};
-use common::readiness::Status;
 use jiff::Timestamp;
 use serde::Serialize;
 

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
+use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
-use addons_operation::airgap::AirgapError;
 use addons_operation::choose::ChooseError;
 use addons_operation::verdict::Refused;
-use common::plan::immutable::RecreationError;
-use common::plan::planner::{PlanError, RefusalReason};
-use common::plan::refusal::Cause;
+use addons_plan::immutable::RecreationError;
+use addons_plan::planner::{PlanError, RefusalReason};
+use addons_plan::refusal::Cause;
 use common::values::ValuesError;
 use serde::Serialize;
 

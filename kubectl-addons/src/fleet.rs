@@ -9,8 +9,8 @@ pub mod turn;
 use std::time::Duration;
 
 use addons_operation::fleet::{Selected, select};
+use addons_plan::file::Place;
 use anyhow::Result;
-use common::plan::file::Place;
 use futures::{StreamExt as _, stream};
 
 use crate::cli::fleet::Waves;
@@ -154,7 +154,7 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
 ///
 /// # Errors
 /// The next wave waits until clusters are ready, and the command is not to wait.
-pub fn rollout_of(waves: &Waves, run: &Run) -> Result<common::fleet::Rollout, Usage> {
+pub fn rollout_of(waves: &Waves, run: &Run) -> Result<addons_clusters::fleet::Rollout, Usage> {
     match waves.rollout() {
         Some(_) if !run.wait => Err(Usage(words::NO_WAIT.to_owned())),
         rollout => Ok(rollout.unwrap_or_default()),

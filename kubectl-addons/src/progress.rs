@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use addons_engine::Event;
+use addons_plan::InstallationPlan;
+use addons_plan::changes::Remedy;
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationPlan;
-use common::plan::changes::Remedy;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use installations::Installations;
 use objects::Objects;

@@ -12,44 +12,125 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 /// Each of our crates, and which of the others it may depend on. It may exist already or not, and need not use them all.
-const TABLE: [(&str, &[&str]); 12] = [
+const TABLE: [(&str, &[&str]); 18] = [
     ("addons-versions", &[]),
     ("addons-gotemplate", &["addons-versions"]),
-    ("common", &["addons-gotemplate", "addons-versions"]),
-    ("addons-engine", &["common", "addons-versions"]),
-    ("addons-sources", &["common", "addons-versions"]),
+    ("common", &["addons-versions"]),
+    ("addons-clusters", &["common", "addons-versions"]),
+    (
+        "addons-admission",
+        &["common", "addons-clusters", "addons-versions"],
+    ),
+    ("addons-plan", &["common", "addons-versions"]),
+    (
+        "addons-render",
+        &["common", "addons-gotemplate", "addons-versions"],
+    ),
+    (
+        "addons-engine",
+        &[
+            "common",
+            "addons-admission",
+            "addons-clusters",
+            "addons-plan",
+            "addons-render",
+            "addons-versions",
+        ],
+    ),
+    (
+        "addons-sources",
+        &[
+            "common",
+            "addons-admission",
+            "addons-render",
+            "addons-versions",
+        ],
+    ),
     (
         "addons-helm",
-        &["common", "addons-sources", "addons-versions"],
+        &[
+            "common",
+            "addons-render",
+            "addons-sources",
+            "addons-versions",
+        ],
     ),
     (
         "addons-operation",
         &[
             "common",
+            "addons-admission",
+            "addons-clusters",
             "addons-engine",
-            "addons-sources",
             "addons-helm",
+            "addons-plan",
+            "addons-render",
+            "addons-sources",
             "addons-versions",
             "certs",
         ],
     ),
     (
+        "addons-advice",
+        &[
+            "common",
+            "addons-clusters",
+            "addons-engine",
+            "addons-operation",
+            "addons-plan",
+            "addons-versions",
+            "certs",
+        ],
+    ),
+    (
+        "addons-airgap",
+        &[
+            "common",
+            "addons-engine",
+            "addons-operation",
+            "addons-render",
+            "addons-sources",
+        ],
+    ),
+    (
         "addons-loops",
-        &["common", "addons-engine", "addons-operation"],
+        &[
+            "common",
+            "addons-admission",
+            "addons-clusters",
+            "addons-engine",
+            "addons-operation",
+            "addons-plan",
+        ],
     ),
     ("certs", &[]),
-    ("webhook", &["common", "certs", "addons-versions"]),
+    (
+        "webhook",
+        &[
+            "common",
+            "addons-admission",
+            "addons-clusters",
+            "addons-versions",
+            "certs",
+        ],
+    ),
     (
         "kubectl-addons",
         &[
             "common",
-            "addons-gotemplate",
-            "addons-versions",
+            "addons-admission",
+            "addons-advice",
+            "addons-airgap",
+            "addons-clusters",
             "addons-engine",
-            "addons-sources",
+            "addons-gotemplate",
             "addons-helm",
-            "addons-operation",
             "addons-loops",
+            "addons-operation",
+            "addons-plan",
+            "addons-render",
+            "addons-sources",
+            "addons-versions",
         ],
     ),
     ("addons-control-plane", &[]),
@@ -57,7 +138,15 @@ const TABLE: [(&str, &[&str]); 12] = [
 /// Depends on whatever it tests.
 const TESTS: &str = "addons-tests";
 /// They decide, and do nothing else.
-const PURE: [&str; 3] = ["addons-versions", "addons-gotemplate", "common"];
+const PURE: [&str; 7] = [
+    "addons-versions",
+    "addons-gotemplate",
+    "common",
+    "addons-admission",
+    "addons-clusters",
+    "addons-plan",
+    "addons-render",
+];
 /// Runtimes and networks, by the names of their libraries.
 const IMPURE: [&str; 7] = [
     "tokio",

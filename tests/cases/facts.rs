@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use addons_engine::cluster::{Cluster, ClusterOptions};
 use addons_engine::template_facts;
+use addons_render::facts::{Facts, Overlays, digest, document};
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
-use common::render::facts::{Facts, Overlays, digest, document};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret, Service};
 use kube::api::{Patch, PatchParams, PostParams};

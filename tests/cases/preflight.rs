@@ -2,11 +2,11 @@
 
 mod risks;
 
+use addons_advice::preflight::lifecycle::Lifecycle;
 use addons_tests::control_plane::{ControlPlane, Options, definitions};
 use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
-use common::preflight::lifecycle::Lifecycle;
 use serde_json::{Value, json};
 
 /// A release that is later than the test cluster's and known to the table; it removes the API below.

@@ -6,7 +6,7 @@ use std::process::Command;
 use addons_tests::{binaries, schemas};
 use anyhow::{Context as _, Result, ensure};
 use common::manifest::yaml::{Document, YamlOptions, documents};
-use common::plan::schema;
+use common::schema;
 use serde_json::Value;
 
 fn read(path: &str) -> Result<Vec<Value>> {

@@ -56,7 +56,7 @@ pub const FROM_THIS_REPOSITORY: [Generated; 5] = [
 /// The table of APIs, which Go downloads sources of Kubernetes for.
 pub const LIFECYCLE: Generated = Generated {
     name: "lifecycle",
-    folder: "common/src/preflight",
+    folder: "common/advice/src/preflight",
     sources: "the sources of Kubernetes say",
     files: lifecycle::files,
 };

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use addons_admission::trust::{GUARDS, Guard, Principal, Verb};
 use anyhow::{Context as _, Result};
-use common::admission::trust::{GUARDS, Guard, Principal, Verb};
 
 const PAGE: &str = "SECURITY.md";
 /// The header of the table.

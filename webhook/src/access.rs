@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use addons_admission::review::UserInfo;
 use anyhow::Context as _;
-use common::admission::review::UserInfo;
 use common::api::names::{ENROL, GROUP, INSTALLATIONS};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use addons_admission::Settings;
 use anyhow::ensure;
 use certs::reload::Files;
 use certs::rotation::Lifetimes;
 use clap::Parser;
-use common::admission::Settings;
 use common::api::names;
 
 use crate::clients::Clients;

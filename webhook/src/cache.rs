@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::admission::listed::CatalogueFacts;
-use common::admission::recorded::InstallationFacts;
-use common::admission::rules::size::{CATALOGUES, RECORDS};
-use common::admission::{Facts, NamespaceFacts, Settings};
+use addons_admission::listed::CatalogueFacts;
+use addons_admission::recorded::InstallationFacts;
+use addons_admission::rules::size::{CATALOGUES, RECORDS};
+use addons_admission::{Facts, NamespaceFacts, Settings};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::api::installation::AddonInstallation;
 use common::api::policy::AddonPolicy;

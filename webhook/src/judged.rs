@@ -3,12 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use actix_web::http::StatusCode;
-use common::admission::Facts;
-use common::admission::answer::{self, Task};
-use common::admission::policy::Breach;
-use common::admission::review::{Request, Response};
-use common::admission::rules::reference::Unseen;
-use common::admission::verdict::{Problem, Verdict};
+use addons_admission::Facts;
+use addons_admission::answer::{self, Task};
+use addons_admission::policy::Breach;
+use addons_admission::review::{Request, Response};
+use addons_admission::rules::reference::Unseen;
+use addons_admission::verdict::{Problem, Verdict};
 use common::api::policy::PolicyAction;
 use serde_json::json;
 use tracing::{error, info};

@@ -1,4 +1,4 @@
-//! The admission webhook: reads the review, takes the facts from its watches, and answers what `common::admission`
+//! The admission webhook: reads the review, takes the facts from its watches, and answers what `addons_admission`
 //! decides.
 //!
 //! `/mutate`, `/validate`, `/clusters` and `/core-sets` are on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of

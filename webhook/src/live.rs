@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use addons_admission::Facts;
+use addons_admission::recorded::{self, InstallationFacts};
+use addons_admission::rules::reference::Unseen;
 use anyhow::{Context as _, ensure};
-use common::admission::Facts;
-use common::admission::recorded::{self, InstallationFacts};
-use common::admission::rules::reference::Unseen;
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonRef};
 use http::header::{ACCEPT, HeaderValue};

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, HttpResponseBuilder};
+use addons_admission::Facts;
 use certs::served::Served;
-use common::admission::Facts;
 use tokio::sync::watch;
 
 use crate::access::Access;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_plan::Deletion;
 use common::api::names::{LABEL_MODE, LABEL_OWNER};
 use common::directory::class::CLUSTER_SERVICE;
 use common::directory::legacy::VERSIONED;
-use common::plan::Deletion;
 
 use super::address::Collection;
 use super::addressed;

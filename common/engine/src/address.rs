@@ -3,9 +3,9 @@
 use std::fmt;
 use std::fmt::Write as _;
 
+use addons_plan::Target;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
-use common::plan::Target;
 
 use super::error::EngineError;
 use super::meta::Metadata;

@@ -13,9 +13,9 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use addons_plan::snapshot::Unserved;
 use common::manifest::kinds::KindTable;
 use common::manifest::kinds::traits::is_built_in;
-use common::plan::snapshot::Unserved;
 
 use super::address::Collection;
 use super::cluster::Cluster;

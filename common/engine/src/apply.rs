@@ -27,11 +27,11 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
+use addons_plan::inventory::{Answer, Inventory};
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::{Action, Step, Target};
 use common::api::names;
 use common::entrance::or_default;
-use common::plan::inventory::{Answer, Inventory};
-use common::plan::{Action, Step, Target};
-use common::readiness::{Readiness, Status};
 use common::values::mask::Mask;
 
 use super::address::Collection;

@@ -148,8 +148,8 @@ impl Autoscaler {
 mod tests {
     use serde_json::{Value, json};
 
+    use addons_plan::snapshot::{Reads, Snapshot};
     use common::manifest::kinds::KindInfo;
-    use common::plan::snapshot::{Reads, Snapshot};
 
     use super::super::fake::{self, Reply};
     use super::super::snapshot;

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use kube::ResourceExt as _;
 use tokio::time::Instant;
 
-use common::admission::validate;
+use addons_admission::validate;
+use addons_plan::InstallationPlan;
 use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::{ANNOTATION_WRITTEN_BY, FINALIZER_UNINSTALL};
-use common::plan::InstallationPlan;
 
 use super::cluster::Cluster;
 use super::error::{EngineError, StaleReason};

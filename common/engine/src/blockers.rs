@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
+use addons_plan::readiness::blocker::{Blocker, is_pending, of_pod};
+use addons_plan::readiness::{Readiness, ended_by_events};
 use common::manifest::key::ObjectKey;
-use common::readiness::blocker::{Blocker, is_pending, of_pod};
-use common::readiness::{Readiness, ended_by_events};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;

@@ -5,10 +5,10 @@ pub mod progress;
 
 use std::collections::BTreeMap;
 
+use addons_clusters::core_set::change::{freed, guard, released};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
 use common::api::names::{self, ANNOTATION_CLUSTER_DELETING, LABEL_KUBECONFIG_SECRET, MARKED};
-use common::core_set::change::{freed, guard, released};
 use common::target::DeletedCluster;
 use serde_json::json;
 

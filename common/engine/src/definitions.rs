@@ -9,14 +9,14 @@ use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 
+use addons_plan::crd_safety::{Breakage, Comparison, Scan};
+use addons_plan::migration::{self, Migration};
+use addons_plan::{Action, InstallationPlan, Step, Verb};
 use common::api::names;
 use common::entrance;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::traits::is_built_in;
 use common::manifest::managed_fields::CLIENT_SIDE;
-use common::plan::crd_safety::{Breakage, Comparison, Scan};
-use common::plan::migration::{self, Migration};
-use common::plan::{Action, InstallationPlan, Step, Verb};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;

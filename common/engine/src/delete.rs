@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use common::plan::prune::Obstacle;
+use addons_plan::prune::Obstacle;
 
 use super::address::Collection;
 use super::addressed;

@@ -6,10 +6,10 @@ pub(super) mod former;
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use common::plan::changes::{ObjectDiff, Remedy, hide};
-use common::plan::immutable::Recreation;
-use common::plan::migration::Migration;
-use common::plan::{Action, InstallationPlan, Step};
+use addons_plan::changes::{ObjectDiff, Remedy, hide};
+use addons_plan::immutable::Recreation;
+use addons_plan::migration::Migration;
+use addons_plan::{Action, InstallationPlan, Step};
 
 use super::apply::explain;
 use super::cluster::Cluster;

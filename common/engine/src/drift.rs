@@ -7,11 +7,11 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
 
+use addons_plan::inventory::{Inventory, Item};
+use addons_plan::prune::KeptKind;
 use common::api::installation::{AddonInstallation, InventoryObject, ObjectState};
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::{Inventory, Item};
-use common::plan::prune::KeptKind;
 
 use super::address::Collection;
 use super::cluster::Cluster;

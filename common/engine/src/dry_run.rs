@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use addons_plan::{InstallationPlan, Step, migration};
 use common::api::names;
-use common::plan::{InstallationPlan, Step, migration};
 use common::values::mask::Mask;
 
 use super::address::Collection;

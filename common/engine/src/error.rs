@@ -2,11 +2,11 @@
 
 pub(super) mod classify;
 
+use addons_plan::changes::Remedy;
+use addons_plan::refusal::Cause;
 use common::api::installation::format::RecordError;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::changes::Remedy;
-use common::plan::refusal::Cause;
 use common::values::mask::Mask;
 
 /// An error of the engine. Display names the object or request; the source stays in the chain.

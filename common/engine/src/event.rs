@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
+use addons_plan::Action;
+use addons_plan::changes::Remedy;
+use addons_plan::readiness::Readiness;
 use common::manifest::key::ObjectKey;
-use common::plan::Action;
-use common::plan::changes::Remedy;
-use common::readiness::Readiness;
 use common::values::mask::Mask;
 
 use super::report::{Failure, Settled};

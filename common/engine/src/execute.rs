@@ -18,7 +18,7 @@ use futures::future::{join, join_all};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::Instant;
 
-use common::plan::graph::Graph;
+use addons_plan::graph::Graph;
 
 use super::cluster::Cluster;
 use super::error::EngineError;

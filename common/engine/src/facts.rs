@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use common::manifest::key::{Gvk, ObjectKey};
-use common::readiness::{
+use addons_plan::readiness::{
     Context, Endpoints, Need, Readiness, StorageClasses, assess_in, called_namespaces, need,
 };
+use common::manifest::key::{Gvk, ObjectKey};
 
 use super::address::Collection;
 use super::cluster::Cluster;

@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use addons_plan::prune::Obstacle;
+use addons_plan::snapshot::{FormerMark, LiveObject};
 use common::api::installation::{FormerObject, FormerRecord, FormerTool};
 use common::api::names::{
     ANNOTATION_SET_ASIDE, CLIENT, InstallationName, LABEL_SET_ASIDE, owner_hash,
 };
 use common::entrance;
 use common::manifest::key::ObjectKey;
-use common::plan::prune::Obstacle;
-use common::plan::snapshot::{FormerMark, LiveObject};
 
 use super::address::Collection;
 use super::addressed;

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use common::plan::teardown::holder::{Workload, words};
+use addons_plan::teardown::holder::{Workload, words};
 
 use super::address::Collection;
 use super::cluster::Cluster;

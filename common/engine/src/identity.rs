@@ -3,7 +3,7 @@
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use serde_json::json;
 
-use common::admission::Requester;
+use addons_admission::Requester;
 
 use super::address::Collection;
 use super::cluster::Cluster;

@@ -9,9 +9,9 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde_json::Value;
 
+use addons_plan::snapshot::Inhabited;
 use common::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
 use common::manifest::key::ObjectKey;
-use common::plan::snapshot::Inhabited;
 
 use super::address::{Collection, query_value};
 use super::addressed;

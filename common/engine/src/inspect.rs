@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::{Value, json};
 
+use addons_plan::found;
 use common::api::names::{
     ANNOTATION_INSTALLATION, InstallationName, LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET,
     LABEL_MODE, LABEL_OWNER, MODE_ENSURE_EXISTS,
 };
-use common::doctor::right::Right;
-use common::doctor::{Namespace, Owned};
-use common::plan::found;
+use common::right::Right;
 use futures::future::try_join_all;
 
 use super::address::Collection;
@@ -54,6 +53,30 @@ const KINDS: [(&str, &str, &str); 10] = [
         "mutatingwebhookconfigurations",
     ),
 ];
+
+/// An object that says whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owned {
+    /// `web/Deployment shop`.
+    pub object: String,
+    /// The value of the owner label.
+    pub owner: String,
+    /// Namespace and name of its installation, where it says that as well.
+    pub installation: Option<InstallationName>,
+    /// Namespace and name of the release of Helm whose marks it has.
+    pub release: Option<String>,
+}
+
+/// A namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Namespace {
+    /// Whether it stands for this cluster.
+    pub is_local: bool,
+    /// Whether it has the mark of namespaces that hold core add-ons or their objects.
+    pub holds_core: bool,
+    /// The Secret with the kubeconfig of the cluster that it stands for, and whether that exists.
+    pub kubeconfig: Option<(String, bool)>,
+}
 
 /// The live object with the kind, namespace and name of another one; `None` where there is none. Only for the kinds of `deploy/`, whose
 /// plural follows from the kind: discovery is not asked.

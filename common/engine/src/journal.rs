@@ -4,10 +4,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use addons_plan::inventory::{Answer, Inventory, Item};
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::{InstallationPlan, Target};
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::{Answer, Inventory, Item};
-use common::plan::{InstallationPlan, Target};
-use common::readiness::{Readiness, Status};
 
 use super::report::{Settled, yielded};
 

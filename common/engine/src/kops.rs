@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
+use addons_plan::Target;
+use addons_plan::kops::{AUTHORITY_NAMESPACE, KopsRecord, NodeRole, authority_secret};
+use addons_plan::snapshot::LiveObject;
 use common::api::catalogue::PruneKind;
 use common::api::names;
 use common::catalogue::channel::annotation;
 use common::manifest::kinds::KindTable;
-use common::plan::Target;
-use common::plan::kops::{AUTHORITY_NAMESPACE, KopsRecord, NodeRole, authority_secret};
-use common::plan::snapshot::LiveObject;
 use common::values::path;
 
 use super::address::Collection;

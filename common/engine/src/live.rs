@@ -7,14 +7,14 @@ use futures::future::try_join_all;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
+use addons_plan::Step;
+use addons_plan::snapshot::Unserved;
 use common::api::installation::LiveState;
 use common::api::names::{CLIENT, LABEL_OWNER, manager_of_owner};
 use common::entrance;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::manifest::managed_fields;
-use common::plan::Step;
-use common::plan::snapshot::Unserved;
 
 use super::address::Collection;
 use super::addressed;

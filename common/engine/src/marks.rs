@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
+use addons_plan::found::Marked;
+use addons_plan::snapshot::LiveObject;
 use common::api::names::LABEL_OWNER;
 use common::manifest::key::ObjectKey;
-use common::plan::found::Marked;
-use common::plan::snapshot::LiveObject;
 
 use super::address::Collection;
 use super::addressed;

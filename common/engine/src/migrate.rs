@@ -15,11 +15,11 @@ use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep};
 
+use addons_plan::migration::{self, Migration};
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::{Action, InstallationPlan, Step};
 use common::api::names;
 use common::manifest::key::ObjectKey;
-use common::plan::migration::{self, Migration};
-use common::plan::{Action, InstallationPlan, Step};
-use common::readiness::{Readiness, Status};
 
 use super::address::{Collection, query_value};
 use super::apply::Applier;

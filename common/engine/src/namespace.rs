@@ -10,15 +10,15 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use addons_plan::prune::{Obstacle, keep};
+use addons_plan::readiness::{Readiness, Status};
 use common::api::installation::{
     AddonInstallation, AddonInstallationStatus, CreatedNamespace, InventoryGroup, namespaces,
 };
 use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::pin;
-use common::plan::prune::{Obstacle, keep};
-use common::readiness::{Readiness, Status};
+use common::pin;
 
 use super::cluster::Cluster;
 use super::delete::{Deleted, Doomed, Propagation, delete};

@@ -7,8 +7,6 @@ use futures::future::try_join_all;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use common::preflight::webhooks::{Backend, Backends, SYSTEM, called};
-
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
@@ -18,6 +16,8 @@ use super::live;
 use super::served;
 use super::snapshot::{namespace_collection, read_one};
 
+/// The namespace of the cluster's own components.
+pub const SYSTEM: &str = "kube-system";
 /// API and plural of both kinds of webhook configurations.
 const WEBHOOKS: [(&str, &str); 2] = [
     (
@@ -29,6 +29,20 @@ const WEBHOOKS: [(&str, &str); 2] = [
         "mutatingwebhookconfigurations",
     ),
 ];
+
+/// What answers a webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// Its Service does not exist.
+    Missing,
+    /// So many endpoints of its Service are ready.
+    Ready(usize),
+    /// It cannot be told: the Service is a name elsewhere, or may not be read.
+    Unknown,
+}
+
+/// The Services that webhooks call, by `NAMESPACE/NAME`.
+pub type Backends = BTreeMap<String, Backend>;
 
 /// What was read.
 #[derive(Clone, Debug, Default)]
@@ -47,11 +61,15 @@ pub struct Obstacles {
     pub unread: BTreeMap<String, String>,
 }
 
-/// Reads them: a LIST of each kind, and a GET and a LIST for each Service of a webhook that matters.
+/// Reads them: a LIST of each kind, and a GET and a LIST for each Service that `called` returns for the webhook configurations and
+/// the labels of kube-system.
 ///
 /// # Errors
 /// The server cannot be reached.
-pub async fn obstacles(cluster: &Cluster) -> Result<Obstacles, EngineError> {
+pub async fn obstacles(
+    cluster: &Cluster,
+    called: impl Fn(&[Value], &BTreeMap<String, String>) -> Vec<(String, String)>,
+) -> Result<Obstacles, EngineError> {
     let mut found = Obstacles::default();
     for (kind, plural) in WEBHOOKS {
         let api = "admissionregistration.k8s.io/v1";

@@ -7,12 +7,12 @@ use futures::stream;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use addons_plan::inventory::Inventory;
+use addons_plan::prune::{KeptKind, Obstacle};
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::{Deletion, InstallationPlan, Target};
 use common::api::names;
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::Inventory;
-use common::plan::prune::{KeptKind, Obstacle};
-use common::plan::{Deletion, InstallationPlan, Target};
-use common::readiness::{Readiness, Status};
 
 use super::address::Collection;
 use super::addressed;

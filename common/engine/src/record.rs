@@ -10,16 +10,16 @@ use kube::api::ObjectMeta;
 use serde::Serialize;
 use serde_json::json;
 
+use addons_clusters::core_set::change::is_released;
+use addons_plan::gitops::keep_writers;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, format,
 };
 use common::api::names::{
     self, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, GROUP, InstallationName,
 };
-use common::core_set::change::is_released;
 use common::entrance::{self, MAX_STORED_DEPTH};
 use common::manifest::key::ObjectKey;
-use common::plan::gitops::keep_writers;
 
 use super::address::Collection;
 use super::cluster::Cluster;

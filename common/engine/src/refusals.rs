@@ -14,14 +14,14 @@ use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
+use addons_plan::conflicts::{Conflict, Policy};
+use addons_plan::holder::Holder;
+use addons_plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
+use addons_plan::refusal::{Cause, Refusal};
+use addons_plan::{Action, Deletion, InstallationPlan, Step, Verb, fit};
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
-use common::plan::conflicts::{Conflict, Policy};
-use common::plan::holder::Holder;
-use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
-use common::plan::refusal::{Cause, Refusal};
-use common::plan::{Action, Deletion, InstallationPlan, Step, Verb, fit};
 
 use super::address::Collection;
 use super::apply::{explain, fitting, is_silent_webhook, plain, precise};

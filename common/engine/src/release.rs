@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use addons_plan::prune::Obstacle;
+use addons_plan::release_records::ReleaseRecords;
 use common::api::installation::{HelmRecord, HelmRelease};
 use common::api::names::LABEL_OWNER;
-use common::plan::prune::Obstacle;
-use common::plan::release_records::ReleaseRecords;
 
 use super::address::Collection;
 use super::cluster::Cluster;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use addons_plan::conflicts::Conflict;
+use addons_plan::readiness::Readiness;
+pub use addons_plan::refusal::Cause;
 use common::api::installation::{AddonInstallation, HelmRecord};
 use common::manifest::key::ObjectKey;
-use common::plan::conflicts::Conflict;
-pub use common::plan::refusal::Cause;
-use common::readiness::Readiness;
 use common::values::mask::Mask;
 
 use super::error::EngineError;

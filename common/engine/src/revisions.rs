@@ -6,12 +6,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use addons_plan::history::{self, StoredRevision, TooLarge};
 use common::api::installation::AddonInstallation;
 use common::api::names::{
     self, InstallationName, LABEL_OUTCOME, LABEL_REVISION_OF, OUTCOME_DONE, OUTCOME_FAILED,
 };
 use common::entrance;
-use common::history::{self, StoredRevision, TooLarge};
 use common::manifest::key::ObjectKey;
 
 use super::address::{Collection, query_value};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
+use addons_plan::readiness::{Readiness, Status, assess};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
-use common::readiness::{Readiness, Status, assess};
 
 use super::address::Collection;
 use super::cluster::Cluster;

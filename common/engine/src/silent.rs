@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
+use addons_plan::inventory::Inventory;
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::Inventory;
 
 use super::address::Collection;
 use super::addressed;
@@ -93,7 +93,7 @@ async fn has(cluster: &Cluster, key: &ObjectKey, webhook: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use common::plan::changes::Remedy;
+    use addons_plan::changes::Remedy;
 
     use super::super::fake::{self, Reply};
     use super::*;

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
+use addons_plan::gitops::Reconciler;
+use addons_plan::prune::keep;
+use addons_plan::snapshot::{Controller, LiveObject, Reads, Snapshot, Unserved};
 use common::api::names;
 use common::entrance;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
-use common::plan::gitops::Reconciler;
-use common::plan::prune::keep;
-use common::plan::snapshot::{Controller, LiveObject, Reads, Snapshot, Unserved};
 
 use super::address::{Collection, query_value};
 use super::addressed;

@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 
+use addons_clusters::core_set::change::is_released;
 use common::api::conditions;
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
-use common::core_set::change::is_released;
 
 use super::cluster::Cluster;
 use super::error::EngineError;

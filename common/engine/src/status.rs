@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use addons_plan::choices::Choices;
+use addons_plan::history;
+use addons_plan::inventory::Inventory;
+use addons_plan::{InstallationPlan, Verb};
 use common::api::conditions::{self, Condition};
 use common::api::installation::{
     AddonInstallationStatus, CreatedNamespace, FormerRecord, Phase, Revision,
 };
-use common::history;
 use common::manifest::key::ObjectKey;
-use common::plan::choices::Choices;
-use common::plan::inventory::Inventory;
-use common::plan::pin;
-use common::plan::{InstallationPlan, Verb};
+use common::pin;
 
 use super::error::EngineError;
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, LocalBoxFuture};
 
+use addons_plan::InstallationPlan;
+use addons_plan::choices::Choices;
+use addons_plan::graph::Graph;
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
-use common::plan::InstallationPlan;
-use common::plan::choices::Choices;
-use common::plan::graph::Graph;
 
 use super::journal::Journal;
 use super::report::Cause;

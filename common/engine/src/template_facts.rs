@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use addons_render::facts::{Facts, Observed, Overlays, SecretOverlay};
 use common::api::names::TEMPLATE_DATA;
 use common::entrance::or_default;
 use common::manifest::Place;
-use common::render::facts::{Facts, Observed, Overlays, SecretOverlay};
 use common::values::secret::{NotValues, check_content, check_label};
 use common::values::{self, ValuesError};
 

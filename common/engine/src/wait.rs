@@ -14,9 +14,9 @@ use futures::future::{Either, join_all, select};
 use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use addons_plan::Target;
+use addons_plan::readiness::{Need, Readiness, Status};
 use common::manifest::key::ObjectKey;
-use common::plan::Target;
-use common::readiness::{Need, Readiness, Status};
 
 use super::address::Collection;
 use super::cluster::Cluster;

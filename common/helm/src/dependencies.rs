@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use addons_render::chart::{Chart, ChartError, Dependency, Origin};
+use addons_render::package::{File, MAX_BYTES, Package, PackageError};
 use addons_sources::archive;
 use addons_versions::constraint::{Constraint, version};
-use common::render::chart::{Chart, ChartError, Dependency, Origin};
-use common::render::package::{File, MAX_BYTES, Package, PackageError};
 
 use super::process::{Call, flag};
 use super::workspace::{Workspace, read};

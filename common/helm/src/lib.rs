@@ -2,8 +2,8 @@
 //! own, bounded in time and output.
 //!
 //! [`template`] renders for our engine, and [`lookup`] answers what charts ask of a cluster; [`release`] lets helm install
-//! (`template.helm.mode: release`). What can be said about a chart without helm is in [`common::render::chart`], what its hooks mean
-//! in [`common::render::hooks`].
+//! (`template.helm.mode: release`). What can be said about a chart without helm is in [`addons_render::chart`], what its hooks mean
+//! in [`addons_render::hooks`].
 
 pub mod binary;
 pub mod dependencies;
@@ -19,9 +19,9 @@ mod workspace;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use common::render::chart::references::ReferenceError;
-use common::render::chart::{Chart, ChartError};
-use common::render::package::{Package, PackageError};
+use addons_render::chart::references::ReferenceError;
+use addons_render::chart::{Chart, ChartError};
+use addons_render::package::{Package, PackageError};
 
 pub use addons_sources::archive::ArchiveError;
 pub use binary::{BinaryError, Helm};

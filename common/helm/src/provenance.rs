@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use addons_render::package::Package;
 use common::manifest::digest::sha256;
-use common::render::package::Package;
 
 use super::HelmError;
 use super::binary::Helm;

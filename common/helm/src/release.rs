@@ -10,9 +10,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use addons_render::chart::overrides;
+use addons_render::package::Package;
 use common::api::names::LABEL_OWNER;
-use common::render::chart::overrides;
-use common::render::package::Package;
 use common::values::mask::Mask;
 use kube::Config;
 use serde_json::Value;

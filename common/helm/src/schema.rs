@@ -1,8 +1,8 @@
 //! Schemas of values: none leads helm out of its chart, or of a chart in it, to a file or an address.
 
+use addons_render::chart::references;
+use addons_render::package::Package;
 use addons_sources::archive;
-use common::render::chart::references;
-use common::render::package::Package;
 
 use super::HelmError;
 
@@ -39,7 +39,7 @@ fn check_files(chart: &Package, folder: &str, depth: usize) -> Result<(), HelmEr
 
 #[cfg(test)]
 mod tests {
-    use common::render::package::File;
+    use addons_render::package::File;
 
     use super::*;
 

@@ -6,8 +6,8 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use common::render::chart::overrides;
-use common::render::package::Package;
+use addons_render::chart::overrides;
+use addons_render::package::Package;
 use common::values::mask::Mask;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ const BURST: &str = "100000";
 /// What a chart is rendered with.
 #[derive(Clone, Debug)]
 pub struct TemplateRequest<'a> {
-    /// Name of the release ([`common::render::chart::release_name`]).
+    /// Name of the release ([`addons_render::chart::release_name`]).
     pub release_name: &'a str,
     /// The target namespace.
     pub namespace: &'a str,

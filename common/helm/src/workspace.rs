@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
+use addons_render::package::Package;
 use addons_sources::platform;
 use addons_sources::scratch::Scratch;
-use common::render::package::Package;
 
 use super::{HelmError, schema};
 

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use act::{act, wait};
+use addons_clusters::core_set::Unknown;
+use addons_clusters::core_set::rollout::{Gate, Progress, Standing};
 use addons_engine::core_set::progress;
 use addons_engine::events::{self, Happened, Regarding};
 use addons_engine::{EngineError, record};
@@ -23,8 +25,6 @@ use common::api::installation::AddonInstallation;
 use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
 };
-use common::core_set::Unknown;
-use common::core_set::rollout::{Gate, Progress, Standing};
 use due::{Due, due, standing};
 use futures::{StreamExt as _, stream};
 use releases::Releases;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use addons_admission::rules::catalogue::lost_to_others;
+use addons_admission::{Facts, Settings};
 use addons_engine::catalogues;
 use addons_operation::{Context, OperationError};
-use common::admission::rules::catalogue::lost_to_others;
-use common::admission::{Facts, Settings};
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::bounded;
 use common::catalogue::unread::Unread;

@@ -117,7 +117,7 @@ impl Repair {
 
 #[cfg(test)]
 mod tests {
-    use common::plan::conflicts::Conflict;
+    use addons_plan::conflicts::Conflict;
 
     use super::*;
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_engine::attempt as attempt_mark;
 use addons_engine::error::StaleReason;
 use addons_engine::events::{self, Happened};
@@ -20,7 +21,6 @@ use common::api::conditions::bounded;
 use common::api::installation::{AddonInstallation, DeletionPolicy, format};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 use common::catalogue::content::ContentError;
-use common::core_set::change::{is_guarded, is_released};
 
 use crate::attempts::{Attempts, Begun};
 use crate::rights::Rights;

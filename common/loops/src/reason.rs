@@ -7,10 +7,10 @@ use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
 use addons_operation::attempt::AttemptError;
 use addons_operation::choose::ChooseError;
+use addons_plan::crd_safety::BreakageError;
+use addons_plan::planner::PlanError;
+use addons_plan::refusal::Cause;
 use common::api::conditions::{PROCESS_KILLED, ROLLOUT_FAILED, bounded};
-use common::plan::crd_safety::BreakageError;
-use common::plan::planner::PlanError;
-use common::plan::refusal::Cause;
 
 /// What a condition says of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,13 +103,13 @@ fn reason(error: &OperationError) -> Reason {
 
 #[cfg(test)]
 mod tests {
+    use addons_plan::Verb;
+    use addons_plan::prune::limit::PruneLimit;
+    use addons_plan::restored::RecordOlder;
     use common::api::conditions::LONGEST_MESSAGE;
     use common::api::names::InstallationName;
     use common::catalogue::orphan::Lost;
     use common::manifest::key::ObjectKey;
-    use common::plan::Verb;
-    use common::plan::prune::limit::PruneLimit;
-    use common::plan::restored::RecordOlder;
     use jiff::Timestamp;
 
     use super::*;

@@ -3,7 +3,7 @@
 use addons_engine::{lease, local, record};
 use addons_operation::{Context, OperationError, Records, name_of};
 use common::api::names::InstallationName;
-use common::plan::pin;
+use common::pin;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 /// The Lease says that a process leads.

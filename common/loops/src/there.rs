@@ -9,7 +9,7 @@ use addons_engine::{local, record};
 use addons_operation::{Context, Interruption, OperationError, Resolver, name_of};
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
-use common::plan::pin;
+use common::pin;
 use common::target::Standing;
 use futures::StreamExt as _;
 use futures::stream;

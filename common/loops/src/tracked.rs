@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_engine::changes::Changed;
 use addons_operation::name_of;
+use addons_plan::inventory::Inventory;
 use common::api::installation::{AddonInstallation, InventoryObject, Reconcile};
 use common::api::names::owner_hash;
-use common::core_set::change::{is_guarded, is_released};
-use common::plan::inventory::Inventory;
 
 /// What is remembered of one installation.
 #[derive(Clone, Debug, Default)]

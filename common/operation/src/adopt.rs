@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_admission::mutate::default_namespace;
 use addons_engine::former as records_of;
 use addons_engine::{diff, marks};
-use common::admission::mutate::default_namespace;
+use addons_plan::changes::ObjectDiff;
+use addons_plan::choices::Choices;
+use addons_plan::desired::DesiredObject;
+use addons_plan::found::{FoundBy, Install, installs};
+use addons_plan::recreate;
+use addons_plan::requires::{Problem, RequiresError};
+use addons_plan::snapshot::FormerMark;
 use common::api::names::{InstallationName, owner_hash};
-use common::plan::changes::ObjectDiff;
-use common::plan::choices::Choices;
-use common::plan::desired::DesiredObject;
-use common::plan::found::{FoundBy, Install, installs};
-use common::plan::recreate;
-use common::plan::requires::{Problem, RequiresError};
-use common::plan::snapshot::FormerMark;
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;

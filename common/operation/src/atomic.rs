@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use addons_engine::{PlanBack, WayBack};
+use addons_plan::Verb;
+use addons_plan::choices::Choices;
+use addons_plan::gitops::edits;
+use addons_plan::graph::Graph;
+use addons_plan::history::{self, StoredRevision};
+use addons_plan::prune::limit::PruneLimit;
 use common::catalogue::Entry;
-use common::history::{self, StoredRevision};
 use common::manifest::key::ObjectKey;
-use common::plan::Verb;
-use common::plan::choices::Choices;
-use common::plan::gitops::edits;
-use common::plan::graph::Graph;
-use common::plan::prune::limit::PruneLimit;
 use futures::FutureExt as _;
 
 use crate::context::{Context, Offer};

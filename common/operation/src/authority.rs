@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use addons_plan::kops::{AUTHORITY_NAMESPACE, authority_secret};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use certs::authority::Authority;
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use common::catalogue::Entry;
 use common::manifest::{Manifest, Place};
-use common::plan::kops::{AUTHORITY_NAMESPACE, authority_secret};
 use jiff::Timestamp;
 use serde_json::json;
 

@@ -75,14 +75,14 @@ pub fn definitions() -> Result<Vec<Value>, BuiltinError> {
 }
 
 /// The objects that belong to the webhook alone. Definitions and the namespace of all records outlive it.
-pub(crate) fn webhook_objects() -> Result<Vec<Value>, BuiltinError> {
+pub fn webhook_objects() -> Result<Vec<Value>, BuiltinError> {
     let mut objects = kustomization::build("base")?;
     objects.retain(|object| !is_definition(object) && object["kind"] != "Namespace");
     Ok(objects)
 }
 
 /// The admission policies and their bindings.
-pub(crate) fn policy_objects() -> Result<Vec<Value>, BuiltinError> {
+pub fn policy_objects() -> Result<Vec<Value>, BuiltinError> {
     kustomization::build("policies")
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use addons_engine::kops as annotations;
+use addons_plan::prune::limit::PruneLimit;
 use addons_versions::tolerant;
 use common::catalogue::channel::ChannelVersion;
 use common::catalogue::select::misfit;
 use common::catalogue::{Catalogue, Entry};
-use common::plan::prune::limit::PruneLimit;
 
 use crate::choose::ChooseError;
 use crate::context::{Context, Offer};

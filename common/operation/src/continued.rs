@@ -1,10 +1,10 @@
 //! The command that continues an operation which was interrupted or failed.
 
+use addons_plan::choices::Choices;
+use addons_plan::continuation::{Continuation, Next};
+use addons_plan::prune::KeptKind;
+use addons_plan::prune::limit::PruneLimit;
 use common::api::names::InstallationName;
-use common::plan::choices::Choices;
-use common::plan::continuation::{Continuation, Next};
-use common::plan::prune::KeptKind;
-use common::plan::prune::limit::PruneLimit;
 
 use crate::shell::word;
 

@@ -7,18 +7,18 @@ pub mod restore;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use addons_clusters::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
+use addons_clusters::core_set::expression::STACK;
+use addons_clusters::core_set::rollout::Waves;
+use addons_clusters::core_set::{
+    CoreAddon, CoreDocument, CoreSet, Decision, ExpressionError, Profile, Unknown, decide,
+};
 use addons_engine::{config_map, template_facts};
+use addons_render::facts::{Facts, document};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
 use common::catalogue::content::{self, ContentError};
 use common::catalogue::select::Request;
-use common::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
-use common::core_set::expression::STACK;
-use common::core_set::rollout::Waves;
-use common::core_set::{
-    CoreAddon, CoreDocument, CoreSet, Decision, ExpressionError, Profile, Unknown, decide,
-};
-use common::render::facts::{Facts, document};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

@@ -1,10 +1,10 @@
 //! Installations as a set declares them (semantics 17): the file has their whole spec, and records get it. Those that were applied
 //! under the name of the set carry it as a label, so that what the file does not have any more can be uninstalled.
 
+use addons_plan::prune::limit::PruneLimit;
 use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, LABEL_SET};
 use common::catalogue::select::Request;
-use common::plan::prune::limit::PruneLimit;
 use kube::ResourceExt as _;
 
 use crate::choose::choose;

@@ -1,11 +1,11 @@
 //! What the chart of a folder is made of beside it: fetched with it, so that one hash covers both.
 
+use addons_render::chart::Chart;
+use addons_render::chart::lock::Pinned;
+use addons_render::package::Package;
 use addons_sources::archive;
 use addons_sources::dependency::Parent;
 use common::api::catalogue::Method;
-use common::render::chart::Chart;
-use common::render::chart::lock::Pinned;
-use common::render::package::Package;
 
 use crate::context::Context;
 use crate::error::OperationError;

@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addons_engine::addon_manager;
+use addons_plan::Deletion;
+use addons_plan::choices::Choices;
+use addons_plan::inventory::Inventory;
+use addons_render::hooks::{self, Occasion};
+use addons_render::random::Random;
 use common::api::catalogue::{AddonVersion, CatalogueClass, Method};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::InstallationName;
@@ -16,11 +21,6 @@ use common::directory::gone::{Gone, gone};
 use common::directory::legacy::is_other_version;
 use common::directory::{Addon, Directory, NAMESPACE, Reason};
 use common::manifest::key::ObjectKey;
-use common::plan::Deletion;
-use common::plan::choices::Choices;
-use common::plan::inventory::Inventory;
-use common::render::hooks::{self, Occasion};
-use common::render::random::Random;
 
 use crate::error::OperationError;
 use crate::event::Finding;

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use addons_render::package::File;
+use addons_render::text;
 use common::api::catalogue::Method;
 use common::catalogue::Entry;
-use common::render::package::File;
-use common::render::text;
 
 use crate::context::Context;
 use crate::error::{OperationError, within};

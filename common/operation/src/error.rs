@@ -8,18 +8,19 @@ use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_helm::{BinaryError, HelmError};
+use addons_plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
+use addons_plan::{immutable::RecreationError, migration::MigrationError};
+use addons_plan::{planner::PlanError, recreate::RecreateError};
+use addons_plan::{refusal::RefusalError, requires::RequiresError};
+use addons_render::chart::release_name::ReleaseNameError;
+use addons_render::text::TextError;
 use addons_sources::{SourceError, credentials::CredentialsError, dependency::DependencyError};
 use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
 use common::manifest::{digest::HashError, parse::ManifestError};
-use common::plan::schema::SchemaError;
-use common::plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
-use common::plan::{immutable::RecreationError, migration::MigrationError, pin::OtherCluster};
-use common::plan::{planner::PlanError, recreate::RecreateError};
-use common::plan::{refusal::RefusalError, requires::RequiresError};
-use common::render::chart::release_name::ReleaseNameError;
-use common::render::{image::ImageError, registry::RegistryError, text::TextError};
+use common::schema::SchemaError;
 use common::{api::names::InstallationName, directory::Problem};
+use common::{image::ImageError, pin::OtherCluster, registry::RegistryError};
 use common::{target::kkp::KkpError, values::ValuesError};
 
 use crate::adopt::AdoptError;
@@ -49,7 +50,7 @@ use crate::verdict::Refused;
 use common::catalogue::content::ContentError;
 use common::catalogue::orphan::Lost;
 
-pub(crate) use place::within;
+pub use place::within;
 
 /// Why an operation, or one installation of it, was given up. Nothing was written, unless the error is in a
 /// [`crate::Outcome`].

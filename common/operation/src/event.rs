@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use addons_engine::crds::Installed;
+use addons_plan::requires::{Dependent, Unready};
 use addons_sources::reach::Used;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::directory::Ignored;
 use common::manifest::key::ObjectKey;
-use common::plan::requires::{Dependent, Unready};
 
 use crate::plan::Plan;
 

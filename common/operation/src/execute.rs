@@ -7,11 +7,11 @@ use addons_engine::{
     Cluster, EngineError, ExecuteOptions, Journal, OwnedOutside, Report, Task,
     execute as run_plans, local, namespace, record,
 };
+use addons_plan::Verb;
+use addons_plan::graph::Graph;
+use addons_plan::readiness::Status;
 use common::api::installation::CreatedNamespace;
 use common::api::names::InstallationName;
-use common::plan::Verb;
-use common::plan::graph::Graph;
-use common::readiness::Status;
 use futures::future::join_all;
 
 use crate::atomic;

@@ -4,17 +4,17 @@ mod reach;
 
 use std::sync::Arc;
 
+use addons_plan::choices::Choices;
+use addons_plan::history;
+use addons_render::chart::lock::Pinned;
+use addons_render::hooks::Occasion;
+use addons_render::package::Package;
 use common::api::catalogue::{Auth, Source};
 use common::api::installation::Signature;
 use common::catalogue::Origin;
 use common::catalogue::due::{Due, DueReason};
 use common::catalogue::select::Rules;
-use common::history;
 use common::manifest::digest::{self, HashError};
-use common::plan::choices::Choices;
-use common::render::chart::lock::Pinned;
-use common::render::hooks::Occasion;
-use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
 
@@ -152,21 +152,23 @@ fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
 }
 
 /// Where the source of an entry is read, and with what.
-pub(crate) struct Located {
+pub struct Located {
     /// The source, in the private registry where there is one.
-    pub(crate) source: Source,
+    pub source: Source,
     /// Why it is not there.
     warning: Option<String>,
     /// Those of its Secret.
-    pub(crate) credentials: Option<Arc<Credentials>>,
+    pub credentials: Option<Arc<Credentials>>,
     /// What it may open on this machine.
-    pub(crate) reach: Reach,
+    pub reach: Reach,
 }
 
 impl Located {
+    /// Reads where the source of an entry is, and the Secret that it names.
+    ///
     /// # Errors
     /// A registry that is not one, a source that cannot be read, a Secret that is missing; each with the entry's place.
-    pub(crate) async fn new(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
+    pub async fn new(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
         let name = || listed(resolved);
         let (mut source, mut warning) = (resolved.entry.version.source.clone(), None);
         if let Some(registry) = within(resolved.registry(), name)? {
@@ -190,7 +192,8 @@ impl Located {
     }
 
     /// How it is read.
-    pub(crate) fn access<'a>(&'a self, ctx: &'a Context) -> Access<'a> {
+    #[must_use]
+    pub fn access<'a>(&'a self, ctx: &'a Context) -> Access<'a> {
         Access {
             credentials: self.credentials.as_deref(),
             ..ctx.access(&self.reach)

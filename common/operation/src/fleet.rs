@@ -2,8 +2,8 @@
 
 use addons_engine::remote::{self, RemoteError};
 use addons_engine::{local, record};
+use addons_plan::standing::Word;
 use common::api::names::InstallationName;
-use common::standing::Word;
 use common::target::Standing;
 use futures::{StreamExt as _, stream};
 

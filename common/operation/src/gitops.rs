@@ -1,10 +1,10 @@
 //! Installations that Argo CD or Flux applies from Git: what the next sync would undo is not done, unless the caller insists
 //! (semantics 12).
 
+use addons_plan::choices::Choices;
+use addons_plan::gitops::Owner;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::plan::choices::Choices;
-use common::plan::gitops::Owner;
 
 use crate::records::name_of;
 use crate::resolved::Resolved;

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use addons_engine::facts::Facts as Readable;
 use addons_engine::live::{self, Selection};
 use addons_engine::{Cluster, EngineError, blockers};
+use addons_plan::inventory::{Inventory, Item};
+use addons_plan::readiness::{Readiness, Status, exists};
+use addons_plan::restored::{self, Memory, RecordOlder, written};
+use addons_plan::standing::object::{ObjectHealth, Sight, tells};
+use addons_plan::standing::{self, Facts, Health, Offered, Standing, Word};
 use common::api::installation::AddonInstallation;
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::{Inventory, Item};
-use common::plan::restored::{self, Memory, RecordOlder, written};
-use common::readiness::{Readiness, Status, exists};
-use common::standing::object::{ObjectHealth, Sight, tells};
-use common::standing::{self, Facts, Health, Offered, Standing, Word};
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -202,7 +202,11 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
     restored::judge(&name, Memory::of(Some(record)), written)
 }
 
-pub(crate) async fn read(
+/// The objects of the selections that are in the cluster, and the kinds that could not be read. `owner`: only those with this owner label.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn read(
     cluster: &Cluster,
     selections: &BTreeSet<Selection>,
     owner: Option<&str>,

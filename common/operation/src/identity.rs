@@ -1,9 +1,9 @@
 //! Which cluster it is: a plan that is executed later is executed on the same one.
 
 use addons_engine::identity;
+use addons_plan::file;
 use common::api::installation::AddonInstallation;
-use common::plan::file;
-use common::plan::pin::{self, OtherCluster};
+use common::pin::{self, OtherCluster};
 
 use crate::context::Context;
 use crate::error::OperationError;

@@ -1,7 +1,7 @@
 //! The inputs for rendering an add-on beside its package: layers of values, and the data of templates.
 
+use addons_render::facts::{self, Facts, Overlays};
 use common::api::catalogue::Method;
-use common::render::facts::{self, Facts, Overlays};
 use common::values::layers::{Layers, Values};
 use common::values::mask::Mask;
 use common::values::merge;
@@ -153,7 +153,7 @@ impl Inputs {
 
 #[cfg(test)]
 mod tests {
-    use common::render::facts::SecretOverlay;
+    use addons_render::facts::SecretOverlay;
 
     use super::*;
 

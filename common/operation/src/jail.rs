@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_helm::template::TIMEOUT;
+use addons_render::kkp::Stop;
+use addons_render::objects::{self, Objects, Request};
+use addons_render::package::Package;
+use addons_render::text::Section;
 use addons_sources::child::{self, Failure, Limits, Running};
 use addons_sources::location::{self, CatalogueError, Located};
 use common::entrance;
-use common::render::kkp::Stop;
-use common::render::objects::{self, Objects, Request};
-use common::render::package::Package;
-use common::render::text::Section;
 use common::values::mask::Mask;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use addons_engine::kops::{self as annotations, Annotation};
+use addons_plan::kops::{KopsRecord, NodeRole};
 use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::ANNOTATION_KOPS_RECORD;
 use common::catalogue::channel::{ChannelVersion, DEFAULT_NAMESPACE, annotation};
@@ -12,7 +13,6 @@ use common::catalogue::due::{Due, DueReason, compare};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::digest;
-use common::plan::kops::{KopsRecord, NodeRole};
 use kube::ResourceExt as _;
 use tokio::sync::Mutex;
 

@@ -17,7 +17,6 @@
 //! Nothing here prints, asks, reads the environment or knows flags.
 
 pub mod adopt;
-pub mod airgap;
 pub mod atomic;
 pub mod attempt;
 mod authority;
@@ -33,7 +32,6 @@ pub mod definitions;
 mod dependencies;
 pub mod directory;
 pub mod distribution;
-pub mod doctor;
 pub mod documents;
 pub mod elapsed;
 pub mod elsewhere;
@@ -57,7 +55,6 @@ pub mod not_local;
 pub mod origin;
 pub mod plan;
 mod policies;
-pub mod preflight;
 pub mod provenance;
 pub mod recorded;
 pub mod records;
@@ -71,6 +68,7 @@ pub mod resolved;
 pub mod rollback;
 pub mod rollout;
 pub mod scaffold;
+pub mod set;
 pub mod shell;
 pub mod signature;
 pub mod stage;
@@ -79,7 +77,7 @@ pub mod validate;
 pub mod values_from;
 pub mod verdict;
 
-pub use common::plan::choices::Choices;
+pub use addons_plan::choices::Choices;
 pub use context::{Context, Index, Offer, Settings};
 pub use declared::DeclaredSet;
 pub use directory::DirectorySync;
@@ -93,7 +91,7 @@ pub use records::{Records, name_of};
 pub use resolve::{Resolution, Resolver};
 pub use resolved::Resolved;
 
-use common::render::hooks::Occasion;
+use addons_render::hooks::Occasion;
 
 impl Resolver<'_> {
     /// Fetches, renders and plans what was resolved. What turns out to take over live objects is rendered once more, as an upgrade.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use addons_engine::{Cluster, live};
 use addons_helm::lookup::{Query, Question};
+use addons_plan::inventory::{Inventory, Item};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::api::installation::ObjectState;
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
-use common::plan::inventory::{Inventory, Item};
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use common::admission::rules::cluster::no_cluster;
+use addons_admission::rules::cluster::no_cluster;
 
 /// Why nothing is recorded in the namespace of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,16 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::admission::policy::{self, Candidate};
-use common::admission::verdict::Verdict;
-use common::admission::{Requester, validate, writer};
+use addons_admission::policy::{self, Candidate};
+use addons_admission::verdict::Verdict;
+use addons_admission::{Requester, validate, writer};
+use addons_render::images::images;
+use addons_render::objects::{Request, Source};
 use common::api::catalogue::Method;
 use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_WRITTEN_BY;
 use common::api::policy::{AddonPolicy, Allowed};
 use common::manifest::yaml::DuplicateKeys;
-use common::render::images::images;
-use common::render::objects::{Request, Source};
 use kube::ResourceExt as _;
 
 use crate::chart;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use addons_engine::{Cluster, EngineError, local, record};
+use addons_plan::claims::{self, Claims};
+use addons_plan::snapshot::Snapshot;
 use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, owner_hash};
 use common::nearest::nearest;
-use common::plan::claims::{self, Claims};
-use common::plan::pin;
-use common::plan::snapshot::Snapshot;
+use common::pin;
 
 use crate::context::{Context, Settings};
 use crate::error::OperationError;
@@ -186,7 +186,7 @@ impl Records {
     }
 
     /// The installations whose objects are in the cluster of the command.
-    pub(crate) fn here(&self) -> impl Iterator<Item = &AddonInstallation> {
+    pub fn here(&self) -> impl Iterator<Item = &AddonInstallation> {
         self.all.iter().filter(|record| self.is_here(record))
     }
 

@@ -5,10 +5,10 @@ use addons_engine::release::{ReleaseOwner, owner, records};
 use addons_engine::{Cause, OutsideFailure, OwnedOutside};
 use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
+use addons_plan::release_records::ReleaseRecords;
 use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
 use common::foreign::Foreign;
-use common::plan::release_records::ReleaseRecords;
 use futures::future::BoxFuture;
 use kube::Config;
 

@@ -3,6 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use addons_render::hooks::Occasion;
+use addons_render::kkp::{self, Stop};
+use addons_render::objects::{self, Objects, ObjectsError, Request, Source};
+use addons_render::package::Package;
+use addons_render::random::Random;
+use addons_render::text::{self, Text};
 use addons_sources::{SourceError, archive};
 use common::api::catalogue::{HelmMode, Method};
 use common::api::installation::{HelmRelease, Installed, Signature};
@@ -11,12 +17,6 @@ use common::api::names::installation_name;
 use common::catalogue::Entry;
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
-use common::render::hooks::Occasion;
-use common::render::kkp::{self, Stop};
-use common::render::objects::{self, Objects, ObjectsError, Request, Source};
-use common::render::package::Package;
-use common::render::random::Random;
-use common::render::text::{self, Text};
 use common::values::mask::Mask;
 use futures::StreamExt as _;
 use futures::stream;
@@ -53,7 +53,7 @@ pub struct Rendered {
     pub location: String,
     /// Names of the definitions in `crds/` of its charts.
     pub definitions: BTreeSet<String>,
-    /// Hooks that rest, as they are written: [`common::render::hooks::Kept::resting`].
+    /// Hooks that rest, as they are written: [`addons_render::hooks::Kept::resting`].
     pub resting: Vec<ObjectKey>,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -279,7 +279,8 @@ pub async fn of_entry(
 }
 
 /// An entry as it would be installed under its own name.
-pub(crate) fn uninstalled(ctx: &Context, entry: &Entry) -> Resolved {
+#[must_use]
+pub fn uninstalled(ctx: &Context, entry: &Entry) -> Resolved {
     let name = InstallationName {
         namespace: ctx.settings().system_namespace.clone(),
         name: installation_name(&entry.addon),

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use addons_engine::{EngineError, record};
+use addons_plan::choices::Choices;
+use addons_plan::facts::{EntryFacts, RecordFacts};
+use addons_plan::file::{self, Difference, Moved, PlanFile};
+use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::InstallationName;
 use common::catalogue::author::Author;
 use common::catalogue::select::Rules;
 use common::catalogue::{Catalogue, Entry, Origin};
-use common::plan::choices::Choices;
-use common::plan::facts::{EntryFacts, RecordFacts};
-use common::plan::file::{self, Difference, Moved, PlanFile};
-use common::plan::{InstallationPlan, Verb};
 
 use crate::choose::check_read;
 use crate::context::{Context, Index, Offer};

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use addons_engine::required;
+use addons_plan::brought::Brought;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::manifest::Manifest;
-use common::plan::brought::Brought;
 
 use crate::context::Context;
 use crate::elapsed::seconds;

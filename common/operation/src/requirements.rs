@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_plan::claims::is_believed;
+use addons_plan::requires::{self, Dependent, Present, RequiresError};
 use common::api::catalogue::Requirement;
 use common::api::conditions::{Condition, READY, TIMED_OUT};
 use common::api::installation::{
     AddonInstallation, AddonInstallationStatus, Installed, ObjectState, Phase,
 };
 use common::api::names::InstallationName;
-use common::plan::claims::is_believed;
-use common::plan::requires::{self, Dependent, Present, RequiresError};
 
 use crate::context::Context;
 use crate::event::Finding;

@@ -4,8 +4,8 @@ mod install;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_admission::Facts;
 use addons_versions::tolerant;
-use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::catalogue::select::{Request, Selection};

@@ -5,6 +5,12 @@ mod due;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use addons_plan::Verb;
+use addons_plan::choices::Choices;
+use addons_plan::gitops;
+use addons_plan::inventory::Inventory;
+use addons_plan::prune::KeptKind;
+use addons_render::hooks::Occasion;
 use addons_versions::tolerant;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
@@ -15,13 +21,7 @@ use common::catalogue::content::{self, ContentError};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::key::ObjectKey;
-use common::plan::Verb;
-use common::plan::choices::Choices;
-use common::plan::gitops;
-use common::plan::inventory::Inventory;
-use common::plan::prune::KeptKind;
-use common::render::hooks::Occasion;
-use common::render::registry::{Registry, RegistryError};
+use common::registry::{Registry, RegistryError};
 use kube::ResourceExt as _;
 use serde_json::json;
 
@@ -214,7 +214,7 @@ impl Resolved {
     ///
     /// # Errors
     /// Text that is not a registry.
-    pub(crate) fn registry(&self) -> Result<Option<Registry>, RegistryError> {
+    pub fn registry(&self) -> Result<Option<Registry>, RegistryError> {
         let registry = self.entry.registry_for(&self.wanted.spec);
         registry.map(str::parse).transpose()
     }
@@ -226,7 +226,8 @@ impl Resolved {
     }
 
     /// `NAME in catalogue C, spec.addons[0].versions[0]`; a folder that is not an entry has no place.
-    pub(crate) fn place(&self) -> String {
+    #[must_use]
+    pub fn place(&self) -> String {
         let entry = &self.entry;
         match (&*entry.origin, entry.place.as_str()) {
             (Origin::Index { location }, "") => return location.clone(),

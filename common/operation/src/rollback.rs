@@ -3,11 +3,11 @@
 mod kept;
 
 use addons_engine::{EngineError, revisions};
+use addons_plan::history::{self, NoRevision, ROLLBACK, StoredRevision};
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, label};
-use common::history::{self, NoRevision, ROLLBACK, StoredRevision};
 use common::manifest::key::ObjectKey;
 use kube::ResourceExt as _;
 

@@ -1,12 +1,12 @@
 //! A rollout that came to its end and failed: who works without a person does not begin it again (semantics 12).
 
+use addons_plan::InstallationPlan;
+use addons_plan::readiness::Status;
+use addons_plan::standing::object::ObjectHealth;
 use common::api::conditions::{READY, ROLLOUT_FAILED};
 use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationPlan;
-use common::readiness::Status;
-use common::standing::object::ObjectHealth;
 
 use crate::context::Context;
 use crate::error::OperationError;

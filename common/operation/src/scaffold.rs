@@ -5,6 +5,8 @@ mod text;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use addons_render::package::Package;
+use addons_render::text::{Text, invalid_templates, values_file};
 use addons_sources::archive;
 use addons_sources::url::{self, UrlError};
 use addons_sources::{Fetched, SourceError};
@@ -14,8 +16,6 @@ use common::api::catalogue::{
 use common::catalogue::author::{Author, Typed};
 use common::catalogue::{Entry, Origin};
 use common::manifest::parse::{ManifestError, Options};
-use common::render::package::Package;
-use common::render::text::{Text, invalid_templates, values_file};
 
 use crate::context::Context;
 use crate::error::OperationError;

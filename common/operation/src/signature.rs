@@ -1,14 +1,14 @@
 //! Whether what was fetched is signed as its catalogue requires (semantics 11). It is judged by what the source holds, before anything is
 //! made of it, so install, upgrade and the loop refuse the same.
 
+use addons_render::chart::lock::Pinned;
+use addons_render::package::Package;
 use addons_sources::signature::{SignatureError, Signer, SignerError, Subject};
 use addons_sources::{Access, Fetched, SourceError, image::ImageError, signature};
 use common::api::catalogue::{AddonCatalogue, SignaturePolicy, Source, SourceKind};
 use common::api::installation::Signature;
 use common::catalogue::{Entry, Origin};
 use common::manifest::digest::Algorithm;
-use common::render::chart::lock::Pinned;
-use common::render::package::Package;
 
 use crate::context::Context;
 use crate::error::OperationError;

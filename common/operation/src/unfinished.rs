@@ -1,11 +1,11 @@
 //! What a person began and did not end, and no one else ends for them: an uninstallation, a release, an adoption (semantics 20).
 
 use addons_engine::EngineError;
+use addons_plan::Verb;
+use addons_plan::continuation::Continuation;
 use common::api::conditions::READY;
 use common::api::installation::{AddonInstallation, Installed, Phase};
 use common::api::names::InstallationName;
-use common::plan::Verb;
-use common::plan::continuation::Continuation;
 use jiff::Timestamp;
 
 use crate::error::OperationError;

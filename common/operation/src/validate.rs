@@ -4,12 +4,12 @@ mod content;
 
 use std::cmp::Ordering;
 
+use addons_admission::rules::catalogue::requires::{self, Listed};
+use addons_admission::validate;
+use addons_admission::verdict::Problem;
+use addons_admission::{Facts, Requester};
 use addons_sources::location::{self, Part};
 use addons_sources::url;
-use common::admission::rules::catalogue::requires::{self, Listed};
-use common::admission::validate;
-use common::admission::verdict::Problem;
-use common::admission::{Facts, Requester};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::author::{Author, Typed};

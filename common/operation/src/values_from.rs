@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use addons_admission::rules::installation::secret_values;
+use addons_admission::verdict::Verdict;
 use addons_engine::secret;
-use common::admission::rules::installation::secret_values;
-use common::admission::verdict::Verdict;
 use common::api::installation::{AddonInstallation, SecretKeyRef};
 use common::api::names::InstallationName;
 use common::catalogue::Entry;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use addons_admission::marks::Marks;
+use addons_admission::recorded::InstallationFacts;
+use addons_admission::rules;
+use addons_admission::verdict::{Problem, Verdict};
+use addons_admission::{Facts, NamespaceFacts, Requester, Settings, mutate, validate};
 use addons_engine::EngineError;
-use common::admission::marks::Marks;
-use common::admission::recorded::InstallationFacts;
-use common::admission::rules;
-use common::admission::verdict::{Problem, Verdict};
-use common::admission::{Facts, NamespaceFacts, Requester, Settings, mutate, validate};
 use common::api::catalogue::FormField;
 use common::api::installation::{AddonInstallation, format};
 use common::api::names::InstallationName;

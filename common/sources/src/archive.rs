@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 
-use common::render::chart;
-use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
+use addons_render::chart;
+use addons_render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, Entry, EntryType};
 

@@ -6,11 +6,11 @@
 mod choose;
 mod index;
 
+use addons_render::chart::{Chart, ChartError as ContentError};
+use addons_render::package::Package;
 use addons_versions::RangeError;
 use common::api::catalogue::HelmSource;
 use common::manifest::digest::sha256;
-use common::render::chart::{Chart, ChartError as ContentError};
-use common::render::package::Package;
 use url::Url;
 
 use crate::archive::{self, ArchiveError};

@@ -1,11 +1,11 @@
 //! Charts that a chart is made of: fetched from where its lock file says, and with no more rights than the chart itself.
 
+use addons_render::chart::Chart;
+use addons_render::chart::lock::Pinned;
+use addons_render::package::File;
 use common::api::catalogue::{HelmSource, Source, SourceKind};
 use common::catalogue::channel::resolve_manifest;
-use common::render::chart::Chart;
-use common::render::chart::lock::Pinned;
-use common::render::package::File;
-use common::render::registry::Registry;
+use common::registry::Registry;
 use url::Url;
 
 use crate::archive::{self, ArchiveError};

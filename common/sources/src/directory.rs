@@ -10,8 +10,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use addons_render::package::{MAX_BYTES, MAX_FILES};
 use common::directory::{File, is_manifest};
-use common::render::package::{MAX_BYTES, MAX_FILES};
 
 use crate::platform::FileStamp;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
+use addons_render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
 
 /// Folders inside of each other.
 const MAX_DEPTH: usize = 32;

@@ -30,9 +30,9 @@ mod wanted;
 use std::path::Path;
 use std::slice::from_ref;
 
+use addons_render::package::Package;
 use common::api::catalogue::GitSource;
 use common::nearest::nearest;
-use common::render::package::Package;
 
 pub use error::{GitError, Problem};
 

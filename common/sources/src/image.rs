@@ -11,9 +11,9 @@ pub mod layer;
 mod reading;
 mod tree;
 
+use addons_render::package::{Package, normal_path};
 use common::api::catalogue::DockerSource;
-use common::render::image::Image;
-use common::render::package::{Package, normal_path};
+use common::image::Image;
 
 use crate::cache::Note;
 use crate::http::bound::{DOCUMENT, IMAGE_TIME};

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::render::package::{File, Package, PackageError};
+use addons_render::package::{File, Package, PackageError};
 use tokio::process::Command;
 
 use crate::child::{self, Ended, Failure, Limits, Running};

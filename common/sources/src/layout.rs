@@ -10,8 +10,8 @@ mod partial;
 use std::io;
 use std::path::PathBuf;
 
-use common::airgap::layout::LayoutError as IndexError;
-use common::airgap::manifest::{MAX_MANIFESTS, ManifestError};
+use common::oci::layout::LayoutError as IndexError;
+use common::oci::manifest::{MAX_MANIFESTS, ManifestError};
 
 pub use archive::{Archive, Stored};
 pub use partial::Partial;

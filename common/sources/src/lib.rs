@@ -32,9 +32,9 @@ pub mod url;
 
 use std::ffi::OsStr;
 
+use addons_render::package::Package;
 use common::api::catalogue::{NotOneKind, Source, SourceKind};
 use common::catalogue::channel::{LocationError, resolve_manifest};
-use common::render::package::Package;
 
 use cache::Cache;
 use credentials::Credentials;

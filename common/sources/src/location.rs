@@ -10,7 +10,7 @@ use common::catalogue::{Catalogue, Origin, channel};
 use common::manifest::lost::lost;
 use common::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
 use common::nearest::nearest;
-use common::plan::schema::mistakes::{self, in_order};
+use common::schema::mistakes::{self, in_order};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -22,8 +22,8 @@ mod reference;
 mod referrers;
 
 use common::entrance;
+use common::image::Image;
 use common::manifest::digest;
-use common::render::image::Image;
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;

@@ -8,11 +8,11 @@ mod evidence;
 mod flaw;
 mod signer;
 
-use common::airgap::referrers;
 use common::api::catalogue::{Source, SourceKind};
 use common::api::installation::Signature;
 use common::entrance;
-use common::render::image::Image;
+use common::image::Image;
+use common::oci::referrers;
 
 use crate::Access;
 use crate::cache::Note;

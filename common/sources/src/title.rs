@@ -1,7 +1,7 @@
 //! The name of a source in messages.
 
 use common::api::catalogue::{GitRef, NotOneKind, Source, SourceKind};
-use common::render::image::without_user;
+use common::image::without_user;
 
 use super::url::without_credentials;
 

@@ -12,7 +12,7 @@ mod oci;
 
 use std::path::{Path, PathBuf};
 
-use common::render::package::Package;
+use addons_render::package::Package;
 use url::Url;
 
 pub use error::UrlError;

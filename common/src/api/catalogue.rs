@@ -24,8 +24,7 @@ use serde_json::Value;
 use super::conditions::Condition;
 use crate::entrance::Unreadable;
 
-pub(crate) use from::at_digest;
-pub use from::{CatalogueFrom, MergedFrom};
+pub use from::{CatalogueFrom, MergedFrom, at_digest};
 pub use signature::{Keyless, SignaturePolicy};
 pub use source::{
     Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,

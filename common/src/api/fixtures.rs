@@ -1,4 +1,6 @@
-//! Objects for tests.
+//! Objects for tests, also those of other crates.
+
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use serde_json::{Value, json};
 

@@ -33,16 +33,16 @@ fn version_key(version: &str) -> VersionKey {
 
 /// An entry as far as duplicates compare it, with its place.
 #[derive(Debug)]
-pub(crate) struct Compared<'a, P> {
+pub struct Compared<'a, P> {
     key: (&'a str, VersionKey),
     id: &'a str,
     /// Where it is.
-    pub(crate) place: P,
+    pub place: P,
 }
 
 impl<'a, P> Compared<'a, P> {
     /// A version of add-on `name`.
-    pub(crate) fn new(name: &'a str, version: &'a AddonVersion, place: P) -> Self {
+    pub fn new(name: &'a str, version: &'a AddonVersion, place: P) -> Self {
         Self {
             key: (name, version_key(&version.version)),
             id: &version.id,
@@ -51,14 +51,14 @@ impl<'a, P> Compared<'a, P> {
     }
 
     /// The name of its add-on.
-    pub(crate) fn addon(&self) -> &'a str {
+    pub fn addon(&self) -> &'a str {
         self.key.0
     }
 }
 
 /// All entries seen so far, by name and version.
 #[derive(Debug)]
-pub(crate) struct Seen<'a, P> {
+pub struct Seen<'a, P> {
     entries: HashMap<(&'a str, VersionKey), Group<'a, P>>,
 }
 
@@ -72,19 +72,19 @@ struct Group<'a, P> {
 
 impl<'a, P: Copy> Seen<'a, P> {
     /// Nothing yet, with space for `entries`.
-    pub(crate) fn with_capacity(entries: usize) -> Self {
+    pub fn with_capacity(entries: usize) -> Self {
         Self {
             entries: HashMap::with_capacity(entries),
         }
     }
 
     /// Whether nothing was seen.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// The earlier entry that this one duplicates.
-    pub(crate) fn earlier<Q>(&self, entry: &Compared<'a, Q>) -> Option<P> {
+    pub fn earlier<Q>(&self, entry: &Compared<'a, Q>) -> Option<P> {
         let group = self.entries.get(&entry.key)?;
         match entry.id {
             "" => Some(group.first),
@@ -93,7 +93,7 @@ impl<'a, P: Copy> Seen<'a, P> {
     }
 
     /// Adds one.
-    pub(crate) fn insert(&mut self, Compared { key, id, place }: Compared<'a, P>) {
+    pub fn insert(&mut self, Compared { key, id, place }: Compared<'a, P>) {
         let group = self.entries.entry(key).or_insert_with(|| Group {
             first: place,
             without_id: None,
@@ -108,7 +108,7 @@ impl<'a, P: Copy> Seen<'a, P> {
 }
 
 /// The older catalogue first, of the same age the first by name.
-pub(crate) fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
+pub fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
     let age = |catalogue: &ObjectMeta| {
         let created = catalogue.creation_timestamp.as_ref();
         (
@@ -122,15 +122,15 @@ pub(crate) fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
 
 /// A source catalogue as far as it is compared with others.
 #[derive(Debug)]
-pub(crate) struct Source<'a> {
+pub struct Source<'a> {
     /// Its metadata.
-    pub(crate) metadata: &'a ObjectMeta,
+    pub metadata: &'a ObjectMeta,
     /// Its class.
-    pub(crate) class: CatalogueClass,
+    pub class: CatalogueClass,
     /// The names that it lists, be it without a version.
-    pub(crate) addons: Vec<&'a str>,
+    pub addons: Vec<&'a str>,
     /// Its entries.
-    pub(crate) entries: &'a [Entry],
+    pub entries: &'a [Entry],
 }
 
 impl Source<'_> {
@@ -140,7 +140,7 @@ impl Source<'_> {
 }
 
 /// Which of two catalogues keeps what both list: the earlier one.
-pub(crate) fn precedence(
+pub fn precedence(
     (a, of_a): (&ObjectMeta, CatalogueClass),
     (b, of_b): (&ObjectMeta, CatalogueClass),
 ) -> Ordering {
@@ -151,7 +151,7 @@ pub(crate) fn precedence(
 
 /// The entries that sources lost to others, by the position of the source and that of the entry in it; and the position of the source
 /// that holds each.
-pub(crate) fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
+pub fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
     // The usual case: other catalogues list other add-ons.
     let mut listed: HashMap<&str, usize> = HashMap::new();
     for addon in sources.iter().flat_map(|source| &source.addons) {

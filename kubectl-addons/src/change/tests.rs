@@ -1,6 +1,6 @@
 use addons_engine::{Cause, Fate};
+use addons_plan::readiness::{Readiness, Status};
 use common::manifest::key::ObjectKey;
-use common::readiness::{Readiness, Status};
 
 use super::*;
 

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use addons_operation::set;
 use addons_operation::{Edit, Edits, OperationError, Target};
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::GROUP;
+use common::values;
 use common::values::set::{Assignment, Grammar, parse, removals};
-use common::{set, values};
 use serde_json::Value;
 
 use crate::cli::values::{Changes, Values};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use common::render::registry::Registry;
+use common::registry::Registry;
 
 use super::operation::Source;
 use super::reading::Fit;

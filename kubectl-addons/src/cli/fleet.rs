@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use addons_clusters::fleet::{MaxUnavailable, Rollout};
 use clap::Args;
-use common::fleet::{MaxUnavailable, Rollout};
 
 /// Which clusters, beside several contexts in `--context`.
 #[derive(Args, Clone, Debug, Default)]

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use addons_plan::prune::KeptKind;
+use addons_plan::prune::limit::PruneLimit;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use common::catalogue::author::Typed;
-use common::plan::prune::KeptKind;
-use common::plan::prune::limit::PruneLimit;
 
 use super::fleet::{Clusters, Waves};
 use super::set::Set;

@@ -58,7 +58,7 @@ pub struct Apply {
     #[arg(value_name = "FILE", required_unless_present = "set", conflicts_with_all = ["set_name", "prune", "allow_downgrade", "repair", "dry_run", "allow_prune", "allow_crd_breakage", "migrate_stored_versions", "adopt", "force_adopt", "force", "delete_crds", "delete_namespaces", "delete_volumes"])]
     pub file: Option<PathBuf>,
     /// Digest of the reviewed plan, as plan prints it (sha256:…): refuse any other plan file
-    #[arg(long, value_name = "DIGEST", conflicts_with = "set", value_parser = common::plan::file::expected)]
+    #[arg(long, value_name = "DIGEST", conflicts_with = "set", value_parser = addons_plan::file::expected)]
     pub expect_digest: Option<String>,
     /// A set instead of a plan: a file with AddonInstallations, or - for stdin; each is installed, or its spec is changed to match
     #[arg(

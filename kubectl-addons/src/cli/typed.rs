@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use addons_sources::reach::{Place, PlaceError};
 use common::catalogue::author::Typed;
-use common::render::image::Image;
+use common::image::Image;
 
 use super::Command;
 use super::set::Set;

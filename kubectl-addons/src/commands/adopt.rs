@@ -6,9 +6,9 @@ mod found;
 use addons_operation::adopt::{Version, found as find, next_upgrade};
 use addons_operation::plan::{Removal, plan_uninstall};
 use addons_operation::{Intent, Offer, Plan, Planned, Resolver};
+use addons_plan::changes::ObjectDiff;
+use addons_plan::{Action, InstallationPlan};
 use anyhow::Result;
-use common::plan::changes::ObjectDiff;
-use common::plan::{Action, InstallationPlan};
 
 use super::diff;
 use crate::cli::operation::Adopt;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use addons_operation::replay::{is_done, replay};
+use addons_plan::file::{self, FileError, Place, PlanFile, Plans};
 use anyhow::{Context as _, Result};
-use common::plan::file::{self, FileError, Place, PlanFile, Plans};
 
 use crate::cli::plan::Apply;
 use crate::commands::set;

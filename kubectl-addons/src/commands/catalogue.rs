@@ -10,10 +10,10 @@ mod show;
 mod sync;
 mod validate;
 
+use addons_admission::Requester;
 use addons_engine::identity;
 use addons_operation::OperationError;
 use anyhow::{Result, bail};
-use common::admission::Requester;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::nearest::nearest;
 

@@ -4,16 +4,16 @@ pub(super) mod text;
 
 use std::collections::BTreeSet;
 
+use addons_plan::changes::{Change, Counts, ObjectDiff};
+use addons_plan::crd_safety::Breakage;
+use addons_plan::migration::Migration;
+use addons_plan::prune::limit::PruneLimit;
+use addons_plan::refusal::Refusal;
+use addons_plan::{Deletion, InstallationPlan, Verb, Yielded};
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::changes::{Change, Counts, ObjectDiff};
-use common::plan::crd_safety::Breakage;
-use common::plan::migration::Migration;
-use common::plan::prune::limit::PruneLimit;
-use common::plan::refusal::Refusal;
-use common::plan::{Deletion, InstallationPlan, Verb, Yielded};
 use jiff::Timestamp;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! `doctor`: what is wrong, and the command that mends it.
 
-use addons_operation::doctor;
+use addons_advice::doctor::reading;
+use addons_advice::doctor::{Problem, Severity};
 use anyhow::Result;
-use common::doctor::{Problem, Severity};
 use serde::Serialize;
 
 use crate::cli::Format;
@@ -39,7 +39,7 @@ impl Found {
 /// # Errors
 /// There is no cluster to ask.
 pub async fn run(session: &Session, args: &Doctor) -> Result<Exit> {
-    let problems = doctor::problems(session.ctx()).await?;
+    let problems = reading::problems(session.ctx()).await?;
     let found: Vec<Found> = problems.iter().map(Found::of).collect();
     match args.output.format {
         Format::Json | Format::Yaml | Format::Template(_) => {

@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::output;
 use crate::session::Session;
 use crate::words::airgap;
-use addons_operation::airgap::export::{Request, export};
+use addons_airgap::export::{Request, export};
 
 /// Writes an archive. Of `--all`, the add-ons that do not fit are named; where nothing is left to export, there is no archive: exit 5.
 ///

@@ -2,10 +2,10 @@
 
 use addons_engine::{EngineError, revisions};
 use addons_operation::{Records, name_of};
+use addons_plan::history::StoredRevision;
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, Revision};
 use common::api::names::{InstallationName, revision_name};
-use common::history::StoredRevision;
 use jiff::Timestamp;
 use serde::Serialize;
 

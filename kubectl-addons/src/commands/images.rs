@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use addons_render::images::{images, mentions};
 use anyhow::Result;
 use common::api::catalogue::CatalogueClass;
 use common::catalogue::select::{ClusterFacts, Reason, Request, select};
 use common::catalogue::{Catalogue, Entry};
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
-use common::render::images::{images, mentions};
 use serde::Serialize;
 
 use super::chosen::{self, Offered};

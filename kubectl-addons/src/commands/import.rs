@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::output;
 use crate::session::Session;
 use crate::words::airgap;
-use addons_operation::airgap::import::import;
+use addons_airgap::import::import;
 
 /// Pushes what the registry lacks, and prints the command that installs from there.
 ///

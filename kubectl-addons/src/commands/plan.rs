@@ -7,9 +7,9 @@ use std::path::Path;
 use addons_operation::plan::{Removal, compare, plan_uninstall};
 use addons_operation::stage::Failed;
 use addons_operation::{Choices, Intent, Resolver};
+use addons_plan::file::{self, ClusterPlan, FleetPlan, PlanFile};
+use addons_plan::graph::draw;
 use anyhow::{Context as _, Result};
-use common::plan::file::{self, ClusterPlan, FleetPlan, PlanFile};
-use common::plan::graph::draw;
 use serde::Serialize;
 
 use crate::cli::plan::{Drawing, Plan, PlanOutput};

@@ -4,13 +4,13 @@ mod page;
 mod report;
 mod text;
 
-use addons_operation::preflight::{self, Preflight};
+use addons_advice::preflight::check::{self, Preflight};
+use addons_advice::preflight::lifecycle::{Lifecycle, Release};
 use addons_operation::{Records, name_of};
 use addons_versions::kubernetes;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::catalogue::select::ClusterFacts;
-use common::preflight::lifecycle::{Lifecycle, Release};
 use report::{Report, Row};
 
 use crate::cli::format::PagedFormat;
@@ -86,7 +86,7 @@ async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts)
         risks,
         order,
         unread,
-    } = preflight::check(session.ctx(), &known, &records, are_named, to).await?;
+    } = check::check(session.ctx(), &known, &records, are_named, to).await?;
     for text in unread {
         output::note(&text);
     }

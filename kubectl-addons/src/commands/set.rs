@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use addons_engine::{Cluster, nodes};
+use addons_operation::set::comes_before_nodes;
 use addons_operation::{Choices, DeclaredSet, Intent, Offer, Resolver};
 use anyhow::Result;
-use common::set::comes_before_nodes;
 use tokio::time::{Instant, sleep};
 
 use crate::cli::operation::{Change, Differences, DryRun, Run};

@@ -218,7 +218,7 @@ impl Content {
     fn new(rendered: Rendered, verified: bool) -> Self {
         let mut images = BTreeSet::new();
         for manifest in &rendered.manifests {
-            images.extend(common::render::images::images(&manifest.object));
+            images.extend(addons_render::images::images(&manifest.object));
         }
         let key = |manifest: &Manifest| ObjectKey::of(&manifest.object);
         Self {

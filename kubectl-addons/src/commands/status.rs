@@ -6,12 +6,12 @@ mod watch;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use addons_plan::found::open_releases;
+use addons_plan::standing::object::ObjectHealth;
+use addons_plan::standing::{Offered, Word};
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::foreign::Foreign;
-use common::plan::found::open_releases;
-use common::standing::object::ObjectHealth;
-use common::standing::{Offered, Word};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;

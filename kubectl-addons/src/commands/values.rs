@@ -1,11 +1,11 @@
 //! `values NAME`: the values of an installation, and with `--explain` which layer each comes from.
 
+use addons_render::text;
 use anyhow::Result;
 use common::api::catalogue::{FormField, Method};
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
 use common::catalogue::select::Rules;
-use common::render::text;
 use common::shorten::shortened;
 use common::values::layers::{Explained, Layers, Values};
 use common::values::path::Path;

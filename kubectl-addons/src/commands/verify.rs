@@ -11,7 +11,7 @@ use common::api::catalogue::{
 use common::api::installation::Signature;
 use common::catalogue::author::Author;
 use common::catalogue::{Entry, Origin};
-use common::render::image::is_of_this_machine;
+use common::image::is_of_this_machine;
 use serde::Serialize;
 
 use super::chosen::{self, Offered};

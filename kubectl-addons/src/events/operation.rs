@@ -2,10 +2,10 @@
 
 use addons_engine::{Back, Report, Settled};
 use addons_operation::Plan;
+use addons_plan::readiness::Status;
+use addons_plan::refusal::Refusal;
+use addons_plan::{InstallationPlan, Verb, summary};
 use common::manifest::key::ObjectKey;
-use common::plan::refusal::Refusal;
-use common::plan::{InstallationPlan, Verb, summary};
-use common::readiness::Status;
 
 use super::{Done, Event, Planned, Version, emit, is_on};
 use crate::change::of_whole_report;

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use addons_clusters::fleet;
 use addons_operation::Interruption;
 use addons_operation::fleet::not_ready;
+use addons_plan::file::Place;
 use anyhow::Result;
 use common::api::names::InstallationName;
-use common::fleet;
-use common::plan::file::Place;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use common::plan::file::Place;
+use addons_plan::file::Place;
 
 tokio::task_local! {
     /// The cluster that the running work is about.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use addons_plan::readiness::Status;
 use common::manifest::key::ObjectKey;
-use common::readiness::Status;
 use indicatif::ProgressBar;
 
 use super::Screen;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use addons_plan::order::Rank;
+use addons_plan::readiness::Status;
+use addons_plan::{InstallationPlan, summary};
 use common::manifest::key::ObjectKey;
-use common::plan::order::Rank;
-use common::plan::{InstallationPlan, summary};
-use common::readiness::Status;
 use indicatif::ProgressBar;
 
 use addons_operation::elapsed::seconds;

@@ -2,7 +2,7 @@
 
 use addons_operation::adopt::Version;
 use addons_operation::shell::word;
-use common::plan::found::{FoundBy, Install};
+use addons_plan::found::{FoundBy, Install};
 
 /// The command that takes over what another tool installed of an add-on. `version`: which is on offer; `source`: flags that say where,
 /// behind a blank.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use addons_operation::airgap::Progress;
-use addons_operation::airgap::export::Exported;
-use addons_operation::airgap::import::Imported;
-use common::render::registry::Registry;
+use addons_airgap::Progress;
+use addons_airgap::export::Exported;
+use addons_airgap::import::Imported;
+use common::registry::Registry;
 
 /// What happens meanwhile.
 pub fn progress(progress: &Progress) -> String {

@@ -1,11 +1,11 @@
 //! The way out of a problem that `doctor` found.
 
+use addons_advice::doctor::{Problem, Severity};
 use addons_operation::continued;
 use common::api::names::{
     InstallationName, LABEL_CLUSTER, LABEL_HOLDS_CORE, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
     SYSTEM_NAMESPACE, is_reserved,
 };
-use common::doctor::{Problem, Severity};
 
 use super::hint;
 

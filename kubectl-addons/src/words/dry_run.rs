@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use addons_plan::changes::ObjectDiff;
+use addons_plan::immutable::{Recreation, Unjudged};
+use addons_plan::{Action, InstallationPlan};
 use common::manifest::key::ObjectKey;
-use common::plan::changes::ObjectDiff;
-use common::plan::immutable::{Recreation, Unjudged};
-use common::plan::{Action, InstallationPlan};
 
 use super::plan::objects;
 

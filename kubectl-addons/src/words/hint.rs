@@ -24,13 +24,13 @@ use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
 use addons_operation::shell::word;
 use addons_operation::{OperationError, continued, name_of};
+use addons_plan::continuation::Continuation;
+use addons_plan::file::FileError;
+use addons_plan::file::Moved;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use common::api::names::InstallationName;
 use common::catalogue::orphan::Lost;
 use common::foreign::Foreign;
-use common::plan::continuation::Continuation;
-use common::plan::file::FileError;
-use common::plan::file::Moved;
 use common::values::ValuesError;
 
 use super::typed;
@@ -363,7 +363,7 @@ fn set(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::plan::file::{Difference, Moved};
+    use addons_plan::file::{Difference, Moved};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The words of revisions.
 
-use common::history::StoredRevision;
+use addons_plan::history::StoredRevision;
 
 use super::plan::label;
 

@@ -9,13 +9,13 @@ pub mod record;
 use std::fmt::Write as _;
 
 use addons_engine::Report;
+use addons_plan::crd_safety::Breakage;
+use addons_plan::graph::{Graph, Reason};
+use addons_plan::prune::KeptKind;
+use addons_plan::{InstallationPlan, Verb, summary};
 use common::api::installation::Installed;
 use common::foreign::Foreign;
 use common::manifest::key::ObjectKey;
-use common::plan::crd_safety::Breakage;
-use common::plan::graph::{Graph, Reason};
-use common::plan::prune::KeptKind;
-use common::plan::{InstallationPlan, Verb, summary};
 
 use jiff::Timestamp;
 

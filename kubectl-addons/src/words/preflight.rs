@@ -2,10 +2,10 @@
 
 pub mod risk;
 
+use addons_advice::preflight::lifecycle::Fate;
+use addons_advice::preflight::{Constraint, Finding, Remedy, Used, Verdict};
 use common::api::names::InstallationName;
 use common::manifest::key::Gvk;
-use common::preflight::lifecycle::Fate;
-use common::preflight::{Constraint, Finding, Remedy, Used, Verdict};
 
 /// As a table shows it.
 pub fn verdict(verdict: Verdict) -> &'static str {

@@ -99,9 +99,9 @@ pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use addons_plan::gitops::{LiveReconciler, Reconciler};
+    use addons_plan::planner::{PlanError, Refusal, RefusalReason};
     use common::manifest::key::ObjectKey;
-    use common::plan::gitops::{LiveReconciler, Reconciler};
-    use common::plan::planner::{PlanError, Refusal, RefusalReason};
     use common::values::ValuesError;
 
     use super::*;

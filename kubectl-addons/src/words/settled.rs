@@ -1,7 +1,7 @@
 //! Conflicts over fields, as a report shows them.
 
 use addons_engine::{Settled, Settlement};
-use common::plan::conflicts::Conflict;
+use addons_plan::conflicts::Conflict;
 use jiff::Timestamp;
 
 use crate::output::age::age;

@@ -8,9 +8,9 @@ use std::ffi::OsString;
 use std::sync::OnceLock;
 
 use addons_operation::shell::word;
+use addons_plan::file::Place;
 use clap::{Arg, ArgAction, Command};
 use common::api::names::LABEL_NAMESPACE_NAME;
-use common::plan::file::Place;
 
 use crate::cli;
 

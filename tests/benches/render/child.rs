@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::Path;
 
 use addons_gotemplate::Template;
+use addons_render::kkp::{Options, render};
+use addons_render::package::{File, Package};
 use anyhow::{Context as _, Result, bail};
-use common::render::kkp::{Options, render};
-use common::render::package::{File, Package};
 
 use super::addons::sha256;
 

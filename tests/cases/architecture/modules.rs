@@ -7,11 +7,12 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 24] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("address", &[]),
     ("nearest", &[]),
     ("shorten", &[]),
     ("hex", &[]),
+    ("right", &[]),
     ("entrance", &[]),
     ("foreign", &[]),
     ("api", &["entrance", "hex", "shorten"]),
@@ -22,56 +23,12 @@ const ARROWS: [(&str, &[&str]); 24] = [
         "values",
         &["api", "catalogue", "entrance", "manifest", "nearest"],
     ),
-    (
-        "render",
-        &[
-            "api", "entrance", "hex", "manifest", "nearest", "shorten", "values",
-        ],
-    ),
-    ("airgap", &["api", "catalogue", "entrance", "render"]),
-    (
-        "plan",
-        &[
-            "api",
-            "catalogue",
-            "entrance",
-            "manifest",
-            "nearest",
-            "shorten",
-            "values",
-        ],
-    ),
-    ("preflight", &["api", "catalogue", "manifest", "plan"]),
-    ("history", &["api", "catalogue", "manifest", "plan"]),
-    ("readiness", &["entrance", "manifest", "shorten"]),
-    (
-        "standing",
-        &["api", "catalogue", "manifest", "plan", "readiness"],
-    ),
-    ("fleet", &[]),
-    ("core_set", &["api", "fleet", "manifest", "plan"]),
-    (
-        "admission",
-        &[
-            "address",
-            "api",
-            "catalogue",
-            "core_set",
-            "entrance",
-            "nearest",
-            "plan",
-            "render",
-            "values",
-        ],
-    ),
-    ("set", &["api", "manifest", "plan", "render"]),
-    (
-        "doctor",
-        &[
-            "api", "core_set", "entrance", "manifest", "plan", "standing",
-        ],
-    ),
+    ("schema", &["manifest", "nearest", "shorten", "values"]),
+    ("image", &[]),
+    ("registry", &["api", "image"]),
+    ("oci", &["entrance", "image"]),
     ("target", &["address", "api", "values"]),
+    ("pin", &["api"]),
 ];
 
 /// Every Rust file below `folder`.

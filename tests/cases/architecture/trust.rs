@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use addons_admission::trust::{GUARDS, Verb};
 use anyhow::{Context as _, Result, ensure};
-use common::admission::trust::{GUARDS, Verb};
 use serde_json::Value;
 
 /// The rules of all objects of this kind in a folder of `deploy`, by which the API server asks.

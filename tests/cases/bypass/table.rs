@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use addons_admission::trust::{self, Guard};
 use addons_tests::raw::Send;
 use anyhow::{Context as _, Result};
-use common::admission::trust::{self, Guard};
 use common::api::names::{API_VERSION, SYSTEM_NAMESPACE};
 use serde::Deserialize;
 use serde_json::Value;

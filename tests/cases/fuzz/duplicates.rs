@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use addons_admission::Facts;
+use addons_admission::rules::duplicates;
 use addons_tests::tally::Tally;
-use common::admission::Facts;
-use common::admission::rules::duplicates;
 use common::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
 use common::api::names::SYSTEM_NAMESPACE;
 use proptest::collection::vec;
@@ -100,7 +100,7 @@ fn duplicate_entries() {
             catalogues: vec![Arc::new(other.into())],
             ..Facts::default()
         };
-        let found = |problems: Vec<common::admission::verdict::Problem>| -> Vec<String> {
+        let found = |problems: Vec<addons_admission::verdict::Problem>| -> Vec<String> {
             problems.into_iter().map(|problem| problem.field).collect()
         };
         assert_eq!(found(duplicates::inside(&mine)), expected(&ours, &[], true));

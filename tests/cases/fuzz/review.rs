@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use common::admission::answer::{Task, answer};
-use common::admission::review::{Request, Response};
-use common::admission::{Facts, mutate};
+use addons_admission::answer::{Task, answer};
+use addons_admission::review::{Request, Response};
+use addons_admission::{Facts, mutate};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, GROUP, LABEL_CLUSTER, LABEL_DERIVED_FROM, SYSTEM_NAMESPACE};

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use addons_gotemplate::limits::Limits;
 use addons_gotemplate::sprig::SPRIG;
 use addons_gotemplate::{Options, Rendered, Template, TemplateError};
+use addons_render::kkp::{self, RenderError};
 use addons_tests::shared;
-use common::render::kkp::{self, RenderError};
 use serde_json::{Value, json};
 
 const TOKENS: &[&str] = &[

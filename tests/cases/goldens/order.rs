@@ -8,6 +8,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use addons_plan::desired::{Desired, DesiredContext};
+use addons_plan::graph::draw::{to_dot, to_mermaid};
+use addons_plan::graph::{Graph, Part};
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use common::api::names::InstallationName;
@@ -15,9 +18,6 @@ use common::manifest::Manifest;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::manifest::parse::{Options, parse};
-use common::plan::desired::{Desired, DesiredContext};
-use common::plan::graph::draw::{to_dot, to_mermaid};
-use common::plan::graph::{Graph, Part};
 use common::values::mask::Mask;
 
 /// A kind is namespaced where an object of it, in any set, has a namespace; its plural is guessed. Real discovery knows it
@@ -103,7 +103,7 @@ fn parts(corpus: &Path, set: &str) -> Vec<(String, Desired)> {
 
 /// `FROM -> TO: REASON` of every edge.
 fn lines(graph: &Graph) -> BTreeSet<String> {
-    let line = |edge: &common::plan::graph::Edge| {
+    let line = |edge: &addons_plan::graph::Edge| {
         let (from, to) = (&graph.nodes[edge.from], &graph.nodes[edge.to]);
         format!("{from} -> {to}: {}", edge.reason)
     };

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use addons_helm::template::{TIMEOUT, TemplateRequest, template};
 use addons_helm::{Helm, HelmError};
+use addons_render::package::{File, Package};
 use addons_tests::guard::Folder;
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
-use common::render::package::{File, Package};
 use common::values::mask::Mask;
 use serde_json::{Value, json};
 

@@ -3,13 +3,13 @@
 
 use std::io::{Read as _, Write as _};
 
+use addons_plan::file::{self, PlanFile};
 use addons_tests::control_plane::{Own, binaries};
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::{Stage, config_map, tenant};
 use anyhow::{Context as _, Result, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::plan::file::{self, PlanFile};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use addons_helm::dependencies::complete;
+use addons_render::chart::Chart;
+use addons_render::package::{File, Package};
 use addons_sources::cache::Cache;
 use addons_sources::dependency::Parent;
 use addons_sources::{Access, Reach};
@@ -12,8 +14,6 @@ use addons_tests::servers::charts::{Charts, Options};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::catalogue::Source;
-use common::render::chart::Chart;
-use common::render::package::{File, Package};
 use serde_json::json;
 
 use super::rig::{Rig, folder};

@@ -2,10 +2,10 @@
 
 use addons_helm::HelmError;
 use addons_helm::lookup::{Lookup, Query, Question};
+use addons_render::package::Package;
 use anyhow::{Result, ensure};
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
-use common::render::package::Package;
 use serde_json::{Value, json};
 
 use super::rig::{Rig, folder};

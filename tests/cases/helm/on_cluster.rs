@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use addons_helm::release::{Phase, Recovery, Release, Wanted};
 use addons_helm::{Helm, HelmError};
+use addons_render::package::{File, Package};
 use addons_tests::control_plane::{ControlPlane, binaries};
 use anyhow::{Context as _, Result, ensure};
-use common::render::package::{File, Package};
 use common::values::mask::Mask;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Api, ListParams, Patch, PatchParams};

@@ -6,11 +6,11 @@ mod lookup;
 mod rig;
 mod set;
 
+use addons_render::hooks::{Occasion, of_occasion};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use common::api::catalogue::Method;
 use common::manifest::parse::{Options, parse};
-use common::render::hooks::{Occasion, of_occasion};
 use common::values::mask::Mask;
 use rig::{Rig, folder, request};
 use serde_json::json;

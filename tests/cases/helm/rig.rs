@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use addons_helm::template::{TIMEOUT, TemplateRequest, template};
 use addons_helm::{Helm, HelmError};
+use addons_render::package::{File, Package};
 use addons_tests::control_plane::binaries;
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::Shelf;
 use anyhow::Result;
-use common::render::package::{File, Package};
 use common::values::mask::Mask;
 use flate2::Compression;
 use flate2::write::GzEncoder;

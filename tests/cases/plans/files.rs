@@ -2,13 +2,13 @@
 
 use std::fs;
 
+use addons_plan::file;
 use addons_tests::small::{self, PASSWORD};
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use common::plan::file;
 
 #[tokio::test]
 async fn a_plan_is_run_as_it_was_written() -> Result<()> {

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use common::admission::mutate::defaults;
-use common::admission::review::{Request, Response};
-use common::admission::rules::duplicates;
-use common::admission::{Facts, mutate, validate};
+use addons_admission::mutate::defaults;
+use addons_admission::review::{Request, Response};
+use addons_admission::rules::duplicates;
+use addons_admission::{Facts, mutate, validate};
 use common::api::catalogue::{Addon, AddonCatalogue, AddonVersion};
 use common::api::names::{ANNOTATION_DEFAULTED, API_VERSION, SYSTEM_NAMESPACE};
 use common::catalogue::select::ClusterFacts;

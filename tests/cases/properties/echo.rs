@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use common::admission::verdict::Verdict;
-use common::admission::{Facts, Requester, validate};
+use addons_admission::verdict::Verdict;
+use addons_admission::{Facts, Requester, validate};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::api::names::{API_VERSION, SYSTEM_NAMESPACE};

@@ -4,10 +4,10 @@ mod set;
 
 use std::collections::BTreeSet;
 
+use addons_plan::desired::Desired;
+use addons_plan::graph::{Cycle, Graph, Node, NodeId, Part, Reason};
+use addons_plan::order::Rank;
 use common::manifest::key::ObjectKey;
-use common::plan::desired::Desired;
-use common::plan::graph::{Cycle, Graph, Node, NodeId, Part, Reason};
-use common::plan::order::Rank;
 use proptest::prelude::*;
 use serde_json::Value;
 

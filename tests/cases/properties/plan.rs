@@ -3,13 +3,13 @@
 
 mod world;
 
+use addons_plan::inventory::{Inventory, Item};
+use addons_plan::order::Rank;
+use addons_plan::planner::{Goal, PlanError};
+use addons_plan::prune::limit::PruneLimit;
+use addons_plan::{Action, InstallationPlan, Step};
 use common::api::installation::{ObjectState, Reconcile};
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::{Inventory, Item};
-use common::plan::order::Rank;
-use common::plan::planner::{Goal, PlanError};
-use common::plan::prune::limit::PruneLimit;
-use common::plan::{Action, InstallationPlan, Step};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 

@@ -1,9 +1,9 @@
 //! Nothing panics on any bytes; what is written as JSON is read back.
 
+use addons_plan::readiness::assess;
 use common::manifest::digest::digest;
 use common::manifest::parse::{Options, parse};
 use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, documents};
-use common::readiness::assess;
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use addons_gotemplate::{Rendered, Template};
+use addons_render::kkp::{Options, RenderError, render};
+use addons_render::package::{File, Package};
 use addons_tests::{shared, tally::Tally};
-use common::render::kkp::{Options, RenderError, render};
-use common::render::package::{File, Package};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 

@@ -9,7 +9,7 @@
 
 use addons_gotemplate::limits::Limits;
 use addons_gotemplate::{Rendered, Template, TemplateError};
-use common::render::kkp::{self, RenderError};
+use addons_render::kkp::{self, RenderError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -10,8 +10,8 @@
 use addons_gotemplate::sprig::SPRIG;
 use addons_gotemplate::value::Value;
 use addons_gotemplate::{Options, Template, TemplateError, render};
+use addons_render::kkp::{self, RenderError, SEPARATOR};
 use addons_tests::{shared, tally::Tally};
-use common::render::kkp::{self, RenderError, SEPARATOR};
 use serde::Deserialize;
 
 /// A row: `error`, `phase` and `message` are what Go says.

@@ -2,7 +2,7 @@
 
 use addons_gotemplate::Template;
 use addons_gotemplate::limits::Limits;
-use common::render::kkp;
+use addons_render::kkp;
 use serde_json::json;
 
 use super::limits::{FEW, on_a_small_stack, refuses_within};

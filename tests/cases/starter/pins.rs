@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use addons_advice::preflight::lifecycle::{Fate, Lifecycle, Release};
 use addons_tests::starter::{HOST, Project, Version, files, recipe};
 use addons_tests::tally::Tally;
 use addons_tests::{binaries, shared};
 use anyhow::{Context as _, Result, ensure};
 use common::manifest::key::Gvk;
 use common::manifest::yaml::{YamlOptions, documents};
-use common::preflight::lifecycle::{Fate, Lifecycle, Release};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 

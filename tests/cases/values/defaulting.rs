@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use addons_admission::{Facts, Requester, mutate, validate};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
-use common::admission::{Facts, Requester, mutate, validate};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::values::layers::{Layers, Values};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use addons_admission::{Facts, mutate};
+use addons_render::package::{File, Package};
+use addons_render::text::package_values;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
-use common::admission::{Facts, mutate};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::catalogue::{Catalogue, Entry};
-use common::render::package::{File, Package};
-use common::render::text::package_values;
 use common::values::layers::{Layers, Values};
 use common::values::merge::{Layer, merge};
 use common::values::read;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::admission::NamespaceFacts;
-use common::admission::listed::CatalogueFacts;
-use common::admission::recorded::InstallationFacts;
-use common::admission::rules::size::too_many;
+use addons_admission::NamespaceFacts;
+use addons_admission::listed::CatalogueFacts;
+use addons_admission::recorded::InstallationFacts;
+use addons_admission::rules::size::too_many;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::{

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use common::admission::object;
+use addons_admission::object;
 use common::api::installation::{InventoryGroup, namespaces};
 use common::entrance;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

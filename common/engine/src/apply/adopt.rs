@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
+use addons_plan::Step;
+use addons_plan::adoption::Adoption;
 use common::api::names;
-use common::plan::Step;
-use common::plan::adoption::Adoption;
 
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;

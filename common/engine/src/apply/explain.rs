@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use addons_plan::changes::Remedy;
+use addons_plan::{Action, Step};
 use common::manifest::kinds::traits::KeptKind;
-use common::plan::changes::Remedy;
-use common::plan::{Action, Step};
 use common::values::mask::Mask;
 
 use super::super::error::{EngineError, FieldCause};

@@ -1,12 +1,12 @@
-//! A step against the live object ([`common::plan::fit`]): what is claimed first, what is sent, what stays.
+//! A step against the live object ([`addons_plan::fit`]): what is claimed first, what is sent, what stays.
 
 use serde_json::Value;
 
+use addons_plan::Step;
+use addons_plan::conflicts::{Conflict, Decider};
+use addons_plan::fit::{self, Fitted, Kept, Leftover};
+use addons_plan::migration;
 use common::api::installation::Conflicts;
-use common::plan::Step;
-use common::plan::conflicts::{Conflict, Decider};
-use common::plan::fit::{self, Fitted, Kept, Leftover};
-use common::plan::migration;
 use common::values::mask::{MASK, Mask};
 use tokio::time::Instant;
 

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
+use addons_plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
+use addons_plan::{Deletion, InstallationPlan};
 use common::api::installation::{FormerRecord, FormerTool};
 use common::api::names;
 use common::manifest::managed_fields::{CLIENT_SIDE_APPLY, former};
-use common::plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
-use common::plan::{Deletion, InstallationPlan};
 
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;

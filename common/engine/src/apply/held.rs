@@ -3,9 +3,9 @@
 //! The inventory holds them until the end of the operation. Interrupted after the deletion, the next run finds none of them, and creates
 //! the other one.
 
-use common::plan::Step;
-use common::plan::holder::Holder;
-use common::plan::prune::Obstacle;
+use addons_plan::Step;
+use addons_plan::holder::Holder;
+use addons_plan::prune::Obstacle;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;

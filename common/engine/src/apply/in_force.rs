@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use addons_plan::Target;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::is_built_in;
-use common::plan::Target;
 
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;

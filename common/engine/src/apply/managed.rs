@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use addons_plan::found::{self, HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
+use addons_plan::{Step, Target};
 use common::api::names;
 use common::entrance;
 use common::manifest::managed_fields::path::Path;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
-use common::plan::found::{self, HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
-use common::plan::{Step, Target};
 use common::values::path;
 use tokio::time::sleep;
 

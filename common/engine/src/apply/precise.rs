@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use common::plan::Step;
+use addons_plan::Step;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;

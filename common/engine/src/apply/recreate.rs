@@ -13,12 +13,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use addons_plan::Step;
+use addons_plan::immutable::loses_claims;
+use addons_plan::prune::Obstacle;
 use common::api::names;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
-use common::plan::Step;
-use common::plan::immutable::loses_claims;
-use common::plan::prune::Obstacle;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use addons_plan::Step;
+use addons_plan::changes::Remedy;
+use addons_plan::conflicts::{Conflict, Decider, path};
 use common::api::installation::Conflicts;
-use common::plan::Step;
-use common::plan::changes::Remedy;
-use common::plan::conflicts::{Conflict, Decider, path};
 use common::values::mask::{MASK, Mask};
 
 use super::super::address::Collection;

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::super::fake::{self, Reply};
 use super::*;
+use addons_plan::Target;
+use addons_plan::adoption::Adoption;
+use addons_plan::changes::Remedy;
+use addons_plan::conflicts::Policy;
 use common::manifest::key::ObjectKey;
-use common::plan::Target;
-use common::plan::adoption::Adoption;
-use common::plan::changes::Remedy;
-use common::plan::conflicts::Policy;
 use tokio::sync::mpsc::unbounded_channel;
 
 mod recreating;

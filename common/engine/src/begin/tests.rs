@@ -1,4 +1,4 @@
-use common::plan::Verb;
+use addons_plan::Verb;
 
 use super::*;
 use common::api::installation::{

@@ -1,7 +1,7 @@
 //! How far a change of the core sets has reached: a ConfigMap of the system namespace (semantics 14).
 
+use addons_clusters::core_set::rollout::Progress;
 use common::api::names::CORE_ADDON_ROLLOUT;
-use common::core_set::rollout::Progress;
 use common::entrance;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use addons_plan::changes::{FieldChange, FieldOwner};
 use common::api::names;
 use common::entrance;
-use common::plan::changes::{FieldChange, FieldOwner};
 use common::values::mask::MASK;
 
 use lists::{Merge, items, merge_of};

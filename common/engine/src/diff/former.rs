@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value};
 
+use addons_plan::Step;
+use addons_plan::found::{HELM_NAME, HELM_NAMESPACE};
 use common::api::names;
 use common::manifest::managed_fields;
 use common::manifest::managed_fields::path::is_item;
-use common::plan::Step;
-use common::plan::found::{HELM_NAME, HELM_NAMESPACE};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;

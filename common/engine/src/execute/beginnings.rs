@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tokio::sync::watch;
 
+use addons_plan::inventory::Inventory;
+use addons_plan::{InstallationPlan, Moving};
 use common::api::names::InstallationName;
-use common::plan::inventory::Inventory;
-use common::plan::{InstallationPlan, Moving};
 
 use super::super::begin::Begun;
 use super::super::error::EngineError;

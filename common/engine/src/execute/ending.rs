@@ -52,8 +52,8 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
 mod tests {
     use std::time::Duration;
 
+    use addons_plan::choices::Choices;
     use common::api::conditions::LONGEST_MESSAGE;
-    use common::plan::choices::Choices;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 
 use futures::{StreamExt as _, stream};
 
+use addons_plan::{Deletion, Verb};
 use common::api::installation::FormerRecord;
 use common::manifest::key::ObjectKey;
-use common::plan::{Deletion, Verb};
 
 use super::super::apply::giving::Giving;
 use super::super::former;

@@ -1,10 +1,10 @@
 //! The release that helm itself installs or removes, as one step of an operation.
 
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::release_records::ReleaseRecords;
+use addons_plan::{Action, Verb};
 use common::api::installation::HelmRelease;
 use common::manifest::key::ObjectKey;
-use common::plan::release_records::ReleaseRecords;
-use common::plan::{Action, Verb};
-use common::readiness::{Readiness, Status};
 
 use super::super::error::EngineError;
 use super::super::event::Event;

@@ -7,11 +7,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::Instant;
 
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::{Target, Verb};
 use common::api::catalogue::ResourceType;
 use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
 use common::manifest::key::ObjectKey;
-use common::plan::{Target, Verb};
-use common::readiness::{Readiness, Status};
 
 use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;

@@ -7,11 +7,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use addons_plan::InstallationPlan;
+use addons_plan::graph::{Graph, Node};
 use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationPlan;
-use common::plan::graph::{Graph, Node};
 
 use super::super::apply::{Applier, Told};
 use super::super::report::Report;

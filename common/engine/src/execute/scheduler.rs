@@ -12,11 +12,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use addons_plan::graph::{Graph, Node, NodeId, Until};
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::schedule::Schedule;
+use addons_plan::{Action, Step, Target};
 use common::manifest::key::ObjectKey;
-use common::plan::graph::{Graph, Node, NodeId, Until};
-use common::plan::schedule::Schedule;
-use common::plan::{Action, Step, Target};
-use common::readiness::{Readiness, Status};
 
 use super::super::apply::{Outcome, Told};
 use super::super::cluster::Cluster;

@@ -1,6 +1,6 @@
 //! The target namespace of an installation: created before its objects, removed after them.
 
-use common::plan::Action;
+use addons_plan::Action;
 
 use super::super::error::EngineError;
 use super::super::event::Event;

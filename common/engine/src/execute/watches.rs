@@ -8,10 +8,10 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
 
+use addons_plan::Target;
+use addons_plan::graph::NodeId;
+use addons_plan::readiness::Readiness;
 use common::manifest::key::ObjectKey;
-use common::plan::Target;
-use common::plan::graph::NodeId;
-use common::readiness::Readiness;
 
 use super::super::cluster::Cluster;
 use super::super::event::Event;

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 
 use super::super::fake::{self, Reply};
 use super::*;
+use addons_plan::choices::Choices;
 use common::api::installation::Phase;
-use common::plan::choices::Choices;
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -244,9 +244,9 @@ async fn a_renewal_waits_for_nothing_and_carries_the_progress() {
     let (cluster, asked) = fake::cluster(vec![written(), None, written()]);
     let _busy = cluster.permits.acquire_many(4).await.unwrap();
     let name = record::name(&record("1"));
-    let mut plan = common::plan::InstallationPlan::nothing(name, "dns");
+    let mut plan = addons_plan::InstallationPlan::nothing(name, "dns");
     let key = super::super::namespace::key("shop");
-    let planned = common::plan::inventory::Item::planned("shop", "v1");
+    let planned = addons_plan::inventory::Item::planned("shop", "v1");
     plan.union.objects.insert(key.clone(), planned.clone());
     plan.exact.objects.insert(key.clone(), planned);
     let journal = Journal::of(&plan);
@@ -257,7 +257,7 @@ async fn a_renewal_waits_for_nothing_and_carries_the_progress() {
     };
     let working = async {
         sleep(LEASE / RENEWALS + FIRST_PAUSE).await;
-        let answer = common::plan::inventory::Answer {
+        let answer = addons_plan::inventory::Answer {
             created: true,
             uid: "u1".into(),
             ..Default::default()

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
+use addons_plan::conflicts::Policy;
+use addons_plan::inventory::Item;
+use addons_plan::{Target, Verb};
 use common::api::names::InstallationName;
-use common::plan::conflicts::Policy;
-use common::plan::inventory::Item;
-use common::plan::{Target, Verb};
 
 use super::super::fake::{self, Asked, Reply};
 use serde_json::json;

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
+use addons_plan::holder::{self, Single, gives_up, singles};
+use addons_plan::immutable::FixedField;
+use addons_plan::refusal::{Cause, Refusal};
+use addons_plan::{Action, InstallationPlan, Step, Target};
 use common::manifest::key::ObjectKey;
-use common::plan::holder::{self, Single, gives_up, singles};
-use common::plan::immutable::FixedField;
-use common::plan::refusal::{Cause, Refusal};
-use common::plan::{Action, InstallationPlan, Step, Target};
 
 use super::super::address::{Collection, query_value};
 use super::super::apply::plain;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use addons_plan::holder::{Single, singles};
+use addons_plan::{Action, InstallationPlan, Step};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::manifest::kinds::traits::defined_kind;
 use common::manifest::kinds::traits::is_built_in;
-use common::plan::holder::{Single, singles};
-use common::plan::order::defined_kind;
-use common::plan::{Action, InstallationPlan, Step};
 
 use super::super::error::EngineError;
 

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addons_plan::migration::Migration;
+use addons_plan::{Deletion, Target};
 use common::api::names::InstallationName;
-use common::plan::migration::Migration;
-use common::plan::{Deletion, Target};
 use serde_json::{Value, json};
 
 use super::super::fake::{self, Reply};
@@ -237,13 +237,13 @@ async fn what_a_pruned_object_has_is_freed_on_demand() {
         "shop/Service new: spec.ports[0].nodePort: provided port is already allocated; \
          shop/Service old, which is pruned, has to be deleted first"
     );
-    assert!(common::plan::immutable::check([&found]).is_err());
+    assert!(addons_plan::immutable::check([&found]).is_err());
 
     let mut named = renamed();
     named.may_go_first.insert(key("", "Service", "old"));
     let (found, _) = asked(named, replies()).await;
     assert!(found.steps[0].policy.deletes_first(&found.prune[0][0]));
-    assert!(common::plan::immutable::check([&found]).is_ok());
+    assert!(addons_plan::immutable::check([&found]).is_ok());
 
     // Another one has it.
     let (found, _) = asked(renamed(), vec![taken(), ok(json!({})), ok(service(31481))]).await;

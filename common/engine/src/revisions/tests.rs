@@ -1,7 +1,7 @@
+use addons_plan::{InstallationPlan, Verb};
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
 use common::api::installation::{AddonInstallationStatus, Installed, Revision};
 use common::catalogue::{Catalogue, Entry, Origin};
-use common::plan::{InstallationPlan, Verb};
 
 use super::super::fake::{self, Asked, Reply};
 use super::super::journal::Journal;

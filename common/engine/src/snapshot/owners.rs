@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use addons_plan::found::{self, HELM_NAME, HELM_NAMESPACE, KAPP_APP};
+use addons_plan::snapshot::FormerMark;
 use common::api::names;
 use common::manifest::managed_fields::former::tool;
-use common::plan::found::{self, HELM_NAME, HELM_NAMESPACE, KAPP_APP};
-use common::plan::snapshot::FormerMark;
 
 use super::super::meta::Metadata;
 
@@ -78,7 +78,7 @@ const LABELS: &[Mark] = &[
 ];
 
 /// The owner, for refusals: `Helm release shop/web`. An object of an add-on installation (the asking one
-/// too: compare [`LiveObject::owner`](common::plan::snapshot::LiveObject::owner) first) names that one.
+/// too: compare [`LiveObject::owner`](addons_plan::snapshot::LiveObject::owner) first) names that one.
 pub(super) fn other_owner(
     labels: &BTreeMap<String, String>,
     annotations: &BTreeMap<String, String>,

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use addons_plan::gitops::{Kind, LiveReconciler, Reconciler};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::plan::gitops::{Kind, LiveReconciler, Reconciler};
 
 use super::super::address::Collection;
 use super::super::addressed;

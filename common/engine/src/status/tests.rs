@@ -1,9 +1,9 @@
 use super::*;
 use crate::lock;
+use addons_plan::inventory::{Answer, Item};
 use common::api::installation::{Installed, InventoryObject, ObjectState};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::{Answer, Item};
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey {

@@ -9,9 +9,9 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use addons_plan::readiness::blocker::Blocker;
+use addons_plan::readiness::{Need, Readiness, Status, assess_gone, called_namespaces};
 use common::manifest::key::ObjectKey;
-use common::readiness::blocker::Blocker;
-use common::readiness::{Need, Readiness, Status, assess_gone, called_namespaces};
 
 use super::super::event::Event;
 use super::super::facts::Facts;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::fake::{self, Reply};
 use super::*;
-use common::readiness::blocker::Blocker;
+use addons_plan::readiness::blocker::Blocker;
 
 fn key(kind: &str, name: &str) -> ObjectKey {
     let group = match kind {

@@ -1,5 +1,6 @@
 //! Writes the core records of a cluster.
 
+use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_engine::standing::{Standing, stand};
 use addons_engine::{Cluster, core_set};
 use addons_operation::core_set::ClusterCore;
@@ -8,7 +9,6 @@ use addons_operation::{Context, OperationError, name_of};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::core_set::change::{is_guarded, is_released};
 
 use super::due::{Due, waits_for_person};
 use super::{Followed, Step};

@@ -1,13 +1,13 @@
 //! What is to be changed in a cluster, before anything is written there.
 
+use addons_clusters::core_set::change::{CoreChange, is_released, restored};
+use addons_clusters::core_set::rollout::{Standing, ready_since};
 use addons_operation::core_set::ClusterCore;
 use addons_operation::core_set::look::{Look, State};
 use addons_operation::{Context, OperationError, Resolver, name_of};
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::core_set::change::{CoreChange, is_released, restored};
-use common::core_set::rollout::{Standing, ready_since};
 
 use super::releases::Releases;
 

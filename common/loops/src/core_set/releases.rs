@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use addons_clusters::core_set::change::{is_guarded, is_released};
 use addons_operation::core_set::look::Look;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::core_set::change::{is_guarded, is_released};
 
 use super::due::Due;
 
@@ -76,11 +76,11 @@ impl<'a> Releases<'a> {
 
 #[cfg(test)]
 mod tests {
+    use addons_clusters::core_set::change::guard;
+    use addons_clusters::core_set::{CoreSet, Unknown};
     use addons_operation::core_set::ClusterCore;
     use addons_operation::core_set::look::State;
     use common::api::installation::AddonInstallationSpec;
-    use common::core_set::change::guard;
-    use common::core_set::{CoreSet, Unknown};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use addons_engine::inspect;
-use common::doctor::right::Right;
-use common::plan::{Action, Step};
+use addons_plan::{Action, Step};
+use common::right::Right;
 
 use crate::context::Context;
 use crate::error::OperationError;

@@ -120,7 +120,7 @@ pub fn is_required(resolver: &Resolver<'_>) -> bool {
 }
 
 /// Whether this Deployment of the webhook gets its certificate from files, which others write.
-pub(crate) fn has_own_certificate(deployment: &Value) -> bool {
+pub fn has_own_certificate(deployment: &Value) -> bool {
     let mut flags = container(deployment)["args"]
         .as_array()
         .into_iter()
@@ -132,7 +132,7 @@ pub(crate) fn has_own_certificate(deployment: &Value) -> bool {
 }
 
 /// Whether an object of ours is only there for certificates that the webhook manages itself (`deploy/overlays/cert-manager` leaves it out).
-pub(crate) fn manages_certificates(object: &Value) -> bool {
+pub fn manages_certificates(object: &Value) -> bool {
     let name = object["metadata"]["name"].as_str();
     match object["kind"].as_str() {
         Some("Secret" | "Role" | "RoleBinding") => true,
@@ -197,7 +197,7 @@ fn duplicate() -> AddonCatalogue {
 
 #[cfg(test)]
 mod tests {
-    use common::admission::{Facts, Requester, validate};
+    use addons_admission::{Facts, Requester, validate};
 
     use super::*;
 

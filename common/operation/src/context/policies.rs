@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use addons_admission::Requester;
 use addons_engine::{identity, local, policies};
-use common::admission::Requester;
 use common::api::policy::AddonPolicy;
 use tokio::sync::{Mutex, OnceCell};
 

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_clusters::core_set::Unknown;
+use addons_clusters::core_set::change::{CoreChange, changes, is_guarded, is_released};
+use addons_clusters::core_set::rollout::identity;
 use addons_engine::core_set::{self, Home};
 use addons_engine::remote::RemoteError;
 use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
-use common::core_set::Unknown;
-use common::core_set::change::{CoreChange, changes, is_guarded, is_released};
-use common::core_set::rollout::identity;
-use common::plan::pin;
+use common::pin;
 use common::target::{DeletedCluster, Standing, by_labels};
 
 use super::{ClusterCore, Texts};

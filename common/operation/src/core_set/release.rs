@@ -1,14 +1,14 @@
 //! What a person releases: core installations, or everything of a cluster that is being deleted (semantics 14).
 
+use addons_admission::marks::Marks;
+use addons_admission::rules::installation::guards;
+use addons_admission::rules::namespace;
+use addons_admission::verdict::{Problem, Verdict};
+use addons_admission::{Facts, Settings};
+use addons_clusters::core_set::change::released;
 use addons_engine::{core_set, record};
-use common::admission::marks::Marks;
-use common::admission::rules::installation::guards;
-use common::admission::rules::namespace;
-use common::admission::verdict::{Problem, Verdict};
-use common::admission::{Facts, Settings};
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_CLUSTER_DELETING, InstallationName, MARKED};
-use common::core_set::change::released;
 
 use crate::context::Context;
 use crate::error::OperationError;

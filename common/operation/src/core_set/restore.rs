@@ -1,11 +1,11 @@
 //! Core records that were deleted are made again with what is there of their add-ons; no object changes (semantics 14).
 
+use addons_clusters::core_set::change::guard;
+use addons_clusters::core_set::{CoreSet, Unknown};
 use addons_engine::core_set;
+use addons_plan::choices::Choices;
 use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, installation_name};
-use common::core_set::change::guard;
-use common::core_set::{CoreSet, Unknown};
-use common::plan::choices::Choices;
 
 use super::{ClusterCore, Texts};
 use crate::context::Offer;

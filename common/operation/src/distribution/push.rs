@@ -3,10 +3,10 @@
 //! A copy carries the mark of copies, whose value is the uid of this cluster: another cluster's copies and catalogues that are no
 //! copies are left alone. Copies are never merged themselves, so this cluster may be among the targets.
 
+use addons_admission::rules::catalogue::{is_source, lost_to_others};
+use addons_admission::{Facts, Settings};
 use addons_engine::catalogues::{self, Written};
 use addons_engine::{Cluster, EngineError, identity, local};
-use common::admission::rules::catalogue::{is_source, lost_to_others};
-use common::admission::{Facts, Settings};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use common::api::names::LABEL_DERIVED_FROM;
 use common::catalogue::{derived_from, merged, offers, size};

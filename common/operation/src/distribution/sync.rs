@@ -3,11 +3,11 @@
 //! The object says that in `spec.from`, and keeps its class and its registry whatever the file says. What cannot be read or is
 //! refused leaves its add-ons as they are, and is a condition.
 
+use addons_admission::verdict::Verdict;
+use addons_admission::{Facts, Requester, validate};
 use addons_engine::EngineError;
 use addons_engine::catalogues::{self, NotSynced};
 use addons_sources::pinned::File;
-use common::admission::verdict::Verdict;
-use common::admission::{Facts, Requester, validate};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass, CatalogueFrom};
 use common::api::conditions;
 use common::catalogue::{is_copy, reference, size};

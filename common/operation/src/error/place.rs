@@ -76,7 +76,10 @@ impl OperationError {
 }
 
 /// The result, with a place around its error.
-pub(crate) fn within<T, E: Into<OperationError>>(
+///
+/// # Errors
+/// That of the result.
+pub fn within<T, E: Into<OperationError>>(
     result: Result<T, E>,
     place: impl FnOnce() -> String,
 ) -> Result<T, OperationError> {

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addons_engine::{Cluster, refusals};
+use addons_plan::InstallationPlan;
+use addons_plan::choices::Choices;
+use addons_plan::claims::Claims;
+use addons_plan::inventory::Inventory;
+use addons_plan::recreate;
+use addons_plan::snapshot::Snapshot;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::plan::InstallationPlan;
-use common::plan::choices::Choices;
-use common::plan::claims::Claims;
-use common::plan::inventory::Inventory;
-use common::plan::order::defined_kind;
-use common::plan::recreate;
-use common::plan::schema::Schemas;
-use common::plan::snapshot::Snapshot;
+use common::manifest::kinds::traits::defined_kind;
+use common::schema::Schemas;
 use serde_json::Value;
 
 use super::moves::{Moves, keep_untaken};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::{Cluster, live};
+use addons_plan::desired::{Desired, DesiredContext};
+use addons_plan::inventory::Inventory;
 use common::api::names::owner_hash;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::plan::desired::{Desired, DesiredContext};
-use common::plan::inventory::Inventory;
 
 use crate::error::OperationError;
 use crate::render::Rendered;

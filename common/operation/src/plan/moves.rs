@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use addons_plan::claims::{Claims, Leaving};
+use addons_plan::inventory::Inventory;
 use common::api::installation::{AddonInstallation, ObjectState};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::claims::{Claims, Leaving};
-use common::plan::inventory::Inventory;
 
 use super::Planned;
 use crate::records::name_of;

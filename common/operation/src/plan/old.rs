@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use addons_engine::kops;
+use addons_plan::desired::{Desired, DesiredObject};
+use addons_plan::inventory::{Inventory, Item};
+use addons_plan::kops::prune_rules;
+use addons_plan::snapshot::Snapshot;
 use common::api::installation::ObjectState;
 use common::manifest::key::ObjectKey;
-use common::plan::desired::{Desired, DesiredObject};
-use common::plan::inventory::{Inventory, Item};
-use common::plan::kops::prune_rules;
-use common::plan::snapshot::Snapshot;
 use serde_json::Value;
 
 use crate::context::Context;

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use addons_plan::InstallationPlan;
+use addons_plan::choices::Choices;
+use addons_plan::desired::{Desired, DesiredContext, needed_kinds};
+use addons_plan::facts::{EntryFacts, RecordFacts, WantedRecord};
+use addons_plan::inventory::Inventory;
+use addons_plan::planner::{self, Goal, PlanInput, Wanted};
+use addons_plan::release_records::ReleaseRecords;
+use addons_plan::restored::Memory;
+use addons_plan::snapshot::{Reads, Snapshot};
 use common::api::installation::{AddonInstallationStatus, ClusterIdentity, HelmRelease, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
-use common::plan::InstallationPlan;
-use common::plan::choices::Choices;
-use common::plan::desired::{Desired, DesiredContext, needed_kinds};
-use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
-use common::plan::inventory::Inventory;
-use common::plan::pin::{self, OtherCluster};
-use common::plan::planner::{self, Goal, PlanInput, Wanted};
-use common::plan::release_records::ReleaseRecords;
-use common::plan::restored::Memory;
-use common::plan::snapshot::{Reads, Snapshot};
+use common::pin::{self, OtherCluster};
 use common::values::mask::Mask;
 use common::values::replaced::were_replaced;
 

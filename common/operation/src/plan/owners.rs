@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::record;
+use addons_plan::claims::Claims;
+use addons_plan::snapshot::Snapshot;
 use common::api::names::{InstallationName, owner_hash};
-use common::plan::claims::Claims;
-use common::plan::snapshot::Snapshot;
 
 use crate::context::Context;
 use crate::error::OperationError;
@@ -91,8 +91,8 @@ pub(crate) async fn is_recorded(
 
 #[cfg(test)]
 mod tests {
+    use addons_plan::snapshot::LiveObject;
     use common::manifest::key::ObjectKey;
-    use common::plan::snapshot::LiveObject;
 
     use super::*;
 

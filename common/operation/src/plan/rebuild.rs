@@ -1,17 +1,17 @@
 //! The plan that records again what is there of an installation, where its record is older than the cluster (semantics 13).
 
 use addons_engine::{EngineError, marks};
+use addons_plan::choices::Choices;
+use addons_plan::desired::Desired;
+use addons_plan::facts::{RecordFacts, WantedRecord};
+use addons_plan::inventory::Inventory;
+use addons_plan::planner::PlanError;
+use addons_plan::restored::rebuild::{Rebuild, rebuild};
+use addons_plan::restored::{Memory, older};
+use addons_plan::snapshot::Reads;
 use common::api::installation::{AddonInstallation, format};
 use common::api::names::owner_hash;
-use common::plan::choices::Choices;
-use common::plan::desired::Desired;
-use common::plan::facts::{RecordFacts, WantedRecord};
-use common::plan::inventory::Inventory;
-use common::plan::pin;
-use common::plan::planner::PlanError;
-use common::plan::restored::rebuild::{Rebuild, rebuild};
-use common::plan::restored::{Memory, older};
-use common::plan::snapshot::Reads;
+use common::pin;
 
 use super::one::{check_beside, live_recorded};
 use super::{Plan, Planned};

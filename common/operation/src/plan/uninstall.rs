@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::EngineError;
+use addons_plan::choices::Choices;
+use addons_plan::desired::Desired;
+use addons_plan::facts::{RecordFacts, WantedRecord};
+use addons_plan::inventory::Inventory;
+use addons_plan::planner::{self, Goal, PlanInput};
+use addons_plan::prune::KeptKind;
+use addons_plan::restored::Memory;
+use addons_plan::snapshot::Reads;
+use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::directory::allowed::AllowList;
 use common::manifest::key::ObjectKey;
-use common::plan::choices::Choices;
-use common::plan::desired::Desired;
-use common::plan::facts::{RecordFacts, WantedRecord};
-use common::plan::inventory::Inventory;
-use common::plan::planner::{self, Goal, PlanInput};
-use common::plan::prune::KeptKind;
-use common::plan::restored::Memory;
-use common::plan::snapshot::Reads;
-use common::plan::{InstallationPlan, Verb};
 
 use super::one::live_recorded;
 use super::{Plan, Planned};

@@ -1,8 +1,8 @@
 //! The entry that was kept with a revision, as far as it is believed (semantics 12).
 
+use addons_plan::history::StoredRevision;
 use common::api::installation::{AddonInstallation, AddonRef};
 use common::catalogue::{Entry, label};
-use common::history::StoredRevision;
 
 use super::RollbackError;
 use crate::choose::check_read;

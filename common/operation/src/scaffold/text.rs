@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use addons_render::images::images;
 use addons_versions::tolerant;
 use common::api::catalogue::{AddonVersion, Method};
 use common::api::names;
 use common::manifest::Manifest;
-use common::render::images::images;
 
 const NAME: &str = "app.kubernetes.io/name";
 const VERSION: &str = "app.kubernetes.io/version";
@@ -180,7 +180,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use common::admission::document;
+    use addons_admission::document;
     use common::api::catalogue::{Source, UrlSource};
     use common::manifest::parse::{Options, parse};
     use common::manifest::yaml::documents;

@@ -3,6 +3,9 @@
 use std::io::ErrorKind;
 
 use addons_helm::HelmError;
+use addons_render::hooks::{self, LeftOut, Occasion};
+use addons_render::package::Package;
+use addons_render::text::{self, Text};
 use addons_sources::url::UrlError;
 use addons_sources::{SourceError, archive};
 use common::api::catalogue::{Method, SourceKind};
@@ -10,9 +13,6 @@ use common::catalogue::Entry;
 use common::catalogue::local::of_this_machine;
 use common::manifest::digest::HashError;
 use common::manifest::parse::{ManifestError, Options};
-use common::render::hooks::{self, LeftOut, Occasion};
-use common::render::package::Package;
-use common::render::text::{self, Text};
 
 use super::Sources;
 use crate::context::Context;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use common::render::package::PackageError;
+use addons_render::package::PackageError;
 
 use super::{COMMIT_DEPTH, MAX_OBJECT, MAX_RECEIVED};
 use crate::credentials::CredentialsError;

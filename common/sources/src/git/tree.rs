@@ -1,6 +1,6 @@
 //! The package at a path of a commit, read from its objects without a checkout.
 
-use common::render::package::{self, File, Package, PackageError};
+use addons_render::package::{self, File, Package, PackageError};
 
 use super::Problem;
 use super::objects::{Object, Objects, Oid};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
 
-use common::render::package::{MAX_BYTES, normal_path};
+use addons_render::package::{MAX_BYTES, normal_path};
 use flate2::read::MultiGzDecoder;
 
 use archive::{Archive, Kind};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::render::package::{
+use addons_render::package::{
     File, MAX_BYTES, MAX_FILES, Package, PackageError, check_length, normal_path,
 };
 

@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
-use common::airgap::layout::{Named, read};
-use common::airgap::manifest::{Descriptor, Manifest, is_digest};
-use common::render::package::{Package, PackageError};
+use addons_render::package::{Package, PackageError};
+use common::oci::layout::{Named, read};
+use common::oci::manifest::{Descriptor, Manifest, is_digest};
 use sha2::{Digest as _, Sha256};
 use tar::EntryType;
 

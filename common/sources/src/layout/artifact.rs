@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use common::airgap::manifest::{Descriptor, IMAGE};
-use common::render::package::Package;
+use addons_render::package::Package;
+use common::oci::manifest::{Descriptor, IMAGE};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;

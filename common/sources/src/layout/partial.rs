@@ -5,9 +5,9 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use common::airgap::layout::{LAYOUT, Named, write};
-use common::airgap::manifest::Descriptor;
 use common::manifest::digest::sha256;
+use common::oci::layout::{LAYOUT, Named, write};
+use common::oci::manifest::Descriptor;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 

@@ -1,7 +1,7 @@
 //! Everything that a file of catalogues holds, and everything that is wrong with it.
 
-use common::admission::document::{self, Unread};
-use common::admission::verdict::Problem;
+use addons_admission::document::{self, Unread};
+use addons_admission::verdict::Problem;
 use common::api::catalogue::AddonCatalogue;
 use common::catalogue::channel::{self, Channel, ChannelError};
 use common::manifest::yaml::{Places, YamlError, YamlOptions, documents};

@@ -1,10 +1,10 @@
 //! A folder or an archive of this machine as a catalogue of one add-on: a chart, or manifests.
 
+use addons_render::chart::{Chart, ChartError};
+use addons_render::package::Package;
 use common::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, Method, Source, Template, UrlSource,
 };
-use common::render::chart::{Chart, ChartError};
-use common::render::package::Package;
 
 use super::{CatalogueError, Located, located};
 use crate::archive::{self, ArchiveError};
@@ -121,7 +121,7 @@ fn stem(location: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::render::package::File;
+    use addons_render::package::File;
 
     fn folder(files: &[(&str, &str)]) -> Package {
         let files = files.iter().map(|(path, text)| File {

@@ -1,10 +1,10 @@
 //! Charts in registries: `oci://HOST/PATH` and the name of a chart.
 
+use addons_render::package::Package;
 use addons_versions::RangeError;
 use addons_versions::constraint::{self, Constraint};
 use common::api::catalogue::HelmSource;
-use common::render::image::{Image, without_user};
-use common::render::package::Package;
+use common::image::{Image, without_user};
 
 use crate::cache::Note;
 use crate::chart::newest;

@@ -3,7 +3,7 @@
 //! A digest means the same content for everyone, but not everyone may read it (semantics 16): who only knows the digest of a manifest or
 //! of a layer does not get what a Secret opened for somebody else. So what a reader got is noted, and only this is read from the cache.
 
-use common::render::image::Image;
+use common::image::Image;
 
 use super::{repository, seen_by};
 use crate::Access;

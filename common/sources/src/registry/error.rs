@@ -1,6 +1,6 @@
 //! Why a registry cannot be read.
 
-use common::render::image::ImageError;
+use common::image::ImageError;
 
 use crate::credentials::CredentialsError;
 use crate::http::HttpError;

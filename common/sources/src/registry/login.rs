@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::entrance;
-use common::render::image::Image;
+use common::image::Image;
 use docker_credential::{CredentialRetrievalError, DockerCredential};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde::Deserialize;

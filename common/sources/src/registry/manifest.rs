@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use common::airgap::manifest::{DOCKER_IMAGE, DOCKER_LIST, IMAGE, INDEX};
 use common::entrance;
+use common::oci::manifest::{DOCKER_IMAGE, DOCKER_LIST, IMAGE, INDEX};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! References to images.
 
-use common::render::image::Image;
+use common::image::Image;
 
 use super::RegistryError;
 use crate::Access;

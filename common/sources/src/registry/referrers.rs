@@ -1,9 +1,9 @@
 //! What refers to a manifest: signatures and whatever else is attached to it, by the referrers API or, in registries without it, by the
 //! tag `sha256-HEX` (OCI distribution 1.1).
 
-use common::airgap::manifest::INDEX;
-use common::airgap::referrers::tag;
 use common::entrance;
+use common::oci::manifest::INDEX;
+use common::oci::referrers::tag;
 use serde::Deserialize;
 
 use super::manifest::{Manifest, ManifestError};

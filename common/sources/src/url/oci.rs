@@ -1,8 +1,8 @@
 //! Catalogues in registries: `oci://HOST/PATH:TAG` is the file `catalogue.yaml` of an artifact.
 
-use common::airgap::site::CATALOGUE_FILE;
 use common::api::catalogue::DockerSource;
-use common::render::image::is_of_this_machine;
+use common::image::is_of_this_machine;
+use common::oci::CATALOGUE_FILE;
 
 use super::{Document, UrlError};
 use crate::image::{self, ImageError};

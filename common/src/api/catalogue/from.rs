@@ -93,7 +93,7 @@ impl CatalogueFrom {
 }
 
 /// The image by its digest instead of a tag: `HOST:PORT/NAME@DIGEST`.
-pub(crate) fn at_digest(image: &str, digest: &str) -> String {
+pub fn at_digest(image: &str, digest: &str) -> String {
     let name = image.split('@').next().unwrap_or(image);
     let name = match name.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => name,

@@ -220,6 +220,20 @@ pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     CLUSTER_SCOPED.contains(&(group, kind))
 }
 
+/// Group and kind that a CustomResourceDefinition object defines; `None` for any other object.
+#[must_use]
+pub fn defined_kind(object: &Value) -> Option<(String, String)> {
+    let api_version = object.get("apiVersion")?.as_str()?;
+    if object.get("kind")?.as_str()? != "CustomResourceDefinition"
+        || !api_version.starts_with("apiextensions.k8s.io/")
+    {
+        return None;
+    }
+    let spec = object.get("spec")?;
+    let kind = spec.get("names")?.get("kind")?.as_str()?;
+    Some((spec.get("group")?.as_str()?.to_owned(), kind.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

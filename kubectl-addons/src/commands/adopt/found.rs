@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use addons_operation::Offer;
 use addons_operation::adopt::{found, offered_as};
+use addons_plan::found::Install;
 use anyhow::Result;
-use common::plan::found::Install;
 use serde::Serialize;
 
 use crate::choices;
@@ -123,7 +123,7 @@ fn command(
 mod tests {
     use std::collections::BTreeSet;
 
-    use common::plan::found::FoundBy;
+    use addons_plan::found::FoundBy;
 
     use common::catalogue::author::Typed;
 

@@ -1,9 +1,9 @@
 //! `catalogue add LOCATION…`
 
+use addons_admission::validate;
 use addons_engine::catalogues::{self, Written};
 use addons_engine::{EngineError, local};
 use anyhow::{Result, bail};
-use common::admission::validate;
 use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
 use common::api::names;
 use common::catalogue::author::Typed;

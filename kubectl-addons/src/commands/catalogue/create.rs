@@ -3,7 +3,7 @@
 use addons_operation::scaffold::{self, ScaffoldError, Wanted};
 use anyhow::{Error, Result, anyhow};
 use common::api::names;
-use common::render::image::is_of_this_machine;
+use common::image::is_of_this_machine;
 
 use crate::cli::create::CatalogueCreate;
 use crate::exit::Exit;

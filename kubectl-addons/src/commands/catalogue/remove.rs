@@ -1,8 +1,8 @@
 //! `catalogue remove NAME…`
 
+use addons_admission::validate;
 use addons_engine::catalogues;
 use anyhow::Result;
-use common::admission::validate;
 
 use crate::cli::reading::CatalogueRemove;
 use crate::exit::Exit;

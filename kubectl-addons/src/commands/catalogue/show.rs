@@ -1,9 +1,9 @@
 //! `catalogue show NAME` and `catalogue view`: entries, and whole catalogues as YAML and JSON.
 
+use addons_admission::Facts;
+use addons_admission::rules::catalogue::lost_to_others;
 use addons_operation::Offer;
 use anyhow::Result;
-use common::admission::Facts;
-use common::admission::rules::catalogue::lost_to_others;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::catalogue::{Catalogue, Entry};
 

@@ -1,9 +1,9 @@
 //! What is due in the columns of kops' tool: NAME, CURRENT, UPDATE, PKI.
 
 use addons_operation::{Plan, Planned};
+use addons_plan::kops::authority_secret;
 use common::api::rules::RuleSet;
 use common::catalogue::channel::{ChannelVersion, annotation};
-use common::plan::kops::authority_secret;
 use serde::Serialize;
 
 use crate::output::table::Table;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use addons_clusters::core_set::change::{is_guarded, is_released};
+use addons_clusters::core_set::{CoreAddon, Source};
 use addons_operation::core_set::ClusterCore;
 use addons_operation::core_set::look::{Look, State};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
-use common::core_set::change::{is_guarded, is_released};
-use common::core_set::{CoreAddon, Source};
 use serde::Serialize;
 
 use crate::cli::Format;

@@ -1,9 +1,9 @@
 //! `core release`: what the guards let go.
 
+use addons_clusters::core_set::change::is_guarded;
 use addons_operation::core_set::release::{release, release_cluster};
 use addons_operation::{Records, name_of};
 use anyhow::Result;
-use common::core_set::change::is_guarded;
 
 use crate::cli::core::Release;
 use crate::exit::Exit;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use addons_plan::changes::{Change, FieldChange, FieldOwner, ObjectDiff};
+use addons_plan::crd_safety::Breakage;
 use common::api::installation::HelmRelease;
 use common::manifest::key::ObjectKey;
-use common::plan::changes::{Change, FieldChange, FieldOwner, ObjectDiff};
-use common::plan::crd_safety::Breakage;
 use jiff::Timestamp;
 use serde_json::Value;
 

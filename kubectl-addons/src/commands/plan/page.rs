@@ -1,9 +1,9 @@
 //! A plan as a page, to attach to a pull request: what happens, in which order, field by field, and what to look at.
 
-use common::plan::changes::{Change, ObjectDiff};
-use common::plan::crd_safety::Breakage;
-use common::plan::graph::{Graph, Node, NodeId};
-use common::plan::{InstallationPlan, Verb, summary};
+use addons_plan::changes::{Change, ObjectDiff};
+use addons_plan::crd_safety::Breakage;
+use addons_plan::graph::{Graph, Node, NodeId};
+use addons_plan::{InstallationPlan, Verb, summary};
 
 use super::Made;
 use crate::commands::diff::text::{is_description, side};

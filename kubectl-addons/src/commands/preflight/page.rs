@@ -1,7 +1,7 @@
 //! The report as a page: to attach it to a change, or to paste it into an issue.
 
+use addons_advice::preflight::Verdict;
 use common::catalogue::select::ClusterFacts;
-use common::preflight::Verdict;
 
 use super::report::{Report, RiskRow, Row};
 use crate::output::html::{self, Page, Tone};

@@ -1,10 +1,10 @@
 //! What `preflight` reports: of each installation, of the cluster, and the order of the upgrades.
 
+use addons_advice::preflight::order::{Order, Upgrade};
+use addons_advice::preflight::risk::Risk;
+use addons_advice::preflight::{Remedy, Used, Verdict};
 use common::api::names::InstallationName;
 use common::catalogue::select::ClusterFacts;
-use common::preflight::order::{Order, Upgrade};
-use common::preflight::risk::Risk;
-use common::preflight::{Remedy, Used, Verdict};
 use serde::Serialize;
 
 use crate::words::preflight as words;

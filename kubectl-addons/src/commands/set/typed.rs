@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use addons_operation::set;
 use addons_operation::{DeclaredSet, OperationError};
+use addons_plan::prune::limit::PruneLimit;
 use anyhow::{Context as _, Result, bail};
 use common::api::installation::{AddonInstallation, AddonRef};
-use common::plan::prune::limit::PruneLimit;
-use common::set;
 
 use crate::cli::operation::Source;
 use crate::cli::set::{Members, Set};

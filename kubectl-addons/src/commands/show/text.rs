@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use addons_plan::summary::kinds;
 use common::api::catalogue::{FormField, Method, Requirement};
 use common::catalogue::Origin;
-use common::plan::summary::kinds;
 use serde_json::Value;
 
 use super::{Content, PassedOver, Shown, ShownEntry};

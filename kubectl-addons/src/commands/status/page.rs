@@ -1,6 +1,6 @@
 //! The status as a page.
 
-use common::readiness::Status;
+use addons_plan::readiness::Status;
 use jiff::Timestamp;
 
 use super::Looked;

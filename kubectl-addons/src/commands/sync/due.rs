@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use addons_operation::Plan;
+use addons_plan::Verb;
+use addons_plan::summary;
 use anyhow::Result;
-use common::plan::Verb;
-use common::plan::summary;
 use serde::Serialize;
 
 use crate::cli::Format;

@@ -3,7 +3,7 @@
 use addons_operation::adopt::AdoptError;
 use addons_operation::continued;
 use addons_operation::unfinished::Unfinished;
-use common::plan::continuation::Next;
+use addons_plan::continuation::Next;
 
 use super::{command, fix, look, typed};
 use crate::words::adoption;

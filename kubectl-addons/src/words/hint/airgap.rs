@@ -1,6 +1,6 @@
 //! The way out where an archive is not made, or not brought to a registry.
 
-use addons_operation::airgap::AirgapError;
+use addons_airgap::AirgapError;
 use addons_sources::layout::LayoutError;
 use addons_sources::registry::push::PushError;
 

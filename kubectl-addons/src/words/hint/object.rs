@@ -1,10 +1,10 @@
 //! The way out for one object that the server refuses to change.
 
+use addons_plan::changes::Remedy;
+use addons_plan::immutable::Obstacle;
+use addons_plan::prune::KeptKind;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::changes::Remedy;
-use common::plan::immutable::Obstacle;
-use common::plan::prune::KeptKind;
 
 use super::plan::without_recreation;
 use super::{command, typed};

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use addons_operation::gitops::InGit;
+use addons_plan::Verb;
+use addons_plan::crd_safety::{BreakageError, Impossible};
+use addons_plan::immutable::{Obstacle, Recreation, RecreationError, Refused};
+use addons_plan::migration::MigrationError;
+use addons_plan::planner::{PlanError, Refusal, RefusalReason};
+use addons_plan::prune::KeptKind;
+use addons_plan::refusal::RefusalError;
+use addons_plan::requires::{Problem, RequiresError};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::Verb;
-use common::plan::crd_safety::{BreakageError, Impossible};
-use common::plan::immutable::{Obstacle, Recreation, RecreationError, Refused};
-use common::plan::migration::MigrationError;
-use common::plan::pin::OtherCluster;
-use common::plan::planner::{PlanError, Refusal, RefusalReason};
-use common::plan::prune::KeptKind;
-use common::plan::refusal::RefusalError;
-use common::plan::requires::{Problem, RequiresError};
+use common::pin::OtherCluster;
 
 use super::{command, fix, look, of_object, typed};
 use crate::words::adoption;
@@ -305,9 +305,9 @@ pub(super) fn of_requires(error: &RequiresError) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use addons_plan::prune::limit::PruneLimit;
     use common::api::names::InstallationName;
     use common::manifest::key::ObjectKey;
-    use common::plan::prune::limit::PruneLimit;
 
     use super::*;
 

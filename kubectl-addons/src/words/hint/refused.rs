@@ -1,7 +1,7 @@
 //! What to do about a verdict of our own.
 
+use addons_admission::rules::installation::TARGET_NAMESPACE;
 use addons_operation::verdict::Refused;
-use common::admission::rules::installation::TARGET_NAMESPACE;
 
 use super::{set, typed};
 

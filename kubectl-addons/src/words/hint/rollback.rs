@@ -1,7 +1,7 @@
 //! The way out where an installation cannot go back to a revision.
 
 use addons_operation::rollback::RollbackError;
-use common::history::NoRevision;
+use addons_plan::history::NoRevision;
 
 use super::{command, fix, look};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use addons_plan::{Action, InstallationPlan, Verb, summary};
 use common::manifest::key::ObjectKey;
-use common::plan::{Action, InstallationPlan, Verb, summary};
 
 use super::{LISTED, each, line, objects};
 use addons_operation::Planned;

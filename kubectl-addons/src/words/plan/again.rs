@@ -1,8 +1,8 @@
 //! The commands that continue an operation, and that go back from it.
 
 use addons_operation::{Choices, Planned, continued};
-use common::plan::continuation::{Continuation, Next};
-use common::plan::{InstallationPlan, Verb};
+use addons_plan::continuation::{Continuation, Next};
+use addons_plan::{InstallationPlan, Verb};
 
 use crate::words::typed;
 
@@ -44,10 +44,10 @@ pub(super) fn back(item: &Planned, choices: &Choices) -> Option<String> {
 mod tests {
     use std::ffi::OsString;
 
+    use addons_plan::prune::KeptKind;
+    use addons_plan::prune::limit::PruneLimit;
     use common::api::installation::Installed;
     use common::api::names::InstallationName;
-    use common::plan::prune::KeptKind;
-    use common::plan::prune::limit::PruneLimit;
 
     use super::*;
     use crate::cli;

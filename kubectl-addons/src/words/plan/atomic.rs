@@ -4,7 +4,7 @@ use addons_engine::Back;
 use addons_operation::atomic::{Before, OnFailure};
 use addons_operation::elapsed::seconds;
 use addons_operation::{Choices, Plan, Planned};
-use common::plan::lasting::{Lasting, lasting};
+use addons_plan::lasting::{Lasting, lasting};
 
 use super::{again, counts, label, line, objects_of, plans};
 use crate::words::hint;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use common::plan::{InstallationPlan, Verb, summary};
+use addons_plan::{InstallationPlan, Verb, summary};
 
 use addons_operation::{Plan, Planned};
 

@@ -1,10 +1,10 @@
 //! What of a record changes beside its objects: values by their names alone, the pinned version, and where the entry comes from.
 
 use addons_operation::Planned;
+use addons_plan::gitops;
+use addons_plan::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
 use common::api::names::LABEL_SET;
-use common::plan::gitops;
-use common::plan::{InstallationPlan, Verb};
 
 use super::{LISTED, line, objects};
 

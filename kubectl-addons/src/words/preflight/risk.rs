@@ -1,10 +1,10 @@
 //! What `preflight` says of webhooks, aggregated APIs and stored versions.
 
+use addons_advice::preflight::api_services::{ApiServiceRisk, ApiServiceTrouble};
+use addons_advice::preflight::risk::Risk;
+use addons_advice::preflight::stored::StoredRisk;
+use addons_advice::preflight::webhooks::{Needed, WebhookRisk, WebhookTrouble};
 use common::api::names::InstallationName;
-use common::preflight::api_services::{ApiServiceRisk, ApiServiceTrouble};
-use common::preflight::risk::Risk;
-use common::preflight::stored::StoredRisk;
-use common::preflight::webhooks::{Needed, WebhookRisk, WebhookTrouble};
 
 /// The object, as kubectl names it.
 pub fn object(risk: &Risk) -> String {

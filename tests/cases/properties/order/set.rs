@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use addons_plan::Target;
+use addons_plan::desired::{Desired, DesiredObject};
 use common::manifest::Place;
 use common::manifest::key::{Gvk, ObjectKey};
-use common::plan::Target;
-use common::plan::desired::{Desired, DesiredObject};
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;

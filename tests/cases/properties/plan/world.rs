@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
+use addons_plan::claims::Claims;
+use addons_plan::desired::{Desired, DesiredContext};
+use addons_plan::inventory::{Answer, Inventory};
+use addons_plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
+use addons_plan::prune::limit::PruneLimit;
+use addons_plan::restored::Memory;
+use addons_plan::snapshot::{Controller, LiveObject, Snapshot};
+use addons_plan::{InstallationPlan, Step};
 use common::api::installation::{Conflicts, Installed, Reconcile};
 use common::api::names::InstallationName;
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, LABEL_OWNER, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::manifest::{Manifest, Place};
-use common::plan::claims::Claims;
-use common::plan::desired::{Desired, DesiredContext};
-use common::plan::inventory::{Answer, Inventory};
-use common::plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
-use common::plan::prune::limit::PruneLimit;
-use common::plan::restored::Memory;
-use common::plan::snapshot::{Controller, LiveObject, Snapshot};
-use common::plan::{InstallationPlan, Step};
 use common::values::mask::Mask;
 use proptest::prelude::*;
 use serde_json::{Value, json};

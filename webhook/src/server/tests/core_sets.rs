@@ -1,6 +1,6 @@
 //! What core sets follow from is judged on a thread of its own.
 
-use common::admission::Facts;
+use addons_admission::Facts;
 use serde_json::{Value, json};
 
 use super::rig::*;

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use actix_web::rt;
+use addons_admission::Facts;
 use certs::authority::Authority;
 use certs::reload::{Files, Reloader};
-use common::admission::Facts;
 use common::api::catalogue::AddonCatalogue;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;

@@ -1,7 +1,7 @@
 //! Objects that are recreated.
 
 use super::*;
-use common::plan::changes::Remedy;
+use addons_plan::changes::Remedy;
 
 fn allowed(kind: &str) -> Step {
     let mut step = super::step(kind, Action::Update);

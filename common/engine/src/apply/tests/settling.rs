@@ -1,9 +1,9 @@
 //! Fields that others hold, and entries of managedFields that prevent an apply.
 
 use super::*;
+use addons_plan::changes::Remedy;
+use addons_plan::conflicts::{Conflict, FieldRule};
 use common::api::installation::Conflicts;
-use common::plan::changes::Remedy;
-use common::plan::conflicts::{Conflict, FieldRule};
 
 /// A Deployment that wants two replicas and the image web:2.
 fn deployment(conflicts: Conflicts) -> Step {

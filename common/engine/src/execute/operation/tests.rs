@@ -10,14 +10,14 @@ use super::super::super::lock;
 use super::super::super::report::{Cause, Fate};
 use super::super::super::task::WayBack;
 use super::*;
+use addons_plan::choices::Choices;
+use addons_plan::graph::Graph;
+use addons_plan::kops::KopsRecord;
+use addons_plan::{Deletion, InstallationPlan};
 use common::api::installation::{
     AddonInstallationStatus, FormerObject, FormerRecord, FormerTool, Operation as Recorded,
 };
 use common::api::names::InstallationName;
-use common::plan::choices::Choices;
-use common::plan::graph::Graph;
-use common::plan::kops::KopsRecord;
-use common::plan::{Deletion, InstallationPlan};
 
 /// The record, whose spec names this registry.
 fn record(generation: i64, registry: &str) -> AddonInstallation {

@@ -1,9 +1,9 @@
 //! Objects that fail, that do not get ready, and that are skipped because they wait for those.
 
-use common::plan::changes::Remedy;
-use common::plan::graph::{Node, NodeId};
-use common::plan::schedule::Skipped;
-use common::readiness::{Readiness, Status};
+use addons_plan::changes::Remedy;
+use addons_plan::graph::{Node, NodeId};
+use addons_plan::readiness::{Readiness, Status};
+use addons_plan::schedule::Skipped;
 
 use super::super::super::event::Event;
 use super::super::super::report::Failure;

@@ -7,11 +7,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::super::fake;
 use super::super::super::journal::Journal;
 use super::*;
+use addons_plan::InstallationPlan;
+use addons_plan::conflicts::Policy;
+use addons_plan::graph::{Edge, Reason};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::plan::InstallationPlan;
-use common::plan::conflicts::Policy;
-use common::plan::graph::{Edge, Reason};
 
 fn step(object: Value, version: &str, plural: &str, action: Action) -> Step {
     Step {

@@ -1,10 +1,10 @@
 use std::fs;
 
-use common::airgap::layout::write;
-use common::airgap::manifest::IMAGE;
+use addons_render::package::File as PackageFile;
+use common::image::Image;
 use common::manifest::digest::sha256;
-use common::render::image::Image;
-use common::render::package::File as PackageFile;
+use common::oci::layout::write;
+use common::oci::manifest::IMAGE;
 use serde_json::json;
 
 use super::*;

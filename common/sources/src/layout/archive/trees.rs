@@ -4,8 +4,8 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use common::airgap::layout::Named;
-use common::airgap::manifest::MAX_MANIFESTS;
+use common::oci::layout::Named;
+use common::oci::manifest::MAX_MANIFESTS;
 
 use super::{LayoutError, MAX_ENTRIES};
 
@@ -105,8 +105,8 @@ impl Trees {
 
 #[cfg(test)]
 mod tests {
-    use common::airgap::manifest::{Descriptor, INDEX};
-    use common::render::image::Image;
+    use common::image::Image;
+    use common::oci::manifest::{Descriptor, INDEX};
 
     use super::*;
 

@@ -10,12 +10,12 @@ use addons_engine::drift::{self, Drift};
 use addons_loops::election::Revision;
 use addons_loops::fights::{Fights, TRUCE, contested};
 use addons_operation::{DirectorySync, Interruption, Records, name_of};
+use addons_plan::inventory::Inventory;
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::directory::Directory;
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::Inventory;
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, interval_at, sleep_until};
 

@@ -1,0 +1,276 @@
+//! An AddonCatalogue as it is written in a file, read as far as it can be: every mistake is found at once, and what can be read is
+//! judged all the same.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::verdict::Problem;
+use common::api::catalogue::{
+    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass,
+};
+use common::api::names;
+use common::schema::mistakes;
+
+/// Fields of the specification beside the add-ons.
+const FIELDS: [&str; 5] = ["class", "from", "baseURL", "registry", "signature"];
+
+/// A document as far as it could be read.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The catalogue; what could not be read is empty.
+    pub object: AddonCatalogue,
+    /// What is wrong, by the schema that the API server judges it by.
+    pub problems: Vec<Problem>,
+    /// What could not be read: what rules say of that follows from that alone.
+    pub unread: Unread,
+}
+
+/// The paths of what could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unread(Vec<String>);
+
+impl Unread {
+    /// Whether a field could not be read, or is inside of one.
+    #[must_use]
+    pub fn has(&self, field: &str) -> bool {
+        let mut unread = self.0.iter();
+        unread.any(|path| {
+            let rest = field.strip_prefix(path.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+}
+
+/// Reads a document of kind AddonCatalogue.
+#[must_use]
+pub fn read(document: &Value) -> Read {
+    let mut unread = Vec::new();
+    let version = document.get("apiVersion").and_then(Value::as_str);
+    let version = version.unwrap_or_default();
+    if version != names::API_VERSION {
+        let message = format!("{version} is not supported; use {}", names::API_VERSION);
+        return Read {
+            object: AddonCatalogue::new("", AddonCatalogueSpec::default()),
+            problems: vec![problem("apiVersion", message)],
+            unread: Unread(vec!["spec".to_owned()]),
+        };
+    }
+    let mut problems: Vec<Problem> = mistakes::every::<AddonCatalogue>(document)
+        .into_iter()
+        .map(|(path, message)| problem(path, message))
+        .collect();
+    let mut object = AddonCatalogue::new("", spec(&document["spec"], &mut unread));
+    object.metadata = metadata(&document["metadata"], &mut problems);
+    Read {
+        object,
+        problems,
+        unread: Unread(unread),
+    }
+}
+
+fn problem(field: impl Into<String>, message: impl Into<String>) -> Problem {
+    Problem::invalid("schema", field, message)
+}
+
+fn spec(written: &Value, unread: &mut Vec<String>) -> AddonCatalogueSpec {
+    if let Some(spec) = typed(written) {
+        return spec;
+    }
+    let mut spec = AddonCatalogueSpec::default();
+    let Value::Object(fields) = written else {
+        unread.push("spec".to_owned());
+        return spec;
+    };
+    let mut kept = Map::new();
+    for name in FIELDS {
+        let Some(value) = fields.get(name) else {
+            continue;
+        };
+        if typed::<AddonCatalogueSpec>(&json!({name: value})).is_some() {
+            kept.insert(name.to_owned(), value.clone());
+        } else {
+            unread.push(format!("spec.{name}"));
+        }
+    }
+    spec = typed(&Value::Object(kept)).unwrap_or(spec);
+    if unread.iter().any(|path| path == "spec.class") {
+        // What only one class may hold is not judged.
+        spec.class = CatalogueClass::Core;
+    }
+    match fields.get("addons") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(addons)) => {
+            let addons = addons.iter().enumerate();
+            let addons = addons.map(|(i, it)| addon(it, format!("spec.addons[{i}]"), unread));
+            spec.addons = addons.collect();
+        }
+        Some(_) => unread.push("spec.addons".to_owned()),
+    }
+    spec
+}
+
+fn addon(written: &Value, place: String, unread: &mut Vec<String>) -> Addon {
+    if let Some(addon) = typed(written) {
+        return addon;
+    }
+    let mut bare = written.clone();
+    bare["versions"] = match written {
+        Value::Object(_) => json!([]),
+        _ => {
+            unread.push(place);
+            return Addon::default();
+        }
+    };
+    let Some(mut addon) = typed::<Addon>(&bare) else {
+        unread.push(place);
+        return Addon::default();
+    };
+    let Value::Array(versions) = &written["versions"] else {
+        unread.push(format!("{place}.versions"));
+        return addon;
+    };
+    let versions = versions.iter().enumerate();
+    addon.versions = versions
+        .map(|(j, it)| version(it, format!("{place}.versions[{j}]"), unread))
+        .collect();
+    addon
+}
+
+fn version(written: &Value, place: String, unread: &mut Vec<String>) -> AddonVersion {
+    typed(written).unwrap_or_else(|| {
+        // By its id it is no duplicate of another one.
+        let version = AddonVersion {
+            id: place.clone(),
+            ..AddonVersion::default()
+        };
+        unread.push(place);
+        version
+    })
+}
+
+/// The metadata; the API server judges them by no schema of ours.
+fn metadata(written: &Value, problems: &mut Vec<Problem>) -> ObjectMeta {
+    let name = &written["name"];
+    if !name.is_null() && !name.as_str().is_some_and(names::is_object_name) {
+        problems.push(problem(
+            "metadata.name",
+            format!(
+                "{name} cannot be the name of a catalogue (lower-case letters, digits, - and .)"
+            ),
+        ));
+    }
+    for field in ["labels", "annotations"] {
+        let Some(entries) = written[field].as_object() else {
+            continue;
+        };
+        let wrong = entries.iter().filter(|(_, value)| !value.is_string());
+        problems.extend(wrong.map(|(key, _)| {
+            let path = format!("metadata.{field}.{key}");
+            problem(path, "must be a string: put it in quotes")
+        }));
+    }
+    if let Some(mut metadata) = typed::<ObjectMeta>(written) {
+        // A file that was copied from a cluster holds these.
+        metadata.resource_version = None;
+        metadata.uid = None;
+        metadata.creation_timestamp = None;
+        metadata.managed_fields = None;
+        return metadata;
+    }
+    if problems.iter().all(|it| !it.field.starts_with("metadata")) {
+        problems.push(problem(
+            "metadata",
+            "cannot be read as the metadata of an object",
+        ));
+    }
+    ObjectMeta {
+        name: name.as_str().map(str::to_owned),
+        ..ObjectMeta::default()
+    }
+}
+
+fn typed<T: DeserializeOwned>(written: &Value) -> Option<T> {
+    T::deserialize(written).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(addons: Value) -> Value {
+        json!({
+            "apiVersion": names::API_VERSION, "kind": "AddonCatalogue", "metadata": {"name": "c", "resourceVersion": "7"},
+            "spec": {"addons": addons},
+        })
+    }
+
+    fn texts(read: &Read) -> Vec<String> {
+        read.problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_can_be_read_is_read_beside_what_cannot() {
+        let source = json!({"url": {"manifest": "a"}});
+        let read = read(&document(json!([
+            {"name": "web", "versions": [
+                {"version": 1.0, "source": source},
+                {"version": "1.1", "source": source, "constraint": {}},
+                {"version": "1.2"},
+            ]},
+            {"name": "Shop!", "versions": []},
+            7,
+        ])));
+        assert_eq!(
+            texts(&read),
+            [
+                "spec.addons[0].versions[0].version: must be a string, not an integer: put it in quotes",
+                "spec.addons[0].versions[1].constraint: unknown field; did you mean constraints?",
+                "spec.addons[0].versions[2].source: is required",
+                "spec.addons[1].name: must match the pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$, unlike \"Shop!\"",
+                "spec.addons[2]: must be an object, not an integer",
+            ]
+        );
+        assert_eq!(
+            read.unread.0,
+            [
+                "spec.addons[0].versions[0]",
+                "spec.addons[0].versions[2]",
+                "spec.addons[2]"
+            ]
+        );
+        assert!(read.unread.has("spec.addons[0].versions[0].source"));
+        assert!(!read.unread.has("spec.addons[0].versions[1].source"));
+        let versions = &read.object.spec.addons[0].versions;
+        assert_eq!(versions[1].version, "1.1");
+        assert_eq!(read.object.metadata.resource_version, None);
+    }
+
+    #[test]
+    fn the_rest_of_the_specification_is_judged_by_field() {
+        let mut document = document(json!([{"name": "web", "versions": []}]));
+        document["spec"]["class"] = json!("Kore");
+        document["spec"]["registry"] = json!("r.example");
+        document["metadata"] = json!({"name": "A b", "labels": {"x": true}});
+        let read = read(&document);
+        assert_eq!(
+            texts(&read),
+            [
+                "spec.class: must be one of \"Custom\", \"Core\", not \"Kore\"",
+                "metadata.name: \"A b\" cannot be the name of a catalogue (lower-case letters, digits, - and .)",
+                "metadata.labels.x: must be a string: put it in quotes",
+            ]
+        );
+        assert_eq!(read.object.spec.registry.as_deref(), Some("r.example"));
+        assert_eq!(read.object.spec.addons.len(), 1);
+    }
+
+    #[test]
+    fn another_version_of_the_api_is_not_read() {
+        let read = read(&json!({"apiVersion": "kubectl-addons.dev/v2", "spec": 1}));
+        let expected =
+            "apiVersion: kubectl-addons.dev/v2 is not supported; use kubectl-addons.dev/v1alpha1";
+        assert_eq!(texts(&read), [expected]);
+        assert!(read.unread.has("spec.addons[0]"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Metadata and the core flag, which guards need; readable even where the rest of an object is not.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::object;
+use common::api::installation::AddonInstallation;
+use common::api::names::MARKED;
+use common::entrance;
+
+/// Metadata, the core flag, and whether the record has objects.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    /// The metadata.
+    pub metadata: ObjectMeta,
+    /// `spec.coreAddon`.
+    pub core: bool,
+    /// Whether the inventory lists objects and deletion would leave them (semantics 15).
+    pub leaves_objects: bool,
+}
+
+impl Marks {
+    /// Reads the marks of any object.
+    ///
+    /// # Errors
+    /// Metadata or the core flag have a wrong type.
+    pub fn read(object: &RawValue) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Object {
+            #[serde(deserialize_with = "object::metadata")]
+            metadata: ObjectMeta,
+            #[serde(default)]
+            spec: Option<Spec>,
+            #[serde(default)]
+            status: Option<Status>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Spec {
+            #[serde(default)]
+            core_addon: Option<bool>,
+            #[serde(default)]
+            deletion_policy: Option<String>,
+        }
+        #[derive(Default, Deserialize)]
+        struct Status {
+            #[serde(default)]
+            inventory: Option<Vec<serde::de::IgnoredAny>>,
+        }
+        let object: Object = entrance::outline(object.get().as_bytes())?;
+        let spec = object.spec.unwrap_or_default();
+        let inventory = object.status.unwrap_or_default().inventory;
+        Ok(Self {
+            metadata: object.metadata,
+            core: spec.core_addon == Some(true),
+            leaves_objects: inventory.is_some_and(|groups| !groups.is_empty())
+                && spec.deletion_policy.as_deref() != Some("Orphan"),
+        })
+    }
+
+    /// The marks of an installation.
+    #[must_use]
+    pub fn of(installation: &AddonInstallation) -> Self {
+        Self {
+            metadata: installation.metadata.clone(),
+            core: installation.spec.core_addon,
+            leaves_objects: false,
+        }
+    }
+
+    /// Name; empty while the API server has not generated one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Namespace; empty for cluster-scoped objects.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Whether deletion has begun.
+    #[must_use]
+    pub fn is_going(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The value of a label.
+    #[must_use]
+    pub fn label(&self, name: &str) -> Option<&str> {
+        Some(self.metadata.labels.as_ref()?.get(name)?)
+    }
+
+    /// The value of an annotation.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        Some(self.metadata.annotations.as_ref()?.get(name)?)
+    }
+
+    /// Whether an annotation is a mark: its value is [`MARKED`].
+    #[must_use]
+    pub fn is_marked(&self, name: &str) -> bool {
+        self.annotation(name) == Some(MARKED)
+    }
+
+    /// Whether the object has a finalizer.
+    #[must_use]
+    pub fn has_finalizer(&self, name: &str) -> bool {
+        self.metadata
+            .finalizers
+            .iter()
+            .flatten()
+            .any(|finalizer| finalizer == name)
+    }
+}

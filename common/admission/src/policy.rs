@@ -1,0 +1,338 @@
+//! What AddonPolicies allow (semantics 19): one verdict for the webhook, the plugin and the loop, each as far as it knows the facts.
+
+mod pattern;
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Requester;
+use super::verdict::{Problem, Verdict};
+use common::api::installation::{AddonInstallation, AddonRef};
+use common::api::names::ANNOTATION_WRITTEN_BY;
+use common::api::policy::{AddonPolicy, Allowed, Installers, PolicyAction};
+use common::catalogue::{Entry, Origin};
+
+/// Allowed values that a message lists.
+const MAX_LISTED: usize = 8;
+/// Images that one policy names.
+const MAX_IMAGES: usize = 5;
+/// The rule of hosts.
+pub const SOURCE: &str = "policy-source";
+
+/// What is to be installed, as far as it is known where it is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// The installation as it will be.
+    pub installation: &'a AddonInstallation,
+    /// The labels of its namespace.
+    pub labels: &'a BTreeMap<String, String>,
+    /// The chosen entry; the webhook does not know those of an index.
+    pub entry: Option<&'a Entry>,
+    /// The images of the rendered objects; only who renders knows them.
+    pub images: Option<&'a BTreeSet<String>>,
+    /// Who installs, where that is to be judged: the requester, and where a record is carried out its writer. Without a name, no one
+    /// knows who wrote it.
+    pub requester: Option<&'a Requester>,
+}
+
+/// What a policy does not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// Name of the policy.
+    pub policy: String,
+    /// What it asks for.
+    pub action: PolicyAction,
+    /// What is not allowed, and what is.
+    pub problem: Problem,
+}
+
+impl Breach {
+    /// `platform-only policy-catalogue Enforce`, for the audit log.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{} {} {:?}", self.policy, self.problem.rule, self.action)
+    }
+}
+
+/// Whether a policy judges installations of a namespace with these labels.
+#[must_use]
+pub fn selects(policy: &AddonPolicy, labels: &BTreeMap<String, String>) -> bool {
+    let selector = policy.spec.namespace_selector.as_ref();
+    selector.is_none_or(|selector| selector.selects(labels))
+}
+
+/// Adds to a verdict what the policies say: every one that selects the namespace has to allow the candidate. What one with `Enforce`
+/// does not allow is a problem, with `Warn` a warning. Core add-ons are exempt: only the core group writes them, and the base of a
+/// cluster must not depend on what others may install.
+pub fn judge<'a>(
+    policies: impl IntoIterator<Item = &'a AddonPolicy>,
+    candidate: &Candidate<'_>,
+    verdict: &mut Verdict,
+) {
+    if candidate.installation.spec.core_addon {
+        return;
+    }
+    for policy in policies {
+        if !selects(policy, candidate.labels) {
+            continue;
+        }
+        for problem in problems(policy, candidate) {
+            match policy.spec.action {
+                PolicyAction::Enforce => verdict.problems.push(problem.clone()),
+                PolicyAction::Warn => verdict.warnings.push(problem.to_string()),
+            }
+            verdict.breaches.push(Breach {
+                policy: name(policy).to_owned(),
+                action: policy.spec.action,
+                problem,
+            });
+        }
+    }
+}
+
+/// What one policy does not allow.
+fn problems(policy: &AddonPolicy, candidate: &Candidate<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Some(allowed) = &policy.spec.allowed {
+        problems.extend(catalogue(policy, allowed, candidate));
+        problems.extend(source_hosts(policy, allowed, candidate));
+        problems.extend(support_class(policy, allowed, candidate));
+        problems.extend(image_registries(policy, allowed, candidate));
+    }
+    if let Some(installers) = &policy.spec.installers {
+        problems.extend(installer(policy, installers, candidate));
+    }
+    problems
+}
+
+/// The catalogue that the installation names, or that its entry is from. An index and a directory are in no catalogue.
+fn catalogue(
+    policy: &AddonPolicy,
+    allowed: &Allowed,
+    candidate: &Candidate<'_>,
+) -> Option<Problem> {
+    if allowed.catalogues.is_empty() {
+        return None;
+    }
+    let reference = &candidate.installation.spec.addon_ref;
+    let origin = candidate.entry.map(|entry| &*entry.origin);
+    let (field, found) = match (origin, reference) {
+        (Some(Origin::Catalogue { name, .. }), _)
+        | (
+            None,
+            AddonRef {
+                catalogue: Some(name),
+                index: None,
+                directory: None,
+                ..
+            },
+        ) => {
+            if allowed.catalogues.contains(name) {
+                return None;
+            }
+            let field = match reference.catalogue {
+                Some(_) => "spec.addonRef.catalogue",
+                None => "spec.addonRef",
+            };
+            (field, format!("catalogue {name}"))
+        }
+        (Some(Origin::Index { .. }) | None, AddonRef { index: Some(_), .. }) => {
+            ("spec.addonRef.index", "an index".to_owned())
+        }
+        // It was kept with a revision.
+        (Some(Origin::Index { .. }), _) => {
+            let unlisted = "a version that no catalogue lists";
+            ("spec.addonRef", unlisted.to_owned())
+        }
+        (Some(Origin::Directory { .. }), _)
+        | (
+            None,
+            AddonRef {
+                directory: Some(_), ..
+            },
+        ) => ("spec.addonRef.directory", "a directory".to_owned()),
+        (None, _) => return None,
+    };
+    let place = allows(policy, "spec.allowed.catalogues");
+    Some(Problem::forbidden(
+        "policy-catalogue",
+        field,
+        format!(
+            "{found} {place}; choose from {}",
+            listed(&allowed.catalogues)
+        ),
+    ))
+}
+
+/// The hosts that an index and the content of an entry are read from.
+fn source_hosts(
+    policy: &AddonPolicy,
+    allowed: &Allowed,
+    candidate: &Candidate<'_>,
+) -> Vec<Problem> {
+    if allowed.source_hosts.is_empty() {
+        return Vec::new();
+    }
+    let is_allowed = |host: &str| {
+        let mut patterns = allowed.source_hosts.iter();
+        patterns.any(|pattern| pattern::is_host(pattern, host))
+    };
+    let place = allows(policy, "spec.allowed.sourceHosts");
+    let fix = format!("choose a version from {}", listed(&allowed.source_hosts));
+    let problems = source::read_from(candidate).into_iter().filter_map(|from| {
+        let found = match &from.place {
+            source::Place::Host(host) if is_allowed(host) => return None,
+            source::Place::Host(host) => format!("{} is read from {host}, which", from.what),
+            source::Place::Machine => format!("{} is read from no host, which", from.what),
+            source::Place::Unreadable => {
+                format!(
+                    "{} is read from a host that cannot be told, which",
+                    from.what
+                )
+            }
+        };
+        Some(Problem::forbidden(
+            SOURCE,
+            from.field,
+            format!("{found} {place}; {fix}"),
+        ))
+    });
+    problems.collect()
+}
+
+/// The support class of the add-on.
+fn support_class(
+    policy: &AddonPolicy,
+    allowed: &Allowed,
+    candidate: &Candidate<'_>,
+) -> Option<Problem> {
+    let entry = candidate.entry?;
+    let is_allowed = |class| allowed.support_classes.contains(class);
+    if allowed.support_classes.is_empty() || entry.support.as_ref().is_some_and(is_allowed) {
+        return None;
+    }
+    let found = match entry.support {
+        Some(class) => format!("support class {class:?} of {}", entry.addon),
+        None => format!("{} has no support class, which", entry.addon),
+    };
+    let place = allows(policy, "spec.allowed.supportClasses");
+    let classes = allowed.support_classes.iter();
+    let classes: Vec<String> = classes.map(|class| format!("{class:?}")).collect();
+    Some(Problem::forbidden(
+        "policy-support",
+        "spec.addonRef.name",
+        format!(
+            "{found} {place}; choose an add-on of class {}",
+            listed(&classes)
+        ),
+    ))
+}
+
+/// The registries of the images.
+fn image_registries(
+    policy: &AddonPolicy,
+    allowed: &Allowed,
+    candidate: &Candidate<'_>,
+) -> Vec<Problem> {
+    let Some(images) = candidate
+        .images
+        .filter(|_| !allowed.image_registries.is_empty())
+    else {
+        return Vec::new();
+    };
+    let is_allowed = |image: &str| {
+        let mut patterns = allowed.image_registries.iter();
+        patterns.any(|pattern| pattern::is_registry(pattern, image))
+    };
+    let foreign: Vec<&String> = images.iter().filter(|image| !is_allowed(image)).collect();
+    let place = allows(policy, "spec.allowed.imageRegistries");
+    let fix = format!(
+        "set spec.registry or values so that it comes from {}",
+        listed(&allowed.image_registries)
+    );
+    let named = foreign
+        .iter()
+        .take(MAX_IMAGES)
+        .map(|image| format!("image {image} {place}; {fix}"));
+    let rest = foreign.len().saturating_sub(MAX_IMAGES);
+    let rest = (rest > 0).then(|| format!("{rest} more images {}", place.replacen("is", "are", 1)));
+    let messages = named.chain(rest);
+    messages
+        .map(|message| Problem::forbidden("policy-image", "spec", message))
+        .collect()
+}
+
+/// Who installs.
+fn installer(
+    policy: &AddonPolicy,
+    installers: &Installers,
+    candidate: &Candidate<'_>,
+) -> Option<Problem> {
+    let requester = candidate.requester?;
+    let mut accounts = installers.service_accounts.iter();
+    let is_named = installers.users.contains(&requester.user)
+        || accounts.any(|account| account.user() == requester.user)
+        || requester
+            .groups
+            .iter()
+            .any(|group| installers.groups.contains(group));
+    if is_named {
+        return None;
+    }
+    let namespace = candidate
+        .installation
+        .metadata
+        .namespace
+        .as_deref()
+        .unwrap_or_default();
+    let users = installers.users.iter().map(|user| format!("user {user}"));
+    let groups = installers
+        .groups
+        .iter()
+        .map(|group| format!("group {group}"));
+    let accounts = installers.service_accounts.iter();
+    let accounts = accounts.map(|one| format!("ServiceAccount {}/{}", one.namespace, one.name));
+    let who: Vec<String> = users.chain(groups).chain(accounts).collect();
+    let (place, who) = (allows(policy, "spec.installers"), one_of(&who));
+    let (field, message) = match requester.user.as_str() {
+        "" => (
+            format!("metadata.annotations[{ANNOTATION_WRITTEN_BY}]"),
+            format!("an unknown writer {place}; ask {who} to set the annotation"),
+        ),
+        user => (
+            "metadata.namespace".to_owned(),
+            format!("installing in {namespace} as {user} {place}; ask {who}"),
+        ),
+    };
+    Some(Problem::forbidden("policy-installer", field, message))
+}
+
+/// `is not allowed by AddonPolicy NAME (FIELD)`
+fn allows(policy: &AddonPolicy, field: &str) -> String {
+    format!("is not allowed by AddonPolicy {} ({field})", name(policy))
+}
+
+fn name(policy: &AddonPolicy) -> &str {
+    policy.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// The values, as many as a message takes.
+fn listed(values: &[String]) -> String {
+    let shown = values.iter().take(MAX_LISTED).map(String::as_str);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match values.len().saturating_sub(MAX_LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Whom to ask. The webhook takes a policy that it cannot read for one that names no one.
+fn one_of(who: &[String]) -> String {
+    if who.is_empty() {
+        return "an administrator: the policy cannot be read".to_owned();
+    }
+    listed(who)
+}
+
+#[cfg(test)]
+mod tests;

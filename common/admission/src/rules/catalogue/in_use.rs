@@ -1,0 +1,206 @@
+//! Entries of catalogues that installations refer to (semantics 18).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::rules::reference::Unseen;
+use crate::rules::{duplicates, reference, size};
+use crate::verdict::{Problem, Verdict};
+use crate::{Facts, Settings};
+use common::api::catalogue::{AddonCatalogue, AddonVersion};
+use common::api::installation::AddonRef;
+use common::catalogue::offers;
+
+/// Installations that a sentence names; the rest is counted.
+const MAX_NAMED: usize = 3;
+
+/// The installations that refer to one entry.
+#[derive(Default)]
+struct Users {
+    core: Vec<String>,
+    others: Vec<String>,
+}
+
+/// An entry that a core installation refers to cannot be removed; for other installations there is a warning.
+///
+/// `new` is the rest of `old`, `None` where the catalogue is deleted. A reference that another catalogue still meets is not affected,
+/// and neither is a core installation that may itself be deleted (semantics 14). If nothing is known that speaks against the removal, the
+/// verdict depends on installations that the facts do not have yet.
+pub fn judge(
+    new: Option<&AddonCatalogue>,
+    old: &AddonCatalogue,
+    facts: &Facts,
+    verdict: &mut Verdict,
+) {
+    let namespace = old.metadata.namespace.as_deref();
+    if namespace.is_some_and(|namespace| facts.is_unguarded(namespace)) {
+        return;
+    }
+    let (before, after) = (Listed::of(old), new.map(Listed::of));
+    let mut lost: BTreeMap<String, Users> = BTreeMap::new();
+    for one in &facts.installations {
+        // One that may itself be deleted keeps nothing.
+        let is_kept = one.is_core && !one.is_released && !facts.is_unguarded(&one.namespace);
+        if one.is_going && !is_kept {
+            continue;
+        }
+        let entry = lost_entry(&one.addon, is_kept, after.as_ref(), &before, facts);
+        let Some(entry) = entry else {
+            continue;
+        };
+        let users = lost.entry(entry).or_default();
+        match is_kept {
+            true => users.core.push(one.place()),
+            false => users.others.push(one.place()),
+        }
+    }
+    if facts.are_incomplete && before.has_more(after.as_ref()) {
+        verdict.warnings.push(format!(
+            "{} installations that are not core are known; what others use is not",
+            size::RECORDS
+        ));
+    }
+    let is_free = lost.values().all(|users| users.core.is_empty());
+    let is_allowed = is_free && verdict.problems.is_empty();
+    if is_allowed && before.loses(after.as_ref(), &facts.settings) {
+        verdict.unseen = Some(Unseen::Users);
+    }
+    for (entry, users) in lost {
+        verdict.problem(in_use_by_core(&entry, users.core));
+        verdict.warnings.extend(unlisted(&entry, users.others));
+    }
+}
+
+fn in_use_by_core(entry: &str, users: Vec<String>) -> Option<Problem> {
+    let (installations, them) = match users.len() {
+        0 => return None,
+        1 => ("installation", "that"),
+        _ => ("installations", "them"),
+    };
+    let users = named(users);
+    let message = format!(
+        "{entry} is in use by the core {installations} {users}; release or upgrade {them} first"
+    );
+    Some(Problem::forbidden("entry-in-use", "", message))
+}
+
+fn unlisted(entry: &str, users: Vec<String>) -> Option<String> {
+    let (are, they_stay) = match users.len() {
+        0 => return None,
+        1 => ("is", "that stays"),
+        _ => ("are", "they stay"),
+    };
+    let users = named(users);
+    Some(format!(
+        "{entry} is removed while {users} {are} installed from it: {they_stay}, but can no longer be upgraded"
+    ))
+}
+
+/// `a/b, c/d, e/f and 4 more`
+fn named(mut names: Vec<String>) -> String {
+    names.sort_unstable();
+    let more = match names.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.truncate(MAX_NAMED);
+    format!("{}{more}", names.join(", "))
+}
+
+/// The versions of a catalogue, by the names of its add-ons.
+struct Listed<'a> {
+    metadata: &'a ObjectMeta,
+    /// Whether it has names alone: each stands for any version.
+    is_reference: bool,
+    addons: HashMap<&'a str, Vec<&'a AddonVersion>>,
+}
+
+impl<'a> Listed<'a> {
+    fn of(catalogue: &'a AddonCatalogue) -> Self {
+        let mut addons: HashMap<&str, Vec<&AddonVersion>> = HashMap::new();
+        for addon in &catalogue.spec.addons {
+            addons
+                .entry(&addon.name)
+                .or_default()
+                .extend(&addon.versions);
+        }
+        Self {
+            metadata: &catalogue.metadata,
+            is_reference: catalogue.spec.reference().is_some(),
+            addons,
+        }
+    }
+
+    fn refers_to(&self, addon: &str) -> bool {
+        self.is_reference && self.addons.contains_key(addon)
+    }
+
+    /// Whether it lists an add-on or a version that another one does not.
+    fn has_more(&self, than: Option<&Self>) -> bool {
+        let key = |version: &'a AddonVersion| (&version.version, &version.id);
+        self.addons.iter().any(|(addon, versions)| {
+            let Some(other) = than.and_then(|than| than.addons.get(addon)) else {
+                return true;
+            };
+            let other: HashSet<_> = other.iter().copied().map(key).collect();
+            versions
+                .iter()
+                .any(|&version| !other.contains(&key(version)))
+        })
+    }
+
+    fn versions(&self, addon: &str) -> impl Iterator<Item = &'a AddonVersion> {
+        self.addons.get(addon).into_iter().flatten().copied()
+    }
+
+    /// Whether an installation can refer to an entry that `new` does not have.
+    fn loses(&self, new: Option<&Self>, settings: &Settings) -> bool {
+        let is_of_system = self.metadata.namespace.as_ref() == Some(&settings.system_namespace);
+        let is_other = new.is_some_and(|new| self.is_reference != new.is_reference);
+        is_of_system && (is_other || self.has_more(new))
+    }
+}
+
+/// A reference, if `old` met it and nothing does any more. `is_core`: of a core installation.
+fn lost_entry(
+    reference: &AddonRef,
+    is_core: bool,
+    new: Option<&Listed<'_>>,
+    old: &Listed<'_>,
+    facts: &Facts,
+) -> Option<String> {
+    let can_mean =
+        |catalogue: &ObjectMeta| reference::can_mean(reference, catalogue, &facts.settings);
+    let is_met_by = |version: &AddonVersion| reference::is_asked_for(reference, version);
+    let means = |listed: &Listed<'_>| {
+        can_mean(listed.metadata)
+            && (listed.refers_to(&reference.name)
+                || listed.versions(&reference.name).any(is_met_by))
+    };
+    // A catalogue that becomes one by reference has names alone: that it still has the version is not known.
+    let still_means = |new: &Listed<'_>| {
+        let is_known = !is_core || old.is_reference;
+        means(new) && (is_known || new.versions(&reference.name).any(is_met_by))
+    };
+    let lost = means(old)
+        && !new.is_some_and(still_means)
+        && !facts.catalogues.iter().any(|other| {
+            // One that is being deleted meets nothing for long.
+            offers(&other.metadata)
+                && !duplicates::is_same(&other.metadata, old.metadata)
+                && can_mean(&other.metadata)
+                && (other.refers_to(&reference.name)
+                    || other
+                        .entries(&reference.name)
+                        .iter()
+                        .any(|entry| is_met_by(&entry.version)))
+        });
+    lost.then(|| match reference.version.as_deref() {
+        Some(version) => format!("{} {version}", reference.name),
+        None => reference.name.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

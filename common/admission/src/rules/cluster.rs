@@ -1,0 +1,97 @@
+//! Rules for namespaces as places of installations: each stands for one cluster (semantics 6).
+
+use crate::Facts;
+use crate::marks::Marks;
+use crate::verdict::Problem;
+use common::api::names::{
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, ENROL, INSTALLATIONS, LABEL_CLUSTER,
+    LABEL_KUBECONFIG_SECRET, is_reserved,
+};
+
+/// An installation in a namespace that stands for no cluster is never executed. Whoever may create installations in some
+/// namespace could otherwise have an administrator's `upgrade` install anything for them.
+#[must_use]
+pub fn stands_for_none(namespace: &str, facts: &Facts) -> Option<Problem> {
+    if facts.stands_for_cluster(namespace) {
+        return None;
+    }
+    let message = no_cluster(namespace, &facts.settings.system_namespace);
+    Some(Problem::invalid(
+        "no-cluster",
+        "metadata.namespace",
+        message,
+    ))
+}
+
+/// Nothing is installed any more where the cluster is being deleted; what is there goes with it (semantics 14).
+#[must_use]
+pub fn is_going(namespace: &str, facts: &Facts) -> Option<Problem> {
+    let marked = facts.namespaces.get(namespace);
+    marked.filter(|marks| marks.cluster_deleting).map(|_| {
+        Problem::forbidden(
+            "cluster-deleting",
+            "metadata.namespace",
+            format!(
+                "the cluster of {namespace} is being deleted (annotation {ANNOTATION_CLUSTER_DELETING}): nothing is installed there"
+            ),
+        )
+    })
+}
+
+/// The label by which a namespace that is created (`old` = `None`) or changed is enrolled: it begins to stand for a cluster, or for
+/// another one.
+#[must_use]
+pub fn enrolling(new: &Marks, old: Option<&Marks>) -> Option<&'static str> {
+    let value = |label: &str| match (label, new.label(label)) {
+        (LABEL_CLUSTER, Some(value)) if value != CLUSTER_LOCAL => None,
+        (_, value) => value,
+    };
+    let is_new = |label: &str| {
+        let value = value(label);
+        value.is_some() && value != old.and_then(|old| old.label(label))
+    };
+    [LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET]
+        .into_iter()
+        .find(|label| is_new(label))
+}
+
+/// Who enrols a namespace decides whose records are executed, and in the case of this cluster with the rights of whoever runs a
+/// command. That is a right of its own, which no role has that was made for records or namespaces.
+#[must_use]
+pub fn unentitled(label: &str) -> Problem {
+    let message = format!(
+        "it makes the namespace stand for a cluster, which needs the right to {ENROL} {INSTALLATIONS} in the whole cluster: ask an \
+         administrator to set it"
+    );
+    Problem::forbidden(
+        "cluster-label",
+        format!("metadata.labels[{label}]"),
+        message,
+    )
+}
+
+/// Some namespaces stand for no cluster, whoever enrols them.
+#[must_use]
+pub fn reserved(label: &str, namespace: &str) -> Option<Problem> {
+    is_reserved(namespace).then(|| {
+        let message = format!(
+            "{namespace} never stands for a cluster: a record there could name the ServiceAccounts of the control plane or of the \
+             reconciler; use another namespace"
+        );
+        Problem::forbidden(
+            "reserved-namespace",
+            format!("metadata.labels[{label}]"),
+            message,
+        )
+    })
+}
+
+/// The sentence about a namespace that stands for no cluster; plugin and webhook say the same.
+#[must_use]
+pub fn no_cluster(namespace: &str, system: &str) -> String {
+    format!(
+        "{namespace} does not stand for a cluster: installations of this cluster belong in {system}, or in a namespace that \
+         has the label {LABEL_CLUSTER}={CLUSTER_LOCAL}, those of another one in a namespace that has the label \
+         {LABEL_KUBECONFIG_SECRET}=SECRET"
+    )
+}

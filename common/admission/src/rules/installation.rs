@@ -1,0 +1,193 @@
+//! Rules for AddonInstallations (semantics 4, 7, 10, 15); those that guard core add-ons are in [`guards`].
+
+pub mod guards;
+
+use serde_json::Value;
+
+use crate::marks::Marks;
+use crate::mutate::is_namespace_name;
+use crate::rules::location;
+use crate::verdict::Problem;
+use common::api::catalogue::Method;
+use common::api::installation::AddonInstallation;
+use common::api::names::{FINALIZER_UNINSTALL, INDEX_BUILTIN, LABEL_OWNER, owner_hash};
+use common::catalogue::Entry;
+use common::values::form;
+use common::values::layers::Layers;
+
+/// The warning that objects stay when a record is deleted that no reconciler watches (semantics 15).
+#[must_use]
+pub fn orphans(old: &Marks) -> Option<String> {
+    let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
+    (old.leaves_objects && !is_watched).then(|| {
+        let (namespace, name) = (old.namespace(), old.name());
+        format!(
+            "only the record of {name} is deleted, its objects stay (label {LABEL_OWNER}={})",
+            owner_hash(namespace, name)
+        )
+    })
+}
+
+/// The warning that a deletion takes its time: a reconciler deletes the objects before the record goes (semantics 15).
+#[must_use]
+pub fn finished_later(old: &Marks) -> Option<String> {
+    let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
+    (old.leaves_objects && is_watched).then(|| {
+        format!(
+            "{} is uninstalled by the reconciler: its record goes when its objects are deleted",
+            old.name()
+        )
+    })
+}
+
+/// An installation's name is known before it is created: labels and field managers depend on it (semantics 4, 5).
+#[must_use]
+pub fn generate_name(new: &Marks) -> Option<Problem> {
+    let generated = new.metadata.generate_name.as_deref();
+    generated.filter(|prefix| !prefix.is_empty()).map(|_| {
+        Problem::invalid(
+            "generate-name",
+            "metadata.generateName",
+            "an installation has a fixed name; set metadata.name",
+        )
+    })
+}
+
+/// The add-on and the target namespace never change (semantics 7).
+#[must_use]
+pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if new.spec.addon_ref.name != old.spec.addon_ref.name {
+        problems.push(Problem::invalid(
+            "immutable",
+            "spec.addonRef.name",
+            format!(
+                "stays {}: uninstall, then install the other add-on",
+                old.spec.addon_ref.name
+            ),
+        ));
+    }
+    if let Some(target) = &old.spec.target_namespace
+        && new.spec.target_namespace.as_ref() != Some(target)
+    {
+        problems.push(Problem::invalid(
+            "immutable",
+            "spec.targetNamespace",
+            format!("stays {target}: uninstall, then install into the other namespace"),
+        ));
+    }
+    problems
+}
+
+/// The rule of [`target_namespace`].
+pub const TARGET_NAMESPACE: &str = "target-namespace";
+
+/// The target namespace is a valid name.
+#[must_use]
+pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Option<Problem> {
+    let name = match (&new.spec.target_namespace, entry) {
+        (Some(name), _) => name,
+        (None, Some(entry)) if crate::mutate::default_namespace(entry).is_none() => &entry.addon,
+        _ => return None,
+    };
+    (!is_namespace_name(name)).then(|| {
+        Problem::invalid(
+            TARGET_NAMESPACE,
+            "spec.targetNamespace",
+            format!("{name} is not a valid name of a namespace; set spec.targetNamespace"),
+        )
+    })
+}
+
+/// Schemes of an index.
+const INDEXES: [&str; 8] = ["https", "http", "oci", "s3", "gs", "az", "azure", "file"];
+
+/// The index has a scheme that is read, and no credentials: whoever may read the record would read them (semantics 16).
+#[must_use]
+pub fn index(new: &AddonInstallation) -> Option<Problem> {
+    let index = new.spec.addon_ref.index.as_deref();
+    let message = location::unusable(index.filter(|it| *it != INDEX_BUILTIN)?, &INDEXES)?;
+    Some(Problem::invalid("index", "spec.addonRef.index", message))
+}
+
+/// The warning about an index that is read without TLS.
+#[must_use]
+pub fn plain_index(new: &AddonInstallation) -> Option<String> {
+    let index = new.spec.addon_ref.index.as_deref()?;
+    location::is_in_the_clear(index).then(|| {
+        "spec.addonRef.index: it is read without TLS: whoever is on the way decides what is installed"
+            .to_owned()
+    })
+}
+
+/// Values have the types of the form, required ones are set where no Secret can hold them, with `formOnly` there are no
+/// others, and plain manifests take none (semantics 10). Paths are named, values never.
+#[must_use]
+pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
+    let (spec, template) = (&new.spec, &entry.version.template);
+    if template.method == Method::Manifest {
+        let given = match &spec.values {
+            Some(Value::Object(values)) => !values.is_empty(),
+            other => other.is_some(),
+        };
+        let given = [
+            ("spec.values", given),
+            ("spec.valuesFrom", !spec.values_from.is_empty()),
+        ];
+        let message = || {
+            format!(
+                "{} is a plain manifest and takes no values; leave them out",
+                entry.addon
+            )
+        };
+        return given
+            .into_iter()
+            .filter(|(_, given)| *given)
+            .map(|(field, _)| Problem::invalid("values", field, message()))
+            .collect();
+    }
+    let layers = Layers::of(entry, new);
+    let is_whole = spec.values_from.is_empty();
+    let wrong = form::check(&template.form_spec, &layers.merged(), is_whole);
+    let unknown = match layers.spec.values() {
+        Value::Object(written) if template.form_only => form::unknown(&template.form_spec, written),
+        _ => Vec::new(),
+    };
+    wrong
+        .into_iter()
+        .chain(unknown)
+        .map(|violation| {
+            let field = format!("spec.values.{}", violation.path);
+            Problem::invalid("values", field, violation.message)
+        })
+        .collect()
+}
+
+/// The same for values from Secrets of `spec.valuesFrom`, once they are read: types, `formOnly`, and required values.
+/// The webhook reads no Secret, so only the plugin and the loop can check it.
+#[must_use]
+pub fn secret_values(layers: &Layers, entry: &Entry) -> Vec<Problem> {
+    let template = &entry.version.template;
+    let mut problems = Vec::new();
+    for secret in &layers.values_from {
+        let mut found = form::check(&template.form_spec, secret.values(), false);
+        if let (Value::Object(values), true) = (secret.values(), template.form_only) {
+            found.extend(form::unknown(&template.form_spec, values));
+        }
+        problems.extend(found.into_iter().map(|violation| {
+            let message = format!("{}: {}", violation.path, violation.message);
+            Problem::invalid("values", secret.source(), message)
+        }));
+    }
+    let merged = layers.merged();
+    let missing = form::missing(&template.form_spec, &merged);
+    problems.extend(missing.into_iter().map(|field| {
+        let path = format!("spec.values.{}", field.internal_name);
+        let message = "a value is required, and no Secret of spec.valuesFrom holds one";
+        Problem::invalid("values", path, message)
+    }));
+    problems
+}
+
+#[cfg(test)]
+mod tests;

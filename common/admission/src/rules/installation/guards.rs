@@ -1,0 +1,265 @@
+//! Guards of core installations (semantics 8, 14).
+
+use crate::marks::Marks;
+use crate::verdict::Problem;
+use crate::{Facts, Requester};
+use common::api::installation::AddonInstallation;
+use common::api::names::{ANNOTATION_RELEASED, FINALIZER_CORE_GUARD};
+
+/// A core installation is not deleted unless it was released, or its namespace or cluster is deleted (semantics 14).
+///
+/// Reads the old object only: the request has no name when many are deleted at once.
+#[must_use]
+pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
+    if !old.core || is_released(old, facts) {
+        return None;
+    }
+    let name = old.name();
+    Some(Problem::forbidden(
+        "core-deletion",
+        "",
+        format!(
+            "{name} is a core add-on of this cluster (coreAddon in namespace {}); {}",
+            old.namespace(),
+            release_first(old)
+        ),
+    ))
+}
+
+/// How a core add-on becomes deletable (semantics 14).
+fn release_first(core: &Marks) -> String {
+    format!(
+        "a member of the core group releases it first: \
+         kubectl addons core release {} -n {}",
+        core.name(),
+        core.namespace()
+    )
+}
+
+/// Whether a core installation may be deleted.
+fn is_released(marks: &Marks, facts: &Facts) -> bool {
+    marks.is_marked(ANNOTATION_RELEASED) || facts.is_unguarded(marks.namespace())
+}
+
+/// Only the core group and the loop set coreAddon, and it never becomes false again (semantics 8).
+#[must_use]
+pub fn core_flag(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let was = old.is_some_and(|old| old.core);
+    match (was, new.core) {
+        (false, true) if !requester.is_core(&facts.settings) => {
+            let groups = facts.settings.core_groups.join(", ");
+            Some(Problem::forbidden(
+                "core-flag",
+                "spec.coreAddon",
+                format!("only group {groups} installs core add-ons; leave it false"),
+            ))
+        }
+        (true, false) => Some(Problem::invalid(
+            "core-flag",
+            "spec.coreAddon",
+            format!("true never becomes false; {}", release_first(new)),
+        )),
+        _ => None,
+    }
+}
+
+/// Only the core group adds finalizers to a core installation, which would hold it when it is released, and sets the guard finalizer,
+/// which stays until then (semantics 14).
+#[must_use]
+pub fn guard_finalizer(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    if requester.is_core(&facts.settings) {
+        return None;
+    }
+    let problem = |message| Problem::forbidden("guard-finalizer", "metadata.finalizers", message);
+    let core = old.filter(|old| old.core);
+    let had = |finalizer: &str| old.is_some_and(|old| old.has_finalizer(finalizer));
+    let mut added = new.metadata.finalizers.iter().flatten();
+    let is_guarded = |one: &str| one == FINALIZER_CORE_GUARD || core.is_some();
+    if let Some(added) = added.find(|one| is_guarded(one) && !had(one)) {
+        let groups = facts.settings.core_groups.join(", ");
+        return Some(problem(format!(
+            "only group {groups} sets {added}; leave it out"
+        )));
+    }
+    let core = core.filter(|_| had(FINALIZER_CORE_GUARD))?;
+    // A namespace that is being deleted is not enough: the finalizer holds there too, unless the cluster is deleted.
+    let of_cluster = facts.namespaces.get(core.namespace());
+    let is_free = new.has_finalizer(FINALIZER_CORE_GUARD)
+        || core.is_marked(ANNOTATION_RELEASED)
+        || of_cluster.is_some_and(|ns| ns.cluster_deleting);
+    (!is_free).then(|| {
+        problem(format!(
+            "{FINALIZER_CORE_GUARD} holds the core add-on {}; {}",
+            core.name(),
+            release_first(core)
+        ))
+    })
+}
+
+/// Only the core group and the loop release an installation, core or not: a mark that is there before it becomes core would release
+/// it at once. They alone take the mark from a core installation, too (semantics 14).
+#[must_use]
+pub fn release_mark(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let was = old.is_some_and(|old| old.is_marked(ANNOTATION_RELEASED));
+    let is = new.is_marked(ANNOTATION_RELEASED);
+    let is_set = is && !was;
+    let is_taken = was && !is && new.core;
+    ((is_set || is_taken) && !requester.is_core(&facts.settings)).then(|| {
+        let groups = facts.settings.core_groups.join(", ");
+        Problem::forbidden(
+            "release-mark",
+            format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
+            format!("only group {groups} releases core add-ons"),
+        )
+    })
+}
+
+/// What becomes core carries nothing that would remove it again at once, whoever has put it there, and when: neither the mark of a
+/// released one, nor an owner, nor a deletion that only a finalizer holds up (semantics 14).
+#[must_use]
+pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
+    let becomes_core = new.core && !old.is_some_and(|old| old.core);
+    if !becomes_core {
+        return Vec::new();
+    }
+    let has_owner = new.metadata.owner_references.as_ref();
+    let has_owner = has_owner.is_some_and(|owners| !owners.is_empty());
+    let planted = [
+        (
+            new.is_marked(ANNOTATION_RELEASED),
+            "release-mark",
+            format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
+            "it would release a core add-on at once; remove the annotation first",
+        ),
+        (
+            // An owner that a member of the core group gives a new installation is meant.
+            old.is_some() && has_owner,
+            "owner-references",
+            "metadata.ownerReferences".to_owned(),
+            "with the owner a core add-on would be deleted; remove the reference first",
+        ),
+        (
+            new.is_going(),
+            "core-flag",
+            "metadata.deletionTimestamp".to_owned(),
+            "it is being deleted; install the core add-on when it is gone",
+        ),
+    ];
+    let planted = planted.into_iter().filter(|(is_there, ..)| *is_there);
+    planted
+        .map(|(_, rule, field, message)| Problem::invalid(rule, field, message))
+        .collect()
+}
+
+/// The rule of [`core_spec`] and [`core_metadata`].
+pub const CORE_SPEC: &str = "core-spec";
+
+/// Only the core group and the loop write the spec of a core installation: its origin, version and values decide what is installed as
+/// much as the record itself (semantics 8).
+#[must_use]
+pub fn core_spec(
+    new: &AddonInstallation,
+    old: &AddonInstallation,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let is_changed = old.spec.core_addon && new.spec != old.spec;
+    is_changed.then(|| core_part("spec", requester, facts))?
+}
+
+/// The same for its labels and annotations: they say which values are defaults, what is due, and what is checked. Finalizers, owners and
+/// the mark of release have rules of their own.
+#[must_use]
+pub fn core_metadata(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Vec<Problem> {
+    let Some(old) = old.filter(|old| old.core) else {
+        return Vec::new();
+    };
+    let annotations = |marks: &Marks| {
+        let mut all = marks.metadata.annotations.clone().unwrap_or_default();
+        all.remove(ANNOTATION_RELEASED);
+        all
+    };
+    let labels = |marks: &Marks| marks.metadata.labels.clone().unwrap_or_default();
+    let parts = [
+        ("metadata.labels", labels(new) != labels(old)),
+        ("metadata.annotations", annotations(new) != annotations(old)),
+    ];
+    let changed = parts.into_iter().filter(|(_, is_changed)| *is_changed);
+    changed
+        .filter_map(|(part, _)| core_part(part, requester, facts))
+        .collect()
+}
+
+/// The problem with a changed part of a core installation, unless the requester may change it.
+fn core_part(part: &str, requester: &Requester, facts: &Facts) -> Option<Problem> {
+    (!requester.is_core(&facts.settings)).then(|| {
+        let groups = facts.settings.core_groups.join(", ");
+        let message = format!("only group {groups} changes core add-ons");
+        Problem::forbidden(CORE_SPEC, part, message)
+    })
+}
+
+/// The names of core sets are reserved in every namespace: a record that is there first would keep the core add-on out (semantics 14).
+#[must_use]
+pub fn reserved_name(new: &Marks, requester: &Requester, facts: &Facts) -> Option<Problem> {
+    let holder = facts.installations.iter().find(|other| {
+        other.is_core
+            && other.is_guarded
+            && other.name == new.name()
+            && other.namespace != new.namespace()
+    })?;
+    (!new.core && !requester.is_core(&facts.settings)).then(|| {
+        let message = format!(
+            "{} is a core add-on in namespace {}; choose another name",
+            new.name(),
+            holder.namespace
+        );
+        Problem::forbidden("reserved-name", "metadata.name", message)
+    })
+}
+
+/// A core installation gets no owner: deleting the owner would delete it (semantics 14).
+#[must_use]
+pub fn owner_references(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let uids = |marks: &Marks| -> Vec<String> {
+        let owners = marks.metadata.owner_references.iter().flatten();
+        owners.map(|owner| owner.uid.clone()).collect()
+    };
+    let before = old.map(uids).unwrap_or_default();
+    let added = uids(new).iter().any(|uid| !before.contains(uid));
+    (new.core && added && !requester.is_core(&facts.settings)).then(|| {
+        Problem::forbidden(
+            "owner-references",
+            "metadata.ownerReferences",
+            "a core add-on has no owner: with the owner it would be deleted",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Rules for namespaces that hold core installations (semantics 14).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::marks::Marks;
+use crate::verdict::Problem;
+use crate::{Facts, Requester};
+use common::api::names::{
+    ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, LABEL_CLUSTER, LABEL_HOLDS_CORE,
+    LABEL_KUBECONFIG_SECRET, MARKED,
+};
+
+/// Labels that a namespace keeps while it holds core records: the API server asks about its deletion because of them.
+const KEPT: [&str; 3] = [LABEL_HOLDS_CORE, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET];
+
+/// Core installations that were not released, with their record or their objects in a namespace: names by namespace of the record.
+fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut held: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let all = facts.installations.iter().map(Arc::as_ref);
+    for core in all.filter(|one| one.is_core && !one.is_released) {
+        // The objects of a record of another cluster are there.
+        let is_there = facts.is_local(&core.namespace) && core.namespaces.contains(namespace);
+        if core.namespace == namespace || is_there {
+            held.entry(&core.namespace).or_default().push(&core.name);
+        }
+    }
+    held.values_mut().for_each(|names| names.sort_unstable());
+    held
+}
+
+/// A namespace with core installations is not deleted unless its cluster is (semantics 14).
+#[must_use]
+pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
+    let name = old.name();
+    if old.is_marked(ANNOTATION_CLUSTER_DELETING) || old.is_going() || facts.is_unguarded(name) {
+        return None;
+    }
+    let held = held(name, facts);
+    let names: Vec<&str> = held.values().flatten().copied().collect();
+    let commands: Vec<String> = held
+        .iter()
+        .map(|(home, names)| {
+            let names = names.join(" ");
+            format!("kubectl addons core release {names} -n {home}")
+        })
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(Problem::forbidden(
+        "namespace-holds-core",
+        "",
+        format!(
+            "namespace {name} holds {} of this cluster ({}); a member of the core group releases them first: {}; or, if \
+             the cluster itself is being deleted: kubectl annotate namespace {name} {ANNOTATION_CLUSTER_DELETING}={MARKED}",
+            match names.len() {
+                1 => "a core add-on".to_owned(),
+                count => format!("{count} core add-ons"),
+            },
+            names.join(", "),
+            commands.join("; "),
+        ),
+    ))
+}
+
+/// The labels of a namespace stay while it holds core records: without them its deletion would not be judged, or its records would
+/// not be reconciled any more. So does the version of KKP, which decides what fits.
+#[must_use]
+pub fn guarded_label(
+    new: &Marks,
+    old: &Marks,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let is_taken = |label: &str| old.label(label).is_some() && new.label(label) != old.label(label);
+    let taken = KEPT.into_iter().find(|label| is_taken(label));
+    let kkp = |marks: &Marks| marks.annotation(ANNOTATION_KKP_VERSION).map(str::to_owned);
+    let (field, what) = match taken {
+        Some(label) => (format!("metadata.labels[{label}]"), "label"),
+        None if kkp(new) != kkp(old) => {
+            let field = format!("metadata.annotations[{ANNOTATION_KKP_VERSION}]");
+            (field, "annotation")
+        }
+        None => return None,
+    };
+    let free = new.is_going()
+        || old.is_marked(ANNOTATION_CLUSTER_DELETING)
+        || requester.is_core(&facts.settings);
+    if free {
+        return None;
+    }
+    let held = held(new.name(), facts);
+    let first = held.values().flatten().next()?;
+    Some(Problem::forbidden(
+        "guarded-label",
+        field,
+        format!("the namespace holds core add-ons ({first}); the {what} stays"),
+    ))
+}
+
+/// Only the core group says that the cluster of a namespace is being deleted: nothing in it is guarded from then on (semantics 14).
+/// It holds for every namespace, so that the mark does not wait for the first core add-on.
+#[must_use]
+pub fn deleting_mark(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let was = old.is_some_and(|old| old.is_marked(ANNOTATION_CLUSTER_DELETING));
+    let set = new.is_marked(ANNOTATION_CLUSTER_DELETING) && !was;
+    (set && !requester.is_core(&facts.settings)).then(|| {
+        let groups = facts.settings.core_groups.join(", ");
+        Problem::forbidden(
+            "deleting-mark",
+            format!("metadata.annotations[{ANNOTATION_CLUSTER_DELETING}]"),
+            format!("only group {groups} takes the guard from a namespace"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

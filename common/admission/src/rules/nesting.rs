@@ -1,0 +1,33 @@
+//! What could not be read back from a list of objects is not stored (semantics 4).
+
+use crate::verdict::Problem;
+use common::api::installation::AddonInstallation;
+use common::entrance::{self, MAX_STORED_DEPTH, Unreadable};
+
+/// The rule, for metrics and logs.
+const RULE: &str = "nesting";
+
+/// The problem of an installation of which something cannot be read, or whose values are too large, nest too deep or have a reserved key.
+#[must_use]
+pub fn installation(new: &AddonInstallation) -> Option<Problem> {
+    if let Some(Unreadable { field, why }) = &new.spec.unreadable {
+        let message = format!("it cannot be read: {why}");
+        return Some(Problem::invalid("unreadable", *field, message));
+    }
+    let values = new.spec.values.as_ref()?.to_string();
+    if let Err(refused) = entrance::check_values(&values) {
+        return Some(Problem::invalid(
+            "too-large",
+            "spec.values",
+            refused.to_string(),
+        ));
+    }
+    text("spec.values", &values)
+}
+
+/// The problem of a field that nests too deep, or has a reserved key.
+#[must_use]
+pub fn text(field: &str, text: &str) -> Option<Problem> {
+    let refused = entrance::check(text.as_bytes(), MAX_STORED_DEPTH).err()?;
+    Some(Problem::invalid(RULE, field, refused.to_string()))
+}

@@ -1,0 +1,399 @@
+//! The add-on that an installation refers to: whether it exists and fits (semantics 4, 18).
+
+use std::collections::HashSet;
+
+use crate::listed::CatalogueFacts;
+use crate::mutate::default_namespace;
+use crate::verdict::Problem;
+use crate::{Facts, Settings};
+use addons_versions::tolerant;
+use common::api::catalogue::{AddonVersion, CatalogueClass};
+use common::api::installation::{AddonInstallation, AddonRef, Installed};
+use common::catalogue::held::{self, Source, precedence};
+use common::catalogue::select::{Choice, ClusterFacts, Reason, Request, Rules, choose};
+use common::catalogue::{Entry, held_elsewhere, is_copy, offers};
+use common::nearest::nearest;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// Versions that a denial lists.
+const MAX_LISTED: usize = 5;
+/// Names that a misspelt one is compared with: a denial is not worth more.
+const MAX_COMPARED: usize = 2_000;
+
+/// What a verdict depends on and the facts may not have yet: it may have been created just now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// What an installation refers to.
+    Reference {
+        /// The reference.
+        addon: AddonRef,
+        /// The namespace of the installation.
+        namespace: String,
+    },
+    /// Installations that refer to an entry which is removed.
+    Users,
+}
+
+impl Unseen {
+    /// Where the facts have no such namespace, catalogue, add-on or version; `problem` is that of [`resolve`].
+    #[must_use]
+    pub fn of(
+        reference: &AddonRef,
+        namespace: &str,
+        facts: &Facts,
+        problem: Option<&Problem>,
+    ) -> Option<Self> {
+        let is_unknown = problem.is_some_and(|problem| problem.rule.starts_with("unknown-"));
+        (is_unknown || !facts.stands_for_cluster(namespace)).then(|| Self::Reference {
+            addon: reference.clone(),
+            namespace: namespace.to_owned(),
+        })
+    }
+}
+
+/// The entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
+///
+/// `None` for an index, a directory or a catalogue by reference: the webhook never fetches a source. Fit is judged for local installations
+/// only; of a remote cluster the version is unknown here, and `None` is also for several entries of which one will fit it: [`possible`].
+///
+/// # Errors
+/// The [`Problem`] of a catalogue, add-on or version that does not exist, that another catalogue holds, or that does not fit this cluster.
+pub fn resolve<'a>(
+    reference: &AddonRef,
+    namespace: &str,
+    facts: &'a Facts,
+) -> Result<Option<Choice<'a>>, Problem> {
+    let Some(Meant { entries, lost }) = meant(reference, facts)? else {
+        return Ok(None);
+    };
+    let request = Request {
+        addon: &reference.name,
+        ..Request::default()
+    };
+    let is_local = facts.is_local(namespace);
+    if !is_local && entries.len() > 1 {
+        // The plugin and the loop know which one fits there (semantics 18).
+        return Ok(None);
+    }
+    let unknown = ClusterFacts::default();
+    let cluster = match is_local {
+        true => &facts.cluster,
+        false => &unknown,
+    };
+    let choice = choose(entries, &request, cluster, Rules::Auto);
+    let Some(chosen) = choice.chosen else {
+        return Err(does_not_fit(reference, &choice));
+    };
+    match lost.iter().find(|(entry, _)| std::ptr::eq(*entry, chosen)) {
+        None => Ok(Some(choice)),
+        Some((_, holder)) => Err(held_by(holder, reference, chosen)),
+    }
+}
+
+/// The entries that `reference` may mean where [`resolve`] chooses none of them, best first. None where they are not known here.
+#[must_use]
+pub fn possible<'a>(reference: &AddonRef, facts: &'a Facts) -> Vec<&'a Entry> {
+    let Ok(Some(Meant { entries, lost })) = meant(reference, facts) else {
+        return Vec::new();
+    };
+    let request = Request {
+        addon: &reference.name,
+        ..Request::default()
+    };
+    let choice = choose(entries, &request, &ClusterFacts::default(), Rules::Auto);
+    let rejected = choice.rejections.into_iter();
+    let others = rejected
+        .filter(|(_, reason)| !matches!(reason, Reason::UnreadableRange { .. }))
+        .map(|(entry, _)| entry);
+    let is_lost = |entry: &Entry| lost.iter().any(|(one, _)| std::ptr::eq(*one, entry));
+    let all = choice.chosen.into_iter().chain(others);
+    all.filter(|entry| !is_lost(entry)).collect()
+}
+
+/// The target namespace of an installation that names none, where all entries that its reference may mean agree on it. It is written
+/// before one of them is chosen: a later version with another one must not move the installation (semantics 7).
+pub fn target_namespace<'a>(reference: &AddonRef, facts: &'a Facts) -> Option<&'a str> {
+    let Meant { entries, lost } = meant(reference, facts).ok().flatten()?;
+    let mut targets = entries.into_iter().map(default_namespace);
+    let target = targets.next()??;
+    (lost.is_empty() && targets.all(|other| other == Some(target))).then_some(target)
+}
+
+/// What a reference may mean.
+struct Meant<'a> {
+    /// The entries with the version and the id that are asked for.
+    entries: Vec<&'a Entry>,
+    /// What the catalogue that is asked for lost, and the name of the one that holds each.
+    lost: Vec<(&'a Entry, &'a str)>,
+}
+
+/// `None` where that is not known here.
+fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>, Problem> {
+    if reference.index.is_some() || reference.directory.is_some() {
+        return Ok(None);
+    }
+    let all: Vec<&CatalogueFacts> = facts
+        .named_catalogues()
+        .filter(|catalogue| offers(&catalogue.metadata))
+        .collect();
+    let named = named(reference, &all)?;
+    let addon = reference.name.as_str();
+    // What is by reference may hold what others list: its versions are not known here.
+    let may_hold = |other: &&CatalogueFacts| {
+        let is_earlier = |it: &CatalogueFacts| precedence(place(other), place(it)).is_lt();
+        let takes = !is_copy(&other.metadata)
+            && named.is_some_and(|it| !is_copy(&it.metadata) && is_earlier(it));
+        let is_meant = named.is_none_or(|it| it.name() == other.name());
+        other.refers_to(addon) && (is_meant || takes)
+    };
+    if all.iter().any(may_hold) {
+        return Ok(None);
+    }
+    let mut listed = listed(named, &all, addon);
+    if listed.entries.is_empty() {
+        let among = named.map_or(all, |named| vec![named]);
+        return Err(unknown_addon(reference, &among, facts));
+    }
+    let is_asked_for = |entry: &Entry| is_asked_for(reference, &entry.version);
+    if !listed.entries.iter().any(|entry| is_asked_for(entry)) {
+        return Err(unknown_version(reference, &listed.entries));
+    }
+    listed.entries.retain(|entry| is_asked_for(entry));
+    listed.lost.retain(|(entry, _)| is_asked_for(entry));
+    Ok(Some(listed))
+}
+
+fn place(catalogue: &CatalogueFacts) -> (&ObjectMeta, CatalogueClass) {
+    (&catalogue.metadata, catalogue.class)
+}
+
+/// The entries of an add-on, in the order in which the last of equal ones is taken: what the named catalogue lost comes first. Where none
+/// is named, only what is held counts, and of a copy what no source has (semantics 1, 2).
+fn listed<'a>(
+    named: Option<&CatalogueFacts>,
+    all: &[&'a CatalogueFacts],
+    addon: &str,
+) -> Meant<'a> {
+    let listing = all.iter().copied().filter(|it| it.lists(addon));
+    let (copies, sources): (Vec<_>, Vec<_>) = listing
+        .map(|it| (it, it.entries(addon)))
+        .partition(|(it, _)| is_copy(&it.metadata));
+    let compared = sources.iter().map(|(source, entries)| Source {
+        metadata: &source.metadata,
+        class: source.class,
+        addons: vec![addon],
+        entries,
+    });
+    let holders = held::lost(&compared.collect::<Vec<_>>());
+    let is_meant = |it: &CatalogueFacts| named.is_none_or(|named| named.name() == it.name());
+    let (mut lost, mut kept) = (Vec::new(), Vec::new());
+    for (position, (source, entries)) in sources.iter().enumerate() {
+        for (at, entry) in entries.iter().enumerate().filter(|_| is_meant(source)) {
+            let holder = holders.get(&(position, at));
+            match holder.and_then(|holder| sources.get(*holder)) {
+                None => kept.push(entry),
+                Some((holder, _)) => lost.push((entry, holder.name())),
+            }
+        }
+    }
+    if named.is_none() {
+        lost.clear();
+    }
+    let known: HashSet<_> = kept.iter().map(|entry| entry.key()).collect();
+    let copied = copies.into_iter().filter(|(it, _)| is_meant(it));
+    let copied = copied.flat_map(|(_, entries)| entries);
+    let copied = copied.filter(|entry| !known.contains(&entry.key()));
+    let first = lost.iter().map(|(entry, _)| *entry).chain(copied);
+    Meant {
+        entries: first.chain(kept.iter().copied()).collect(),
+        lost,
+    }
+}
+
+/// The warning, instead of `problem`, about a catalogue, add-on or version that is gone, where this installation had that version
+/// before: a rollback brings it back without the catalogue.
+#[must_use]
+pub fn rolled_back(
+    reference: &AddonRef,
+    old: Option<&AddonInstallation>,
+    problem: &Problem,
+) -> Option<String> {
+    let status = old?.status.as_ref()?;
+    let is_gone = problem.rule.starts_with("unknown-");
+    let is_named = reference.version.is_some() || reference.id.is_some();
+    let had = |installed: &Installed| {
+        let (version, id) = (&reference.version, &reference.id);
+        version.as_ref().is_none_or(|it| *it == installed.version)
+            && id.as_ref().is_none_or(|it| *it == installed.id)
+    };
+    let ended = status.history.iter().filter(|one| one.is_done());
+    let mut all = ended.map(|one| &one.installed).chain(&status.installed);
+    (is_gone && is_named && all.any(had)).then(|| {
+        let (field, message) = (&problem.field, &problem.message);
+        format!("{field}: {message}; allowed, because this installation had that version before")
+    })
+}
+
+/// Whether `reference` can refer to `catalogue`: only in the system namespace (semantics 1).
+#[must_use]
+pub fn can_mean(reference: &AddonRef, catalogue: &ObjectMeta, settings: &Settings) -> bool {
+    let is_of_system = catalogue.namespace.as_ref() == Some(&settings.system_namespace);
+    let named = match &reference.catalogue {
+        Some(name) => catalogue.name.as_ref() == Some(name),
+        None => true,
+    };
+    is_of_system && named && reference.index.is_none() && reference.directory.is_none()
+}
+
+/// Whether `version` has the version and the id that are asked for.
+#[must_use]
+pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
+    let same_version = match reference.version.as_deref() {
+        None | Some("") => true,
+        Some(wanted) => tolerant::same(wanted, &version.version),
+    };
+    let same_id = match reference.id.as_deref() {
+        None | Some("") => true,
+        Some(wanted) => wanted == version.id,
+    };
+    same_version && same_id
+}
+
+/// The catalogue that a reference names. One that is being deleted is none.
+fn named<'a>(
+    reference: &AddonRef,
+    all: &[&'a CatalogueFacts],
+) -> Result<Option<&'a CatalogueFacts>, Problem> {
+    let Some(name) = reference.catalogue.as_deref() else {
+        return Ok(None);
+    };
+    let named = all.iter().find(|catalogue| catalogue.name() == name);
+    if let Some(&named) = named {
+        return Ok(Some(named));
+    }
+    let names = all.iter().map(|catalogue| catalogue.name());
+    let hint = nearest(name, names).map(|near| format!("; did you mean {near}?"));
+    let hint = hint.unwrap_or_default();
+    Err(Problem::invalid(
+        "unknown-catalogue",
+        "spec.addonRef.catalogue",
+        format!("no catalogue named {name}{hint}"),
+    ))
+}
+
+/// [`held_elsewhere`], with what to do.
+fn held_by(holder: &str, reference: &AddonRef, entry: &Entry) -> Problem {
+    let catalogue = reference.catalogue.as_deref().unwrap_or_default();
+    let version = spelling(&entry.version);
+    let held = held_elsewhere(holder, &entry.addon, &version, catalogue);
+    let message = format!("{held}: refer to catalogue {holder}");
+    Problem::invalid("unknown-version", "spec.addonRef.catalogue", message)
+}
+
+/// `no add-on named prometeus in catalogue custom; did you mean prometheus?`
+fn unknown_addon(reference: &AddonRef, catalogues: &[&CatalogueFacts], facts: &Facts) -> Problem {
+    let place = match &reference.catalogue {
+        Some(name) => format!(" in catalogue {name}"),
+        None => String::new(),
+    };
+    let names: Vec<(&str, &str)> = catalogues
+        .iter()
+        .copied()
+        .chain(facts.sources().filter(|source| offers(&source.metadata)))
+        .flat_map(|catalogue| catalogue.names().map(|name| (name, catalogue.name())))
+        .take(MAX_COMPARED)
+        .collect();
+    let near = nearest(&reference.name, names.iter().map(|(name, _)| *name));
+    let hint = near
+        .and_then(|near| names.iter().find(|(name, _)| *name == near))
+        .map(|(name, at)| format!("; did you mean {name} (catalogue {at})?"))
+        .unwrap_or_default();
+    Problem::invalid(
+        "unknown-addon",
+        "spec.addonRef.name",
+        format!("no add-on named {}{place}{hint}", reference.name),
+    )
+}
+
+/// `prometheus has no version 1.9.0; it has 1.2.0, 1.1.0`
+fn unknown_version(reference: &AddonRef, entries: &[&Entry]) -> Problem {
+    let mut asked = String::new();
+    if let Some(version) = &reference.version {
+        asked.push_str(&format!(" version {version}"));
+    }
+    if let Some(id) = &reference.id {
+        asked.push_str(&format!(" id {id}"));
+    }
+    let field = match reference.version {
+        Some(_) => "spec.addonRef.version",
+        None => "spec.addonRef.id",
+    };
+    let mut known: Vec<(Option<semver::Version>, String)> = entries
+        .iter()
+        .map(|entry| {
+            let read = tolerant::parse(&entry.version.version).ok();
+            (read, spelling(&entry.version))
+        })
+        .collect();
+    known.sort_by(|a, b| b.cmp(a));
+    known.dedup();
+    let more = match known.len().saturating_sub(MAX_LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let listed: Vec<String> = known
+        .into_iter()
+        .take(MAX_LISTED)
+        .map(|(_, name)| name)
+        .collect();
+    Problem::invalid(
+        "unknown-version",
+        field,
+        format!(
+            "{} has no{asked}; it has {}{more}",
+            reference.name,
+            listed.join(", ")
+        ),
+    )
+}
+
+/// A version for people: its version, else its id.
+#[must_use]
+pub fn spelling(version: &AddonVersion) -> String {
+    match (version.version.as_str(), version.id.as_str()) {
+        ("", "") => "(no version)".to_owned(),
+        ("", id) => format!("id {id}"),
+        (version, "") => version.to_owned(),
+        (version, id) => format!("{version} id {id}"),
+    }
+}
+
+/// `prometheus 1.2.0 does not fit this cluster: k8sVersion <1.30 does not match 1.36.3`
+fn does_not_fit(reference: &AddonRef, choice: &Choice<'_>) -> Problem {
+    let mut reasons: Vec<String> = choice
+        .rejections
+        .iter()
+        .map(|(entry, reason)| format!("{}: {reason}", spelling(&entry.version)))
+        .collect();
+    let more = match reasons.len().saturating_sub(MAX_LISTED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    reasons.truncate(MAX_LISTED);
+    let what = match &reference.version {
+        Some(version) => format!("{} {version}", reference.name),
+        None => format!("no version of {}", reference.name),
+    };
+    let verb = match &reference.version {
+        Some(_) => "does not fit this cluster",
+        None => "fits this cluster",
+    };
+    Problem::invalid(
+        "does-not-fit",
+        "spec.addonRef",
+        format!("{what} {verb} ({}{more})", reasons.join(", ")),
+    )
+}
+
+#[cfg(test)]
+mod tests;

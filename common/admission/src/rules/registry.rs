@@ -1,0 +1,32 @@
+//! The private registry of a catalogue or an installation: what rendering would refuse is refused when it is written.
+
+use crate::verdict::Problem;
+use common::registry::Registry;
+
+/// Text that is not a registry.
+#[must_use]
+pub fn unreadable(registry: Option<&str>) -> Option<Problem> {
+    let error = registry?.parse::<Registry>().err()?;
+    let message = error.to_string();
+    Some(Problem::invalid("registry", "spec.registry", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_registry_is_refused() {
+        for (registry, is_refused) in [
+            (None, false),
+            (Some("mirror.example.com/addons"), false),
+            (Some("localhost:5000"), false),
+            (Some("https://mirror.example.com"), true),
+            (Some("mirror"), true),
+            (Some(""), true),
+        ] {
+            let problem = unreadable(registry);
+            assert_eq!(problem.is_some(), is_refused, "{registry:?}: {problem:?}");
+        }
+    }
+}

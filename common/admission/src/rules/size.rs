@@ -1,0 +1,131 @@
+//! How large objects may be, and how much the webhook keeps of them: what many may write must leave memory for what decides about core
+//! add-ons (semantics 18).
+//!
+//! | bound | of what |
+//! |---|---|
+//! | [`MAX_VALUES`] | the values of an installation |
+//! | [`MAX_LISTED`] | the entries of a catalogue |
+//! | [`CATALOGUES`] | all catalogues of class Custom of the system namespace, as they are kept |
+//! | [`RECORDS`] | installations that are not core and refer to catalogues, as they are kept |
+//!
+//! Core add-ons, catalogues of class Core, policies and marks of namespaces are always kept: only trusted users write them.
+
+use super::duplicates;
+use crate::Facts;
+use crate::listed::CatalogueFacts;
+use crate::verdict::Problem;
+use common::api::catalogue::{Addon, AddonCatalogue, CatalogueClass};
+pub use common::entrance::{MAX_LISTED, MAX_VALUES};
+
+/// Bytes that all catalogues of class Custom may count for.
+pub const CATALOGUES: usize = 64 << 20;
+/// Installations that are kept though they are not core: at most 2 KiB each, 32 MiB in all.
+pub const RECORDS: usize = 16 << 10;
+/// Bytes that an add-on or a version takes when it is read, beside its text.
+const ENTRY: usize = 1536;
+
+/// The rule, for metrics and logs.
+const RULE: &str = "too-large";
+
+/// What an add-on counts for, with the length of its text as JSON.
+pub(crate) fn weight(text: usize, versions: usize) -> usize {
+    ENTRY
+        .saturating_mul(versions.saturating_add(1))
+        .saturating_add(text)
+}
+
+/// What is kept of an add-on: no rule reads the rest of what another catalogue lists.
+pub(crate) fn reduce(addon: &mut Addon) {
+    addon.description = None;
+    for version in &mut addon.versions {
+        version.prune = None;
+        version.selector = None;
+        if let Some(inline) = &mut version.source.inline {
+            inline.manifest = String::new();
+        }
+    }
+}
+
+/// The problem of a catalogue that lists so many entries.
+#[must_use]
+pub fn too_many(listed: usize) -> Option<Problem> {
+    let message = format!(
+        "it lists {listed} entries, and {MAX_LISTED} are allowed: split it, or list it by reference (spec.from.digest)"
+    );
+    (listed > MAX_LISTED).then(|| Problem::invalid(RULE, "spec.addons", message))
+}
+
+/// The problem of a catalogue for which there is no room beside the others. It is of the object that is stored: commands also judge the
+/// content of a file that an object refers to, which is kept nowhere.
+#[must_use]
+pub fn no_room(new: &AddonCatalogue, facts: &Facts) -> Option<Problem> {
+    let of_system = facts.settings.system_namespace.as_str();
+    let is_counted = new.spec.class == CatalogueClass::Custom
+        && new.metadata.namespace.as_deref() == Some(of_system);
+    if !is_counted {
+        return None;
+    }
+    let known = facts.named_catalogues();
+    let known = known.filter(|known| known.class == CatalogueClass::Custom);
+    let (old, others): (Vec<&CatalogueFacts>, Vec<&CatalogueFacts>) =
+        known.partition(|known| duplicates::is_same(&known.metadata, &new.metadata));
+    let sum = |known: Vec<&CatalogueFacts>| known.iter().map(|known| known.weight()).sum::<usize>();
+    let weight = CatalogueFacts::from(new.clone()).weight();
+    let all = sum(others).saturating_add(weight);
+    // Whoever makes one smaller makes room.
+    (all > CATALOGUES && weight > sum(old)).then(|| {
+        let message = format!(
+            "catalogues of class Custom take at most {} MiB of memory, and with this one they take {} MiB: remove one, or list it by \
+             reference (spec.from.digest)",
+            CATALOGUES >> 20,
+            all >> 20
+        );
+        Problem::invalid(RULE, "spec.addons", message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::fixtures::{catalogue as object, core_catalogue, facts};
+
+    fn addons(count: usize, note: &str) -> Value {
+        let versions = |addon: usize| -> Vec<Value> {
+            let numbers = 0..count.saturating_sub(addon * 1000).min(1000);
+            let versions = numbers.map(|number| {
+                json!({"version": format!("1.0.{number}"), "id": note, "source": {"inline": {"manifest": "x"}}})
+            });
+            versions.collect()
+        };
+        let addons = (0..count.div_ceil(1000))
+            .map(|addon| json!({"name": format!("a{addon}"), "versions": versions(addon)}));
+        addons.collect()
+    }
+
+    #[test]
+    fn a_catalogue_lists_ten_thousand_entries() {
+        assert_eq!(too_many(10_000), None);
+        let problem = too_many(10_001).unwrap().to_string();
+        let expected = "spec.addons: it lists 10001 entries, and 10000 are allowed";
+        assert!(problem.starts_with(expected), "{problem}");
+    }
+
+    #[test]
+    fn custom_catalogues_share_their_room_and_core_ones_have_theirs() {
+        let large = |name: &str| object(name, addons(9_000, &"x".repeat(100)));
+        let known: Vec<AddonCatalogue> = ["a", "b", "c", "d"].map(large).into();
+        let facts = facts(known);
+        let problem = no_room(&large("e"), &facts).unwrap();
+        assert!(problem.message.contains("at most 64 MiB"), "{problem}");
+        // As it is, smaller, of class Core, or where no installation can refer to it.
+        assert_eq!(no_room(&large("a"), &facts), None);
+        assert_eq!(no_room(&object("a", addons(10, "")), &facts), None);
+        let core = core_catalogue("e", addons(9_000, ""));
+        assert_eq!(no_room(&core, &facts), None);
+        let mut elsewhere = large("e");
+        elsewhere.metadata.namespace = Some("team".to_owned());
+        assert_eq!(no_room(&elsewhere, &facts), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! The objects of a request, with the namespace and name of the request where they have none of their own.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::marks::Marks;
+use crate::object::Object;
+use crate::review::Request;
+use crate::rules::{nesting, size};
+use crate::verdict::Problem;
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, Installed, Revision,
+};
+use common::entrance::{self, MAX_STORED_DEPTH};
+
+/// The marks of an object, with the namespace and name of the request where it has none of its own.
+pub(super) fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<Marks, Problem> {
+    let raw = object.ok_or_else(|| missing(request))?;
+    let mut marks = Marks::read(raw).map_err(|error| wrong(request, raw, &error))?;
+    let metadata = &mut marks.metadata;
+    complete(request, &mut metadata.namespace, &mut metadata.name);
+    Ok(marks)
+}
+
+/// The new object as a catalogue.
+pub(super) fn catalogue(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
+    let (metadata, spec) = object(request, request.object)?;
+    if let Some(problem) = nesting::text("spec", spec.get()) {
+        return Err(problem);
+    }
+    // Before it is read: that would take a thousand bytes for each.
+    let listed = AddonCatalogueSpec::listed(spec.get());
+    let listed = listed.map_err(|error| wrong(request, spec, &error))?;
+    if let Some(problem) = size::too_many(listed) {
+        return Err(problem);
+    }
+    let read = entrance::from_str(spec.get());
+    Ok(AddonCatalogue {
+        metadata,
+        spec: read.map_err(|error| wrong(request, spec, &error))?,
+        status: None,
+    })
+}
+
+/// The object as an installation. Where its specification cannot be read, `spec.unreadable` says so.
+pub(super) fn installation(
+    request: &Request<'_>,
+    raw: Option<&RawValue>,
+) -> Result<AddonInstallation, Problem> {
+    let (metadata, spec) = object(request, raw)?;
+    Ok(AddonInstallation {
+        metadata,
+        spec: AddonInstallationSpec::read(spec.get()),
+        status: None,
+    })
+}
+
+/// Reads of a record as it was which versions were installed, where it refers to another one now: a rollback may name one that its
+/// catalogue has dropped. What cannot be read counts as none.
+pub(super) fn ended(
+    request: &Request<'_>,
+    new: &AddonInstallation,
+    old: Option<&mut AddonInstallation>,
+) {
+    #[derive(Deserialize)]
+    struct Object {
+        status: Ended,
+    }
+    #[derive(Deserialize)]
+    struct Ended {
+        #[serde(default)]
+        installed: Option<Installed>,
+        #[serde(default)]
+        history: Vec<Revision>,
+    }
+    let Some(old) = old.filter(|old| old.spec.addon_ref != new.spec.addon_ref) else {
+        return;
+    };
+    let read = request
+        .old_object
+        .map(|raw| entrance::outline(raw.get().as_bytes()));
+    if let Some(Ok(Object { status })) = read {
+        old.status = Some(AddonInstallationStatus {
+            installed: status.installed,
+            history: status.history,
+            ..AddonInstallationStatus::default()
+        });
+    }
+}
+
+/// Metadata and specification of an object.
+fn object<'a>(
+    request: &Request<'a>,
+    object: Option<&'a RawValue>,
+) -> Result<(ObjectMeta, &'a RawValue), Problem> {
+    let raw = object.ok_or_else(|| missing(request))?;
+    let read: Result<Object<'a>, _> = entrance::outline(raw.get().as_bytes());
+    let Object { mut metadata, spec } = read.map_err(|error| wrong(request, raw, &error))?;
+    complete(request, &mut metadata.namespace, &mut metadata.name);
+    Ok((metadata, spec))
+}
+
+/// What rules read of a catalogue as it was: one that cannot be read otherwise, e.g. of an older schema, can be mended and deleted.
+pub(super) fn former(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
+    listed(request, request.old_object)
+}
+
+/// The same of the new object.
+pub(super) fn names(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
+    listed(request, request.object)
+}
+
+fn listed(request: &Request<'_>, raw: Option<&RawValue>) -> Result<AddonCatalogue, Problem> {
+    let raw = raw.ok_or_else(|| missing(request))?;
+    let read = AddonCatalogue::names(raw.get());
+    let mut catalogue = read.map_err(|error| wrong(request, raw, &error))?;
+    let metadata = &mut catalogue.metadata;
+    complete(request, &mut metadata.namespace, &mut metadata.name);
+    Ok(catalogue)
+}
+
+/// Whether the specification stays as it is. The API server writes both objects in the same way: the same has the same text.
+pub(super) fn keeps_spec(request: &Request<'_>) -> bool {
+    #[derive(Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow)]
+        spec: &'a RawValue,
+    }
+    fn spec(object: Option<&RawValue>) -> Option<&str> {
+        let object: Object<'_> = entrance::outline(object?.get().as_bytes()).ok()?;
+        Some(object.spec.get())
+    }
+    spec(request.object).is_some_and(|new| spec(request.old_object) == Some(new))
+}
+
+fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {
+    for (field, given) in [(namespace, &request.namespace), (name, &request.name)] {
+        if field.as_deref().unwrap_or_default().is_empty() {
+            given.clone_into(field);
+        }
+    }
+}
+
+fn missing(request: &Request<'_>) -> Problem {
+    Problem::invalid(
+        "unreadable",
+        "",
+        format!(
+            "the review of {} {} holds no object",
+            request.operation.name(),
+            request.kind.kind
+        ),
+    )
+}
+
+/// Quotes nothing of the text: serde's own message would contain values.
+fn wrong(request: &Request<'_>, text: &RawValue, error: &serde_json::Error) -> Problem {
+    let reason = entrance::reason(text.get().as_bytes(), error, MAX_STORED_DEPTH);
+    let message = format!(
+        "the object cannot be read as {}: {reason}",
+        request.kind.kind
+    );
+    Problem::invalid("unreadable", "", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use crate::Facts;
+    use crate::fixtures::{addon, catalogue, core_installation, facts, rules_of};
+    use crate::review::Request;
+    use crate::validate::validate;
+
+    fn rules(new: &Value, old: &Value, facts: &Facts) -> Vec<String> {
+        let review = json!({"request": {
+            "uid": "u", "operation": "UPDATE", "namespace": "kubectl-addons",
+            "kind": {"group": "kubectl-addons.dev", "version": "v1", "kind": "AddonCatalogue"},
+            "resource": {"group": "kubectl-addons.dev", "version": "v1", "resource": "addoncatalogues"},
+            "object": new, "oldObject": old,
+        }});
+        let bytes = review.to_string().into_bytes();
+        let verdict = validate(&Request::from_slice(&bytes).unwrap(), facts);
+        rules_of(&verdict).into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn of_a_catalogue_as_it_was_only_the_names_are_read() {
+        let mut facts = facts(Vec::new());
+        facts.installations = vec![Arc::new(core_installation("coredns").into())];
+        let new = json!(catalogue("platform", json!([addon("coredns", &["1.0.0"])])));
+        let mut old = new.clone();
+        old["spec"]["addons"][0]["versions"][0]["source"] = json!("of an older schema");
+        assert_eq!(rules(&new, &old, &facts), [""; 0], "it is mended");
+        let mut less = new.clone();
+        less["spec"]["addons"] = json!([]);
+        assert_eq!(rules(&less, &old, &facts), ["entry-in-use"]);
+        old["spec"]["addons"][0]["name"] = json!(1);
+        assert_eq!(rules(&new, &old, &facts), ["unreadable"]);
+    }
+
+    #[test]
+    fn what_was_installed_is_read_of_a_record_as_it_was() {
+        let facts = facts(vec![catalogue("custom", json!([addon("web", &["2.0.0"])]))]);
+        let record = |version: &str, status: Value| {
+            json!({"metadata": {"name": "web"}, "status": status,
+                "spec": {"addonRef": {"name": "web", "version": version}}})
+        };
+        let had = json!({"history": [{"verb": "install", "outcome": "done", "installed": {"version": "1.0.0"}}],
+            "inventory": "of a form that is not read"});
+        for (status, expected) in [
+            (had, &[""; 0][..]),
+            (json!({"history": "unreadable"}), &["unknown-version"]),
+            (json!(null), &["unknown-version"]),
+        ] {
+            let review = json!({"request": {
+                "uid": "u", "operation": "UPDATE", "namespace": "kubectl-addons", "name": "web",
+                "kind": {"group": "kubectl-addons.dev", "version": "v1alpha1", "kind": "AddonInstallation"},
+                "resource": {"group": "kubectl-addons.dev", "version": "v1alpha1", "resource": "addoninstallations"},
+                "object": record("1.0.0", json!(null)), "oldObject": record("2.0.0", status),
+            }});
+            let bytes = review.to_string().into_bytes();
+            let verdict = validate(&Request::from_slice(&bytes).unwrap(), &facts);
+            assert_eq!(rules_of(&verdict), expected);
+            assert_eq!(verdict.warnings.len(), usize::from(expected.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_specification_that_stays_is_not_judged_again() {
+        let twice = json!([addon("web", &["1.0.0", "v1.0.0"])]);
+        let old = json!(catalogue("custom", twice));
+        let mut new = old.clone();
+        new["metadata"]["labels"] = json!({"a": "b"});
+        assert_eq!(rules(&new, &old, &Facts::default()), [""; 0]);
+        new["spec"]["baseURL"] = json!("https://example.test");
+        assert_eq!(rules(&new, &old, &Facts::default()), ["duplicate"]);
+    }
+}

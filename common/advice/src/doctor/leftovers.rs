@@ -1,0 +1,262 @@
+//! What operations, clients and reconcilers that are gone have left behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Facts, Lease, Namespace, Owned, Problem, read};
+use addons_clusters::core_set::change::is_released;
+use addons_plan::continuation::Continuation;
+use addons_plan::found::open_releases;
+use addons_plan::standing::object::ObjectHealth;
+use addons_plan::standing::{self, Health, Standing, Word, standing};
+use common::api::installation::{self, AddonInstallation, ClusterIdentity};
+use common::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
+use common::pin;
+
+/// Objects that are named one by one.
+const NAMED: usize = 3;
+
+pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
+    let lease = read(&facts.lease, "the Lease of the reconciler", found);
+    let lease = lease.and_then(Option::as_ref);
+    let is_alive = lease.is_some_and(|lease| lease.is_fresh(facts.now));
+    found.extend(lease.filter(|_| !is_alive).and_then(stale));
+    let namespaces = read(&facts.namespaces, "the namespaces", found);
+    let cluster = read(&facts.cluster, "the identity of the cluster", found);
+    let Some(records) = read(&facts.records, "the installations", found) else {
+        return;
+    };
+    let health = read(&facts.health, "the objects of the installations", found);
+    for record in records {
+        let at = Place {
+            facts,
+            is_alive,
+            cluster: cluster.and_then(Option::as_deref),
+            health,
+        };
+        found.extend(at.record(record));
+    }
+    if let Some(owned) = read(&facts.owned, "the objects of installations", found) {
+        found.extend(orphans(owned, records));
+        found.extend(held(owned, records));
+    }
+    if let Some(namespaces) = namespaces {
+        found.extend(unmarked(&facts.system, namespaces, records));
+    }
+    for (namespace, about) in namespaces.into_iter().flatten() {
+        let namespace = namespace.clone();
+        match &about.kubeconfig {
+            Some((secret, _)) if about.is_local => found.push(Problem::AmbiguousCluster {
+                namespace,
+                secret: secret.clone(),
+            }),
+            Some((secret, false)) => found.push(Problem::NoKubeconfig {
+                namespace,
+                secret: secret.clone(),
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// What a record is compared with.
+struct Place<'a> {
+    facts: &'a Facts,
+    is_alive: bool,
+    cluster: Option<&'a str>,
+    health: Option<&'a BTreeMap<String, Health>>,
+}
+
+impl Place<'_> {
+    fn record(&self, record: &AddonInstallation) -> Vec<Problem> {
+        let installation = name_of(record);
+        let status = record.status.clone().unwrap_or_default();
+        let found = self.cluster.map(|uid| ClusterIdentity {
+            kube_system_uid: uid.to_owned(),
+            kubeconfig_secret: None,
+        });
+        let other = pin::check(&installation, record.status.as_ref(), found.as_ref()).err();
+        let owner = owner_hash(&installation.namespace, &installation.name);
+        let health = self.health.and_then(|all| all.get(&owner));
+        let unread = Health::default();
+        let health = health.unwrap_or(&unread);
+        let standing = standing(
+            record,
+            &standing::Facts {
+                health,
+                offered: None,
+                other: other.as_ref(),
+                now: self.facts.now,
+            },
+        );
+        if standing.word == Word::OtherCluster {
+            return vec![Problem::OtherCluster { installation }];
+        }
+        if let Some(unreadable) = &record.spec.unreadable {
+            return vec![Problem::Unreadable {
+                resource: "addoninstallation",
+                object: installation,
+                unreadable: unreadable.clone(),
+            }];
+        }
+        let namespaces = self.facts.namespaces.as_ref().ok();
+        let own = namespaces.and_then(|all| all.get(&installation.namespace));
+        if let Some(own) = own
+            && installation.namespace != self.facts.system
+            && !own.is_local
+        {
+            // Those of other clusters are judged there.
+            let is_of_none = own.kubeconfig.is_none();
+            let problem = Problem::NoCluster { installation };
+            return is_of_none.then_some(problem).into_iter().collect();
+        }
+        let mut found = Vec::new();
+        let finalizers = record.metadata.finalizers.iter().flatten();
+        let mut ours = finalizers.filter(|finalizer| {
+            [FINALIZER_UNINSTALL, FINALIZER_CORE_GUARD].contains(&finalizer.as_str())
+        });
+        let is_going = record.metadata.deletion_timestamp.is_some();
+        if is_going && !self.is_alive && ours.next().is_some() {
+            found.push(Problem::Held {
+                installation: installation.clone(),
+            });
+        }
+        match standing.word {
+            Word::Ready | Word::Suspended | Word::Progressing | Word::Uninstalling => {}
+            Word::Interrupted => {
+                if let (Some(operation), Some(next)) = (&status.operation, standing.next) {
+                    found.push(Problem::Interrupted {
+                        installation: installation.clone(),
+                        holder: operation.holder.clone(),
+                        next,
+                    });
+                }
+            }
+            _ => found.push(Problem::Unwell {
+                installation: installation.clone(),
+                next: next(record, health, &standing),
+                standing,
+            }),
+        }
+        found.extend(edited(record, health).map(|objects| Problem::Edited {
+            installation,
+            objects,
+            next: Continuation::restoring(record),
+        }));
+        found
+    }
+}
+
+/// What continues the operation of an installation that is not well; otherwise what restores its objects, where that helps.
+fn next(record: &AddonInstallation, health: &Health, standing: &Standing) -> Option<Continuation> {
+    let mut troubles = health.objects.iter().filter(|one| one.is_trouble());
+    let is_restorable = troubles.any(ObjectHealth::is_restorable);
+    let restores = is_restorable && standing.word == Word::Degraded;
+    let restoring = || restores.then(|| Continuation::restoring(record));
+    standing.next.clone().or_else(restoring)
+}
+
+/// The objects of an installation that guards, and that others edited: `Role addons-webhook was, and 2 more were`.
+fn edited(record: &AddonInstallation, health: &Health) -> Option<String> {
+    if !record.spec.is_guard() || record.spec.suspend {
+        return None;
+    }
+    let mut edited = health.objects.iter().filter(|object| object.edited);
+    let first = edited.next()?;
+    let first = format!("{} {} was", first.key.kind, first.key.name);
+    Some(match edited.count() {
+        0 => first,
+        more => format!("{first}, and {more} more were"),
+    })
+}
+
+/// Namespaces with core installations, or with objects of those of this cluster, that do not have the mark.
+fn unmarked(
+    system: &str,
+    namespaces: &BTreeMap<String, Namespace>,
+    records: &[AddonInstallation],
+) -> Vec<Problem> {
+    let mut unmarked = BTreeMap::new();
+    for record in records
+        .iter()
+        .filter(|it| it.spec.core_addon && !is_released(it))
+    {
+        let installation = name_of(record);
+        let home = &installation.namespace;
+        let is_local = home == system || namespaces.get(home).is_some_and(|it| it.is_local);
+        let status = record.status.as_ref().filter(|_| is_local);
+        let inventory = status.map_or(&[][..], |status| &status.inventory);
+        let target = record.spec.target_namespace.as_deref();
+        let used = installation::namespaces(inventory)
+            .chain(target.filter(|_| is_local))
+            .chain([home.as_str()]);
+        for name in used.filter(|name| namespaces.get(*name).is_some_and(|it| !it.holds_core)) {
+            let first = || installation.clone();
+            unmarked.entry(name.to_owned()).or_insert_with(first);
+        }
+    }
+    let problems = unmarked.into_iter();
+    let problem = |(namespace, installation)| Problem::Unmarked {
+        namespace,
+        installation,
+    };
+    problems.map(problem).collect()
+}
+
+fn stale(lease: &Lease) -> Option<Problem> {
+    (!lease.holder.is_empty()).then(|| Problem::StaleLease {
+        holder: lease.holder.clone(),
+    })
+}
+
+/// One problem for each owner that is gone.
+fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
+    let owners = records.iter().map(name_of);
+    let owners: BTreeSet<String> = owners
+        .map(|name| owner_hash(&name.namespace, &name.name))
+        .collect();
+    let mut lost: BTreeMap<&str, Vec<&Owned>> = BTreeMap::new();
+    for object in owned
+        .iter()
+        .filter(|object| !owners.contains(&object.owner))
+    {
+        lost.entry(&object.owner).or_default().push(object);
+    }
+    let problems = lost.into_iter().map(|(owner, objects)| {
+        let named = objects.iter().take(NAMED);
+        let mut named: Vec<&str> = named.map(|object| object.object.as_str()).collect();
+        if objects.len() > NAMED {
+            named.push("…");
+        }
+        Problem::Orphans {
+            owner: owner.to_owned(),
+            installation: objects.iter().find_map(|one| one.installation.clone()),
+            count: objects.len(),
+            objects: named.join(", "),
+        }
+    });
+    problems.collect()
+}
+
+/// Objects that a release of Helm holds as well, by their marks; and releases whose records could not be set aside.
+fn held(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for record in records {
+        let installation = name_of(record);
+        let owner = owner_hash(&installation.namespace, &installation.name);
+        let mut releases: BTreeSet<String> = open_releases(record).collect();
+        let ours = owned.iter().filter(|object| object.owner == owner);
+        releases.extend(ours.filter_map(|object| object.release.clone()));
+        problems.extend(releases.into_iter().map(|release| Problem::HeldByRelease {
+            installation: installation.clone(),
+            release,
+        }));
+    }
+    problems
+}
+
+fn name_of(record: &AddonInstallation) -> InstallationName {
+    InstallationName {
+        namespace: record.metadata.namespace.clone().unwrap_or_default(),
+        name: record.metadata.name.clone().unwrap_or_default(),
+    }
+}

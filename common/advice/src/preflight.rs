@@ -1,0 +1,327 @@
+//! What a future release of Kubernetes would do to an installation: whether its version fits, which one would, and which of the
+//! APIs that it uses are deprecated, removed or unknown there; what else in the cluster is in the way ([`risk`]), and the order
+//! of the upgrades. Nothing here asks a cluster.
+
+pub mod api_services;
+pub mod check;
+pub mod lifecycle;
+pub mod order;
+pub mod risk;
+pub mod stored;
+pub mod webhooks;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use addons_plan::inventory::Inventory;
+use common::api::catalogue::Requirement;
+use common::api::installation::AddonInstallation;
+use common::api::names::field_manager;
+use common::catalogue::due::{Due, DueReason, due};
+use common::catalogue::select::{ClusterFacts, Request, Rules, choose, misfit};
+use common::catalogue::{Catalogue, Entry, label};
+use common::manifest::key::{Gvk, ObjectKey};
+use lifecycle::{Fate, Lifecycle, Release};
+
+/// The clusters to compare.
+#[derive(Clone, Debug)]
+pub struct Clusters {
+    /// As it is.
+    pub now: ClusterFacts,
+    /// With the future release.
+    pub then: ClusterFacts,
+}
+
+/// A field manager, and the API version in which it last wrote an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Writer {
+    /// Its name.
+    pub manager: String,
+    /// As managedFields have it, `policy/v1beta1`.
+    pub api_version: String,
+}
+
+/// The verdict on an installation, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Verdict {
+    /// Its version fits, and its APIs are served.
+    Fits,
+    /// It cannot be told.
+    Unknown,
+    /// Its version does not fit, or an API that it uses is not served.
+    DoesNotFit,
+}
+
+/// Whether the installed version allows the release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Constraint {
+    /// It does, or says nothing of it.
+    Allows,
+    /// It does not, for this reason.
+    Excludes(String),
+    /// It cannot be told, for this reason.
+    Unknown(String),
+}
+
+/// Which other version would fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "when", content = "version")]
+pub enum Remedy {
+    /// It fits both releases: upgrade to it first.
+    Before(String),
+    /// It fits the future release alone: upgrade to it right after the cluster.
+    After(String),
+}
+
+/// One API that an installation uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Used {
+    /// The API.
+    #[serde(flatten)]
+    pub api: Gvk,
+    /// How many objects of the installation.
+    pub objects: usize,
+    /// Who writes them so: empty where the manifests of the add-on do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub managers: Vec<String>,
+    /// What becomes of it.
+    #[serde(flatten)]
+    pub fate: Fate,
+}
+
+/// What was found of one installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// All in all.
+    pub verdict: Verdict,
+    /// What its version says.
+    pub constraint: Constraint,
+    /// The version that would fit; only where this one does not.
+    pub remedy: Option<Remedy>,
+    /// What that version requires of other add-ons.
+    pub requires: Vec<Requirement>,
+    /// The APIs of its objects that are not simply served.
+    pub apis: Vec<Used>,
+    /// Those in which other managers write its objects. They do not decide the verdict: most are traces of the past.
+    pub writers: Vec<Used>,
+}
+
+/// Judges one installation. `catalogue` is its origin, or why that cannot be read; `None` is an origin without constraints.
+#[must_use]
+pub fn judge(
+    record: &AddonInstallation,
+    catalogue: Option<Result<&Catalogue, String>>,
+    writers: &BTreeMap<ObjectKey, Vec<Writer>>,
+    clusters: &Clusters,
+    rules: Rules,
+    table: &Lifecycle,
+) -> Finding {
+    let release = clusters.then.kubernetes.as_ref().map(Release::from);
+    let inventory = Inventory::of(record.status.as_ref());
+    let apis = release.map_or_else(Vec::new, |release| applied(&inventory, release, table));
+    let (constraint, fitting) = match catalogue {
+        None => (Constraint::Allows, None),
+        Some(Err(why)) => (Constraint::Unknown(why), None),
+        Some(Ok(catalogue)) => (
+            constraint(record, catalogue, clusters, rules),
+            remedy(record, catalogue, clusters, rules),
+        ),
+    };
+    let verdict = apis.iter().map(|used| verdict(&used.fate));
+    let verdict = verdict.fold(constraint.verdict(), Verdict::max);
+    let fitting = fitting.filter(|_| verdict == Verdict::DoesNotFit);
+    let (remedy, requires) = fitting.unzip();
+    Finding {
+        verdict,
+        remedy,
+        requires: requires.unwrap_or_default(),
+        constraint,
+        writers: release.map_or_else(Vec::new, |release| {
+            written(record, &inventory, writers, release, table)
+        }),
+        apis,
+    }
+}
+
+impl Constraint {
+    fn verdict(&self) -> Verdict {
+        match self {
+            Self::Allows => Verdict::Fits,
+            Self::Excludes(_) => Verdict::DoesNotFit,
+            Self::Unknown(_) => Verdict::Unknown,
+        }
+    }
+}
+
+fn verdict(fate: &Fate) -> Verdict {
+    match fate {
+        Fate::Served | Fate::Deprecated { .. } => Verdict::Fits,
+        Fate::Unknown => Verdict::Unknown,
+        Fate::Removed { .. } | Fate::NotYet { .. } => Verdict::DoesNotFit,
+    }
+}
+
+/// What the installed entry says of the release.
+fn constraint(
+    record: &AddonInstallation,
+    catalogue: &Catalogue,
+    clusters: &Clusters,
+    rules: Rules,
+) -> Constraint {
+    let Some(installed) = record.installed() else {
+        return Constraint::Unknown("nothing is installed yet".to_owned());
+    };
+    let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let (version, id) = (some(&installed.version), some(&installed.id));
+    let request = Request {
+        addon: &record.spec.addon_ref.name,
+        version: version.as_deref(),
+        id: id.as_deref(),
+        catalogue: record.spec.addon_ref.catalogue.as_deref(),
+    };
+    let any = ClusterFacts::default();
+    let Some(entry) = choose(&catalogue.entries, &request, &any, rules).chosen else {
+        if let Some(unread) = catalogue.unread(request.addon, request.catalogue) {
+            return Constraint::Unknown(unread.why.clone());
+        }
+        return Constraint::Unknown(format!(
+            "its origin no longer lists {}",
+            label(&installed.version, &installed.id)
+        ));
+    };
+    match misfit(&entry.version.constraints, &clusters.then) {
+        None if installed.helm_release.is_some() => {
+            Constraint::Unknown("helm keeps the list of its objects".to_owned())
+        }
+        None => Constraint::Allows,
+        Some(why) => Constraint::Excludes(why.to_string()),
+    }
+}
+
+/// The version that would fit, and what it requires.
+fn remedy(
+    record: &AddonInstallation,
+    catalogue: &Catalogue,
+    clusters: &Clusters,
+    rules: Rules,
+) -> Option<(Remedy, Vec<Requirement>)> {
+    let entry = next(record, catalogue, clusters, rules)?;
+    let version = label(&entry.version.version, &entry.version.id);
+    let remedy = match misfit(&entry.version.constraints, &clusters.now) {
+        None => Remedy::Before(version),
+        Some(_) => Remedy::After(version),
+    };
+    Some((remedy, entry.version.requires.clone()))
+}
+
+/// The newest version that is later than the installed one and fits both releases, or else the future one alone.
+#[must_use]
+pub fn next<'c>(
+    record: &AddonInstallation,
+    catalogue: &'c Catalogue,
+    clusters: &Clusters,
+    rules: Rules,
+) -> Option<&'c Entry> {
+    let fits_now = |entry: &&Entry| misfit(&entry.version.constraints, &clusters.now).is_none();
+    let entries = || catalogue.entries.iter();
+    newer(record, entries().filter(fits_now), &clusters.then, rules)
+        .or_else(|| newer(record, entries(), &clusters.then, rules))
+}
+
+/// The newest of some entries that is later than the installed one and fits a cluster.
+fn newer<'c>(
+    record: &AddonInstallation,
+    entries: impl Iterator<Item = &'c Entry>,
+    facts: &ClusterFacts,
+    rules: Rules,
+) -> Option<&'c Entry> {
+    let installed = record.installed()?;
+    let request = Request {
+        addon: &record.spec.addon_ref.name,
+        catalogue: record.spec.addon_ref.catalogue.as_deref(),
+        ..Request::default()
+    };
+    let choice = choose(entries, &request, facts, rules);
+    let entry = choice.chosen?;
+    let (spec, values) = (&record.spec, &installed.values_hash);
+    let due = due(installed, entry, spec, choice.rules, None, values);
+    let reason = match due {
+        Due::Yes { reason } => reason,
+        Due::No | Due::Downgrade { .. } => return None,
+    };
+    let is_other = matches!(reason, DueReason::Version { .. } | DueReason::Id { .. });
+    is_other.then_some(entry)
+}
+
+/// The APIs in which our objects were applied, without those that are simply served.
+fn applied(inventory: &Inventory, release: Release, table: &Lifecycle) -> Vec<Used> {
+    let mut counts: BTreeMap<Gvk, usize> = BTreeMap::new();
+    for (key, item) in &inventory.objects {
+        *counts.entry(api(key, &item.version)).or_default() += 1;
+    }
+    let used = counts.into_iter().filter_map(|(api, objects)| {
+        let fate = table.fate(&api, release)?;
+        (fate != Fate::Served).then_some(Used {
+            api,
+            objects,
+            managers: Vec::new(),
+            fate,
+        })
+    });
+    used.collect()
+}
+
+/// The APIs in which other managers write our objects, where the release does not serve them or will not for long.
+fn written(
+    record: &AddonInstallation,
+    inventory: &Inventory,
+    writers: &BTreeMap<ObjectKey, Vec<Writer>>,
+    release: Release,
+    table: &Lifecycle,
+) -> Vec<Used> {
+    let metadata = &record.metadata;
+    let own = field_manager(
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default(),
+    );
+    let mut found: BTreeMap<Gvk, (usize, BTreeSet<String>)> = BTreeMap::new();
+    for key in inventory.objects.keys() {
+        let mut of_object: BTreeMap<Gvk, BTreeSet<String>> = BTreeMap::new();
+        let others = writers.get(key).into_iter().flatten();
+        for writer in others.filter(|writer| writer.manager != own) {
+            let api = Gvk::new(&writer.api_version, &key.kind);
+            let managers = of_object.entry(api).or_default();
+            managers.insert(writer.manager.clone());
+        }
+        for (api, managers) in of_object {
+            let (objects, all) = found.entry(api).or_default();
+            *objects += 1;
+            all.extend(managers);
+        }
+    }
+    let used = found.into_iter().filter_map(|(api, (objects, managers))| {
+        let fate = table.fate(&api, release)?;
+        let is_trouble = matches!(fate, Fate::Deprecated { .. } | Fate::Removed { .. });
+        is_trouble.then_some(Used {
+            api,
+            objects,
+            managers: managers.into_iter().collect(),
+            fate,
+        })
+    });
+    used.collect()
+}
+
+fn api(key: &ObjectKey, version: &str) -> Gvk {
+    Gvk {
+        group: key.group.clone(),
+        version: version.to_owned(),
+        kind: key.kind.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Aggregated APIs: one that does not answer breaks discovery, and with it the deletion of every namespace; one of a group that
+//! Kubernetes itself serves hides it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::lifecycle::{Fate, Lifecycle, Release};
+use super::risk::{Owners, text};
+use common::api::names::InstallationName;
+
+/// The API server's own registrations: of what it serves itself (`onstart`), and of CustomResourceDefinitions (`true`).
+const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
+
+/// An APIService that is in the way of an upgrade.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiServiceRisk {
+    /// Its name, `v1beta1.metrics.k8s.io`.
+    pub name: String,
+    /// The installation that owns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<InstallationName>,
+    /// Why it is a risk.
+    #[serde(flatten)]
+    pub trouble: ApiServiceTrouble,
+}
+
+/// Why an APIService is a risk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "reason")]
+pub enum ApiServiceTrouble {
+    /// It is not available.
+    Unavailable {
+        /// What the API server says.
+        message: String,
+    },
+    /// The release serves this group and version itself, and requests still go to the server of the APIService.
+    Served {
+        /// The release.
+        release: Release,
+    },
+    /// The API server served it, and the release does not.
+    Removed {
+        /// The release that removed it.
+        removed: Release,
+    },
+}
+
+/// What is wrong with an APIService, with this release or already.
+#[must_use]
+pub fn judge(
+    service: &Value,
+    release: Release,
+    table: &Lifecycle,
+    owners: &Owners,
+) -> Option<ApiServiceRisk> {
+    let metadata = &service["metadata"];
+    if metadata["labels"][AUTOMANAGED].is_string() {
+        return None;
+    }
+    let spec = &service["spec"];
+    let is_remote = spec["service"].is_object();
+    let fate = table.version(&text(&spec["group"]), &text(&spec["version"]), release);
+    let trouble = match fate {
+        Some(Fate::Served) if is_remote => ApiServiceTrouble::Served { release },
+        Some(Fate::Removed { removed, .. }) if !is_remote => ApiServiceTrouble::Removed { removed },
+        _ => ApiServiceTrouble::Unavailable {
+            message: unavailable(service)?,
+        },
+    };
+    Some(ApiServiceRisk {
+        name: text(&metadata["name"]),
+        owner: owners.owner(service),
+        trouble,
+    })
+}
+
+/// Why it is not available; `None` where it is.
+fn unavailable(service: &Value) -> Option<String> {
+    let conditions = service["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    match conditions.find(|condition| condition["type"] == "Available") {
+        Some(available) if available["status"] == "True" => None,
+        Some(condition) => Some(text(&condition["message"])),
+        None => Some("the API server has not judged it yet".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn service(group: &str, version: &str, status: &str, is_remote: bool) -> Value {
+        let service = is_remote.then(|| json!({"namespace": "shop", "name": "guard"}));
+        json!({"metadata": {"name": format!("{version}.{group}")},
+            "spec": {"group": group, "version": version, "service": service},
+            "status": {"conditions": [{"type": "Available", "status": status, "message": "no endpoints"}]}})
+    }
+
+    fn trouble(service: &Value) -> Option<ApiServiceTrouble> {
+        let release: Release = "1.37".parse().unwrap();
+        let found = judge(service, release, &Lifecycle::default(), &Owners::default());
+        found.map(|risk| risk.trouble)
+    }
+
+    #[test]
+    fn what_does_not_answer_hides_or_loses_an_api_is_a_risk() {
+        let metrics = |status: &str| service("metrics.k8s.io", "v1beta1", status, true);
+        assert_eq!(trouble(&metrics("True")), None);
+        let message = "no endpoints".to_owned();
+        let dead = Some(ApiServiceTrouble::Unavailable { message });
+        assert_eq!(trouble(&metrics("False")), dead);
+        let release = "1.37".parse().unwrap();
+        let hides = Some(ApiServiceTrouble::Served { release });
+        assert_eq!(trouble(&service("policy", "v1", "True", true)), hides);
+        let old = |is_remote| service("policy", "v1beta1", "True", is_remote);
+        let removed = "1.25".parse().unwrap();
+        assert_eq!(
+            trouble(&old(false)),
+            Some(ApiServiceTrouble::Removed { removed })
+        );
+        assert_eq!(trouble(&old(true)), None, "its server goes on");
+        let mut local = old(false);
+        local["metadata"]["labels"] = json!({AUTOMANAGED: "onstart"});
+        assert_eq!(trouble(&local), None, "the API server removes it itself");
+        let mut new = metrics("True");
+        new["status"] = json!({});
+        assert!(matches!(
+            trouble(&new),
+            Some(ApiServiceTrouble::Unavailable { .. })
+        ));
+    }
+}

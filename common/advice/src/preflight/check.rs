@@ -1,0 +1,230 @@
+//! `preflight`: what a future release of Kubernetes would do to what is installed. Reads, and changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::preflight::lifecycle::{Lifecycle, Release};
+use crate::preflight::order::{Order, order};
+use crate::preflight::risk::{Owners, Risk};
+use crate::preflight::{Clusters, Finding, Writer, api_services, judge, next, stored, webhooks};
+use addons_engine::live::Selection;
+use addons_engine::preflight::{Obstacles, obstacles};
+use addons_plan::inventory::Inventory;
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use common::catalogue::select::ClusterFacts;
+use common::catalogue::{Catalogue, label};
+use common::manifest::key::ObjectKey;
+use serde_json::Value;
+
+use addons_operation::context::Context;
+use addons_operation::error::OperationError;
+use addons_operation::health;
+use addons_operation::origin::catalogue_of;
+use addons_operation::records::{Records, name_of};
+use addons_operation::render;
+
+/// What was found of all installations.
+#[derive(Clone, Debug, Default)]
+pub struct Preflight {
+    /// Of each, in the order of the records.
+    pub installations: Vec<(InstallationName, Finding)>,
+    /// What else is in the way of the upgrade, or may be.
+    pub risks: Vec<Risk>,
+    /// The order of the upgrades.
+    pub order: Order,
+    /// What could not be read, and why: each is a sentence.
+    pub unread: Vec<String>,
+}
+
+/// Judges installations of this cluster as if it had the version of Kubernetes in `to`: one LIST for each kind of theirs of which
+/// Kubernetes ever deprecated a version, and one for each kind that can be in the way of an upgrade. The next version of an add-on
+/// that owns definitions is fetched and rendered. `are_named`: only what these installations own is judged.
+///
+/// # Errors
+/// The server cannot be reached, or refuses. An origin that cannot be read is part of the finding.
+pub async fn check(
+    ctx: &Context,
+    known: &Records,
+    records: &[&AddonInstallation],
+    are_named: bool,
+    to: &ClusterFacts,
+) -> Result<Preflight, OperationError> {
+    let table = Lifecycle::default();
+    let mut found = Preflight::default();
+    let writers = writers(ctx, records, &table, &mut found.unread).await?;
+    let here: Vec<&AddonInstallation> = known.here().collect();
+    let owners = Owners::of(here.iter().copied());
+    let obstacles = obstacles(ctx.cluster().await?, |configurations, system| {
+        webhooks::called(configurations, system)
+    })
+    .await?;
+    found.judge(&obstacles, &owners, to, &table);
+    for record in records {
+        let is_of_directory = record.spec.addon_ref.directory.is_some();
+        let catalogue = match is_of_directory {
+            // Its manifests have no constraints.
+            true => None,
+            false => Some(catalogue_of(ctx, record).await),
+        };
+        let now = match &catalogue {
+            Some(Ok(catalogue)) => ctx.fit_for(catalogue.versions()).await?,
+            _ => ctx.version().await?,
+        };
+        let then = ClusterFacts {
+            kubernetes: to.kubernetes.clone(),
+            ..now.clone()
+        };
+        let clusters = Clusters { now, then };
+        let of_catalogue = catalogue.as_ref().map(|read| match read {
+            Ok(catalogue) => Ok(&**catalogue),
+            Err(error) => Err(error.to_string()),
+        });
+        let finding = judge(
+            record,
+            of_catalogue,
+            &writers,
+            &clusters,
+            ctx.settings().rules,
+            &table,
+        );
+        if let Some(Ok(catalogue)) = &catalogue {
+            let upgrade = (*record, &**catalogue, &clusters);
+            found
+                .judge_next(ctx, upgrade, &obstacles.definitions, &owners)
+                .await;
+        }
+        found.installations.push((name_of(record), finding));
+    }
+    if are_named {
+        let names: BTreeSet<_> = records.iter().map(|record| name_of(record)).collect();
+        found
+            .risks
+            .retain(|risk| risk.owner().is_some_and(|owner| names.contains(owner)));
+    }
+    let findings = found.installations.iter().map(|(_, finding)| finding);
+    let findings: Vec<_> = records.iter().copied().zip(findings).collect();
+    found.order = order(&findings, &here, &known.system);
+    Ok(found)
+}
+
+impl Preflight {
+    /// What of a cluster is in the way of this version.
+    fn judge(
+        &mut self,
+        obstacles: &Obstacles,
+        owners: &Owners,
+        to: &ClusterFacts,
+        table: &Lifecycle,
+    ) {
+        let Obstacles {
+            webhooks: configurations,
+            system,
+            backends,
+            api_services: services,
+            definitions,
+            unread,
+        } = obstacles;
+        for (kind, why) in unread {
+            self.unread.push(format!(
+                "{kind} cannot be read, so what of it is in the way is not known: {why}"
+            ));
+        }
+        let of_webhooks = configurations
+            .iter()
+            .flat_map(|one| webhooks::judge(one, system, backends, owners));
+        self.risks.extend(of_webhooks.map(Risk::Webhook));
+        let release = to.kubernetes.as_ref().map(Release::from);
+        let of_services = services
+            .iter()
+            .filter_map(|one| api_services::judge(one, release?, table, owners));
+        self.risks.extend(of_services.map(Risk::ApiService));
+        let stored = definitions
+            .iter()
+            .filter_map(|one| stored::judge(one, owners));
+        self.risks.extend(stored.map(Risk::StoredVersions));
+    }
+
+    /// Stored versions that the next version of an add-on lacks: it takes the place of what was found of the same definition.
+    async fn judge_next(
+        &mut self,
+        ctx: &Context,
+        (record, catalogue, clusters): (&AddonInstallation, &Catalogue, &Clusters),
+        definitions: &[Value],
+        owners: &Owners,
+    ) {
+        let owned: Vec<&Value> = definitions
+            .iter()
+            .filter(|one| owners.owner(one) == Some(name_of(record)))
+            .collect();
+        let rules = ctx.settings().rules;
+        let Some(entry) = next(record, catalogue, clusters, rules).filter(|_| !owned.is_empty())
+        else {
+            return;
+        };
+        let version = label(&entry.version.version, &entry.version.id);
+        let kubernetes = clusters.then.kubernetes.as_ref().map(ToString::to_string);
+        let rendered = match render::of_entry(ctx, entry, kubernetes.as_deref()).await {
+            Ok(rendered) => rendered,
+            Err(error) => {
+                self.unread.push(format!(
+                    "{} {version} cannot be rendered, so its definitions are not judged: {}",
+                    entry.addon,
+                    error.chain()
+                ));
+                return;
+            }
+        };
+        let wanted = rendered.manifests.iter().map(|manifest| &*manifest.object);
+        for risk in stored::judge_upgrade(&owned, wanted, &version, owners) {
+            self.risks.retain(
+                |other| !matches!(other, Risk::StoredVersions(other) if other.name == risk.name),
+            );
+            self.risks.push(Risk::StoredVersions(risk));
+        }
+    }
+}
+
+/// Who wrote the objects of these installations, and in which API version.
+async fn writers(
+    ctx: &Context,
+    records: &[&AddonInstallation],
+    table: &Lifecycle,
+    unread: &mut Vec<String>,
+) -> Result<BTreeMap<ObjectKey, Vec<Writer>>, OperationError> {
+    let inventories = records
+        .iter()
+        .map(|record| Inventory::of(record.status.as_ref()));
+    let keys = inventories.flat_map(|inventory| inventory.objects.into_keys());
+    let keys = keys.filter(|key| table.has_changed(&key.group, &key.kind));
+    let selections: BTreeSet<Selection> = keys
+        .map(|key| Selection {
+            group: key.group,
+            kind: key.kind,
+            namespace: key.namespace,
+            whole: true,
+        })
+        .collect();
+    if selections.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let cluster = ctx.cluster().await?;
+    let (live, unreadable) = health::read(cluster, &selections, None).await?;
+    for (Selection { kind, .. }, why) in unreadable {
+        unread.push(format!(
+            "{kind} cannot be read, so who writes such objects is not known: {why}"
+        ));
+    }
+    let writers = live.into_iter().map(|(key, object)| {
+        let entries = object["metadata"]["managedFields"].as_array();
+        let all = entries.into_iter().flatten().filter_map(writer);
+        (key, all.collect())
+    });
+    Ok(writers.collect())
+}
+
+fn writer(entry: &Value) -> Option<Writer> {
+    Some(Writer {
+        manager: entry["manager"].as_str()?.to_owned(),
+        api_version: entry["apiVersion"].as_str()?.to_owned(),
+    })
+}

@@ -1,0 +1,351 @@
+//! Which release of Kubernetes serves which of its APIs, from Kubernetes' own sources (`lifecycle.tsv`, which
+//! `cargo run -p addons-tests --bin generate lifecycle` writes).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use semver::Version;
+use serde::{Serialize, Serializer};
+
+use common::manifest::key::Gvk;
+
+/// The table as it is generated.
+const TABLE: &str = include_str!("lifecycle.tsv");
+/// What Kubernetes announces as deprecated and does not tag so in the sources that the table is made of: a server warns of it anyway
+/// (`pkg/registry/core/endpoint/strategy.go` of Kubernetes). Group, version, kind, since, and what to use.
+const ANNOUNCED: &[[&str; 5]] = &[[
+    "",
+    "v1",
+    "Endpoints",
+    "1.33",
+    "discovery.k8s.io/v1/EndpointSlice",
+]];
+/// How the table writes an empty column.
+const NOTHING: &str = "-";
+
+/// A minor release of Kubernetes, `1.36`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Release {
+    /// 1.
+    pub major: u64,
+    /// 36.
+    pub minor: u64,
+}
+
+impl From<&Version> for Release {
+    fn from(version: &Version) -> Self {
+        Self {
+            major: version.major,
+            minor: version.minor,
+        }
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+impl Serialize for Release {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl FromStr for Release {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (major, minor) = text.split_once('.').ok_or(())?;
+        let number = |text: &str| text.parse().map_err(|_| ());
+        Ok(Self {
+            major: number(major)?,
+            minor: number(minor)?,
+        })
+    }
+}
+
+/// What becomes of an API in a release.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "state")]
+pub enum Fate {
+    /// It is served.
+    Served,
+    /// It is served, and will be removed.
+    #[serde(rename_all = "camelCase")]
+    Deprecated {
+        /// The release that deprecated it.
+        since: Release,
+        /// The release that removes it, where one is planned.
+        removed: Option<Release>,
+        /// What to use.
+        replacement: Option<Gvk>,
+    },
+    /// It is not served any more.
+    #[serde(rename_all = "camelCase")]
+    Removed {
+        /// The release that removed it.
+        removed: Release,
+        /// What to use.
+        replacement: Option<Gvk>,
+    },
+    /// It is not served yet.
+    #[serde(rename_all = "camelCase")]
+    NotYet {
+        /// The release that introduces it.
+        introduced: Release,
+    },
+    /// The release is newer than the table, or the table does not have the API.
+    Unknown,
+}
+
+/// What the table says of one API.
+#[derive(Clone, Debug)]
+struct Row {
+    introduced: Option<Release>,
+    deprecated: Option<Release>,
+    removed: Option<Release>,
+    replacement: Option<Gvk>,
+}
+
+/// The table.
+#[derive(Clone, Debug)]
+pub struct Lifecycle {
+    newest: Release,
+    groups: BTreeSet<String>,
+    rows: BTreeMap<Gvk, Row>,
+}
+
+impl Default for Lifecycle {
+    /// The table of this release.
+    fn default() -> Self {
+        let mut table = Self {
+            newest: Release { major: 0, minor: 0 },
+            groups: BTreeSet::new(),
+            rows: BTreeMap::new(),
+        };
+        for line in TABLE.lines() {
+            table.read(line);
+        }
+        table.announce();
+        table
+    }
+}
+
+impl Lifecycle {
+    /// The newest release that is known.
+    #[must_use]
+    pub fn newest(&self) -> Release {
+        self.newest
+    }
+
+    /// What becomes of an API in a release; `None` where it is none of Kubernetes', but of a CustomResourceDefinition or of an
+    /// aggregated server, which an upgrade of Kubernetes leaves as they are.
+    #[must_use]
+    pub fn fate(&self, api: &Gvk, release: Release) -> Option<Fate> {
+        let Some(row) = self.rows.get(api) else {
+            return self.groups.contains(&api.group).then_some(Fate::Unknown);
+        };
+        let replacement = row.replacement.clone();
+        Some(match row {
+            Row {
+                removed: Some(removed),
+                ..
+            } if *removed <= release => Fate::Removed {
+                removed: *removed,
+                replacement,
+            },
+            // What a later release deprecates or removes is not known yet.
+            _ if release > self.newest => Fate::Unknown,
+            Row {
+                introduced: Some(introduced),
+                ..
+            } if *introduced > release => Fate::NotYet {
+                introduced: *introduced,
+            },
+            Row {
+                deprecated: Some(since),
+                removed,
+                ..
+            } if *since <= release => Fate::Deprecated {
+                since: *since,
+                removed: *removed,
+                replacement,
+            },
+            _ => Fate::Served,
+        })
+    }
+
+    /// What becomes of all kinds of a group in one version: served while one of them is. `None` as for [`Lifecycle::fate`].
+    #[must_use]
+    pub fn version(&self, group: &str, version: &str, release: Release) -> Option<Fate> {
+        if !self.groups.contains(group) {
+            return None;
+        }
+        let apis = self.rows.keys();
+        let apis = apis.filter(|api| api.group == group && api.version == version);
+        let fates: Vec<Fate> = apis.filter_map(|api| self.fate(api, release)).collect();
+        let is_served = |fate: &Fate| matches!(fate, Fate::Served | Fate::Deprecated { .. });
+        if fates.iter().any(is_served) {
+            return Some(Fate::Served);
+        }
+        Some(fates.into_iter().next().unwrap_or(Fate::Unknown))
+    }
+
+    /// Whether any version of this kind was ever deprecated: of all others, no writer has to change.
+    #[must_use]
+    pub fn has_changed(&self, group: &str, kind: &str) -> bool {
+        let of_kind = self.rows.iter();
+        let mut of_kind = of_kind.filter(|(api, _)| api.group == group && api.kind == kind);
+        of_kind.any(|(_, row)| row.deprecated.is_some() || row.removed.is_some())
+    }
+
+    /// Adds what is announced, where the table says nothing of it.
+    fn announce(&mut self) {
+        for [group, version, kind, since, replacement] in ANNOUNCED {
+            let api = Gvk {
+                group: (*group).to_owned(),
+                version: (*version).to_owned(),
+                kind: (*kind).to_owned(),
+            };
+            if let Some(row) = self.rows.get_mut(&api)
+                && row.deprecated.is_none()
+            {
+                row.deprecated = since.parse().ok();
+                row.replacement = gvk(replacement);
+            }
+        }
+    }
+
+    fn read(&mut self, line: &str) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        if let ["# known", newest] = columns.as_slice() {
+            self.newest = newest.parse().unwrap_or(self.newest);
+        }
+        let [
+            group,
+            version,
+            kind,
+            introduced,
+            deprecated,
+            removed,
+            replacement,
+        ] = columns.as_slice()
+        else {
+            return;
+        };
+        if group.starts_with('#') {
+            return;
+        }
+        let group = if *group == NOTHING { "" } else { group };
+        self.groups.insert(group.to_owned());
+        let api = Gvk {
+            group: group.to_owned(),
+            version: (*version).to_owned(),
+            kind: (*kind).to_owned(),
+        };
+        let row = Row {
+            introduced: introduced.parse().ok(),
+            deprecated: deprecated.parse().ok(),
+            removed: removed.parse().ok(),
+            replacement: gvk(replacement),
+        };
+        self.rows.insert(api, row);
+    }
+}
+
+/// `policy/v1/PodDisruptionBudget`.
+fn gvk(text: &str) -> Option<Gvk> {
+    let (api_version, kind) = text.rsplit_once('/')?;
+    Some(Gvk::new(api_version.trim_start_matches('/'), kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fate(api_version: &str, kind: &str, release: &str) -> Option<Fate> {
+        let release = release.parse().unwrap();
+        Lifecycle::default().fate(&Gvk::new(api_version, kind), release)
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_read() {
+        let table = Lifecycle::default();
+        let written = TABLE.lines().filter(|line| !line.starts_with('#')).count();
+        assert!(written > 150, "{written}");
+        assert_eq!(table.rows.len(), written);
+        let of_nothing = table.rows.values().filter(|row| row.introduced.is_none());
+        assert_eq!(of_nothing.count(), 0, "each has its first release");
+        assert!(table.newest() > "1.30".parse().unwrap());
+    }
+
+    /// As https://kubernetes.io/docs/reference/using-api/deprecation-guide/ lists them.
+    #[test]
+    fn the_table_says_what_the_deprecation_guide_says() {
+        for (api, kind, removed, replacement) in [
+            ("policy/v1beta1", "PodDisruptionBudget", "1.25", "policy/v1"),
+            ("batch/v1beta1", "CronJob", "1.25", "batch/v1"),
+            (
+                "autoscaling/v2beta2",
+                "HorizontalPodAutoscaler",
+                "1.26",
+                "autoscaling/v2",
+            ),
+            (
+                "extensions/v1beta1",
+                "Ingress",
+                "1.22",
+                "networking.k8s.io/v1",
+            ),
+            (
+                "apiextensions.k8s.io/v1beta1",
+                "CustomResourceDefinition",
+                "1.22",
+                "apiextensions.k8s.io/v1",
+            ),
+            (
+                "flowcontrol.apiserver.k8s.io/v1beta3",
+                "FlowSchema",
+                "1.32",
+                "flowcontrol.apiserver.k8s.io/v1",
+            ),
+        ] {
+            let gone = Fate::Removed {
+                removed: removed.parse().unwrap(),
+                replacement: Some(Gvk::new(replacement, kind)),
+            };
+            assert_eq!(fate(api, kind, "1.36"), Some(gone.clone()), "{api} {kind}");
+            assert_eq!(fate(api, kind, "9.99"), Some(gone), "it stays removed");
+        }
+        let before = fate("policy/v1beta1", "PodDisruptionBudget", "1.24");
+        let is_deprecated = matches!(
+            &before,
+            Some(Fate::Deprecated { removed: Some(removed), .. }) if removed.minor == 25
+        );
+        assert!(is_deprecated, "{before:?}");
+        assert_eq!(fate("apps/v1", "Deployment", "1.36"), Some(Fate::Served));
+        let early = fate("autoscaling/v2", "HorizontalPodAutoscaler", "1.22");
+        assert!(matches!(early, Some(Fate::NotYet { .. })), "{early:?}");
+    }
+
+    #[test]
+    fn what_is_announced_alone_is_deprecated_too() {
+        let since = |release: &str| Fate::Deprecated {
+            since: release.parse().unwrap(),
+            removed: None,
+            replacement: Some(Gvk::new("discovery.k8s.io/v1", "EndpointSlice")),
+        };
+        assert_eq!(fate("v1", "Endpoints", "1.32"), Some(Fate::Served));
+        assert_eq!(fate("v1", "Endpoints", "1.36"), Some(since("1.33")));
+    }
+
+    #[test]
+    fn what_is_not_known_is_never_served() {
+        assert_eq!(fate("apps/v1", "Deployment", "1.99"), Some(Fate::Unknown));
+        assert_eq!(fate("apps/v7", "Deployment", "1.30"), Some(Fate::Unknown));
+        assert_eq!(fate("cert-manager.io/v1", "Issuer", "1.99"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! In which order a cluster and its add-ons are upgraded: what fits both releases first, then the cluster, then what fits the new
+//! release alone.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::risk::name_of;
+use super::{Finding, Remedy, Verdict};
+use addons_plan::requires::{self, Candidate, Present};
+use common::api::catalogue::Requirement;
+use common::api::installation::{AddonInstallation, Phase};
+use common::api::names::InstallationName;
+
+/// One add-on that has to be upgraded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Upgrade {
+    /// Its installation.
+    #[serde(flatten)]
+    pub installation: InstallationName,
+    /// To this version, or `id ID` where it has none.
+    pub version: String,
+}
+
+/// The order of the upgrades.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Order {
+    /// Before the cluster, in this order.
+    pub before: Vec<Upgrade>,
+    /// After the cluster, in this order.
+    pub after: Vec<Upgrade>,
+    /// No version of these fits: the cluster cannot be upgraded with them.
+    pub blocked: Vec<InstallationName>,
+    /// What the upgrades require and nothing meets.
+    pub unmet: Vec<String>,
+}
+
+/// An upgrade with what its order depends on.
+struct Step<'a> {
+    upgrade: Upgrade,
+    /// `NAMESPACE/NAME`.
+    installation: String,
+    addon: &'a str,
+    requires: &'a [Requirement],
+}
+
+/// The order for what was found; `all`: every installation of the cluster; `system`: the system namespace.
+#[must_use]
+pub fn order(
+    found: &[(&AddonInstallation, &Finding)],
+    all: &[&AddonInstallation],
+    system: &str,
+) -> Order {
+    let mut order = Order::default();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for (record, finding) in found {
+        let installation = name_of(record);
+        let (steps, version) = match (&finding.remedy, finding.verdict) {
+            (Some(Remedy::Before(version)), _) => (&mut before, version),
+            (Some(Remedy::After(version)), _) => (&mut after, version),
+            (None, Verdict::DoesNotFit) => {
+                order.blocked.push(installation);
+                continue;
+            }
+            (None, Verdict::Fits | Verdict::Unknown) => continue,
+        };
+        steps.push(Step {
+            installation: installation.to_string(),
+            addon: &record.spec.addon_ref.name,
+            requires: &finding.requires,
+            upgrade: Upgrade {
+                installation,
+                version: version.clone(),
+            },
+        });
+    }
+    let (before, after) = (sequence(before), sequence(after));
+    let present: Vec<_> = all.iter().filter_map(|record| present(record)).collect();
+    order.unmet = unmet(&before, &[], &present, system);
+    let later = unmet(&after, &before, &present, system);
+    order.unmet.extend(later);
+    let upgrades = |steps: Vec<Step<'_>>| steps.into_iter().map(|step| step.upgrade).collect();
+    (order.before, order.after) = (upgrades(before), upgrades(after));
+    order
+}
+
+/// Each after those that it requires, otherwise as they are. Those that require each other stay as they are: that is found as unmet.
+fn sequence(mut rest: Vec<Step<'_>>) -> Vec<Step<'_>> {
+    let mut ordered = Vec::with_capacity(rest.len());
+    while !rest.is_empty() {
+        let waits = |step: &Step<'_>| {
+            let mut others = rest.iter();
+            others.any(|other| {
+                other.installation != step.installation
+                    && step.requires.iter().any(|one| one.name == other.addon)
+            })
+        };
+        let next = rest.iter().position(|step| !waits(step)).unwrap_or(0);
+        ordered.push(rest.remove(next));
+    }
+    ordered
+}
+
+/// What these steps require and neither they, nor the earlier ones, nor what is installed meets.
+fn unmet(
+    steps: &[Step<'_>],
+    earlier: &[Step<'_>],
+    present: &[(String, &AddonInstallation)],
+    system: &str,
+) -> Vec<String> {
+    let nothing = BTreeMap::new();
+    let candidates = earlier.iter().map(|step| (step, &[][..]));
+    let candidates = candidates.chain(steps.iter().map(|step| (step, step.requires)));
+    let candidates: Vec<Candidate<'_>> = candidates
+        .map(|(step, requires)| Candidate {
+            installation: &step.installation,
+            addon: step.addon,
+            version: &step.upgrade.version,
+            requires,
+        })
+        .collect();
+    let present: Vec<Present<'_>> = present
+        .iter()
+        .filter_map(|(installation, record)| {
+            let status = record.status.as_ref()?;
+            let installed = status.installed.as_ref()?;
+            Some(Present {
+                installation,
+                addon: &record.spec.addon_ref.name,
+                version: &installed.version,
+                requires: &installed.requires,
+                ready: status.phase == Some(Phase::Ready),
+                is_believed: name_of(record).namespace == system,
+            })
+        })
+        .collect();
+    match requires::order(&candidates, &present, &nothing) {
+        Ok(_) => Vec::new(),
+        Err(error) => error.problems.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// A record with its name spelled out.
+fn present<'a>(record: &&'a AddonInstallation) -> Option<(String, &'a AddonInstallation)> {
+    record.installed()?;
+    Some((name_of(record).to_string(), record))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! What in a cluster is in the way of its upgrade, or may be: webhooks, aggregated APIs and stored versions, whoever owns them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::api_services::ApiServiceRisk;
+use super::stored::StoredRisk;
+use super::webhooks::WebhookRisk;
+use common::api::installation::AddonInstallation;
+use common::api::names::{InstallationName, LABEL_OWNER, owner_hash};
+
+/// Installations by the value of their owner label.
+#[derive(Clone, Debug, Default)]
+pub struct Owners(BTreeMap<String, InstallationName>);
+
+impl Owners {
+    /// Of these records.
+    #[must_use]
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a AddonInstallation>) -> Self {
+        let owners = records.into_iter().map(|record| {
+            let name = name_of(record);
+            (owner_hash(&name.namespace, &name.name), name)
+        });
+        Self(owners.collect())
+    }
+
+    /// Whose an object is; `None` where no installation owns it.
+    #[must_use]
+    pub fn owner(&self, object: &Value) -> Option<InstallationName> {
+        let label = object["metadata"]["labels"][LABEL_OWNER].as_str()?;
+        self.0.get(label).cloned()
+    }
+}
+
+/// Something that is in the way of an upgrade, or may be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum Risk {
+    /// An admission webhook.
+    Webhook(WebhookRisk),
+    /// An aggregated API.
+    ApiService(ApiServiceRisk),
+    /// A definition with objects in an old version.
+    StoredVersions(StoredRisk),
+}
+
+impl Risk {
+    /// Whether the upgrade should not begin before it is mended; others are warnings.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        match self {
+            Self::Webhook(risk) => risk.trouble.blocks(),
+            Self::ApiService(_) => true,
+            Self::StoredVersions(_) => false,
+        }
+    }
+
+    /// The installation that owns the object; `None` where none does.
+    #[must_use]
+    pub fn owner(&self) -> Option<&InstallationName> {
+        match self {
+            Self::Webhook(risk) => risk.owner.as_ref(),
+            Self::ApiService(risk) => risk.owner.as_ref(),
+            Self::StoredVersions(risk) => risk.owner.as_ref(),
+        }
+    }
+}
+
+/// Namespace and name of a record.
+pub(super) fn name_of(record: &AddonInstallation) -> InstallationName {
+    InstallationName {
+        namespace: record.metadata.namespace.clone().unwrap_or_default(),
+        name: record.metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+/// A text in an object; empty where there is none.
+pub(super) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

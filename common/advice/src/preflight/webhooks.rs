@@ -1,0 +1,232 @@
+//! Admission webhooks that can stop an upgrade: with `failurePolicy: Fail`, the API server refuses what it cannot ask about. New
+//! nodes register themselves, their pods are created in kube-system, and leaders renew leases; a webhook that judges these and
+//! does not answer keeps the cluster from coming back.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::risk::{Owners, text};
+use addons_engine::preflight::{Backend, Backends};
+use common::api::names::InstallationName;
+use common::api::policy::NamespaceSelector;
+
+/// Leader election gives up its lease when a renewal takes longer, in seconds: the default of client-go's renewDeadline.
+const PATIENCE: u64 = 10;
+/// Where a webhook says nothing, in seconds.
+const DEFAULT_TIMEOUT: u64 = 10;
+/// Subresources that nodes, their pods and the scheduler need: others may fail during an upgrade.
+const NEEDED: [&str; 5] = ["", "*", "status", "binding", "eviction"];
+
+/// What an upgrade needs to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Needed {
+    /// Nodes.
+    Nodes,
+    /// Pods in kube-system.
+    Pods,
+    /// Leases in kube-system.
+    Leases,
+}
+
+impl Needed {
+    const ALL: [Self; 3] = [Self::Nodes, Self::Pods, Self::Leases];
+
+    fn group(self) -> &'static str {
+        match self {
+            Self::Nodes | Self::Pods => "",
+            Self::Leases => "coordination.k8s.io",
+        }
+    }
+
+    fn resource(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::Pods => "pods",
+            Self::Leases => "leases",
+        }
+    }
+
+    fn is_namespaced(self) -> bool {
+        self != Self::Nodes
+    }
+}
+
+/// A webhook that is in the way of an upgrade.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookRisk {
+    /// `ValidatingWebhookConfiguration` or `MutatingWebhookConfiguration`.
+    pub kind: String,
+    /// Name of the configuration.
+    pub name: String,
+    /// Name of the webhook in it.
+    pub webhook: String,
+    /// The installation that owns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<InstallationName>,
+    /// What of an upgrade it judges.
+    pub covers: Vec<Needed>,
+    /// Why that is a risk.
+    #[serde(flatten)]
+    pub trouble: WebhookTrouble,
+}
+
+/// Why a webhook is a risk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "reason")]
+pub enum WebhookTrouble {
+    /// Its Service does not exist.
+    NoService {
+        /// `NAMESPACE/NAME`.
+        service: String,
+    },
+    /// Its Service has no ready endpoint.
+    NoEndpoint {
+        /// `NAMESPACE/NAME`.
+        service: String,
+    },
+    /// One endpoint alone answers: nothing does while its node is drained.
+    OneEndpoint {
+        /// `NAMESPACE/NAME`.
+        service: String,
+    },
+    /// It may take longer than those who wait for it.
+    Slow {
+        /// `timeoutSeconds`.
+        seconds: u64,
+    },
+}
+
+impl WebhookTrouble {
+    /// Whether it refuses requests now.
+    pub(super) fn blocks(&self) -> bool {
+        matches!(self, Self::NoService { .. } | Self::NoEndpoint { .. })
+    }
+}
+
+/// The Services (namespace and name) that have to be known to judge these configurations.
+#[must_use]
+pub fn called<'a>(
+    configurations: impl IntoIterator<Item = &'a Value>,
+    system: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    let webhooks = configurations.into_iter().flat_map(webhooks);
+    let fatal = webhooks.filter(|webhook| !covers(webhook, system).is_empty());
+    let mut called: Vec<_> = fatal.filter_map(service).collect();
+    called.sort();
+    called.dedup();
+    called
+}
+
+/// The webhooks of one configuration that are in the way. `system`: the labels of kube-system.
+#[must_use]
+pub fn judge(
+    configuration: &Value,
+    system: &BTreeMap<String, String>,
+    backends: &Backends,
+    owners: &Owners,
+) -> Vec<WebhookRisk> {
+    let mut risks = Vec::new();
+    for webhook in webhooks(configuration) {
+        let covers = covers(webhook, system);
+        if covers.is_empty() {
+            continue;
+        }
+        let troubles = troubles(webhook, backends).into_iter();
+        risks.extend(troubles.map(|trouble| WebhookRisk {
+            kind: text(&configuration["kind"]),
+            name: text(&configuration["metadata"]["name"]),
+            webhook: text(&webhook["name"]),
+            owner: owners.owner(configuration),
+            covers: covers.clone(),
+            trouble,
+        }));
+    }
+    risks
+}
+
+/// How it fails, or may: a webhook without an answer is not slow as well.
+fn troubles(webhook: &Value, backends: &Backends) -> Vec<WebhookTrouble> {
+    let mut found = Vec::new();
+    if let Some((namespace, name)) = service(webhook) {
+        let service = format!("{namespace}/{name}");
+        match backends.get(&service) {
+            Some(Backend::Missing) => return vec![WebhookTrouble::NoService { service }],
+            Some(Backend::Ready(0)) => return vec![WebhookTrouble::NoEndpoint { service }],
+            Some(Backend::Ready(1)) => found.push(WebhookTrouble::OneEndpoint { service }),
+            Some(Backend::Ready(_) | Backend::Unknown) | None => {}
+        }
+    }
+    let seconds = webhook["timeoutSeconds"]
+        .as_u64()
+        .unwrap_or(DEFAULT_TIMEOUT);
+    if seconds > PATIENCE {
+        found.push(WebhookTrouble::Slow { seconds });
+    }
+    found
+}
+
+fn webhooks(configuration: &Value) -> impl Iterator<Item = &Value> {
+    configuration["webhooks"].as_array().into_iter().flatten()
+}
+
+/// The Service that a webhook calls; `None` for one that is called by its URL.
+fn service(webhook: &Value) -> Option<(String, String)> {
+    let service = webhook["clientConfig"]["service"].as_object()?;
+    let part = |name: &str| service.get(name)?.as_str().map(str::to_owned);
+    Some((part("namespace")?, part("name")?))
+}
+
+/// What of an upgrade is refused while a webhook does not answer. Conditions in CEL are not evaluated: they may exclude it.
+fn covers(webhook: &Value, system: &BTreeMap<String, String>) -> Vec<Needed> {
+    // The API server fills in `Fail`.
+    let is_fatal = webhook["failurePolicy"] != "Ignore";
+    // The cluster's own components carry labels of their own, none that an add-on asks for.
+    if !is_fatal || !selects(&webhook["objectSelector"], &BTreeMap::new()) {
+        return Vec::new();
+    }
+    let is_of_system = selects(&webhook["namespaceSelector"], system);
+    let covered = Needed::ALL.into_iter().filter(|needed| {
+        let mut rules = webhook["rules"].as_array().into_iter().flatten();
+        (!needed.is_namespaced() || is_of_system) && rules.any(|rule| matches(rule, *needed))
+    });
+    covered.collect()
+}
+
+/// Whether a selector matches; one that cannot be read is taken to match.
+fn selects(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
+    if selector.is_null() {
+        return true;
+    }
+    let selector = serde_json::from_value::<NamespaceSelector>(selector.clone());
+    selector.map_or(true, |selector| selector.selects(labels))
+}
+
+/// Whether a rule matches writes of something.
+fn matches(rule: &Value, needed: Needed) -> bool {
+    let any = |field: &str, is: &dyn Fn(&str) -> bool| {
+        let mut values = rule[field].as_array().into_iter().flatten();
+        values.any(|value| value.as_str().is_some_and(is))
+    };
+    let scope = rule["scope"].as_str().unwrap_or("*");
+    let is_in_scope = match scope {
+        "Namespaced" => needed.is_namespaced(),
+        "Cluster" => !needed.is_namespaced(),
+        _ => true,
+    };
+    is_in_scope
+        && any("operations", &|operation| operation != "CONNECT")
+        && any("apiGroups", &|group| {
+            group == "*" || group == needed.group()
+        })
+        && any("resources", &|resource| {
+            let (main, sub) = resource.split_once('/').unwrap_or((resource, ""));
+            (main == "*" || main == needed.resource()) && NEEDED.contains(&sub)
+        })
+}
+
+#[cfg(test)]
+mod tests;

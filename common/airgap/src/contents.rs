@@ -1,0 +1,206 @@
+//! What one add-on needs at a site: its source, and the images of its objects.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::site;
+use addons_render::images::{images, mentions};
+use addons_render::package::{File, Package};
+use addons_sources::Reach;
+use addons_sources::credentials::Credentials;
+use addons_sources::registry::chart;
+use common::api::catalogue::{Method, Source, SourceKind};
+use common::catalogue::author::Author;
+use common::catalogue::{Entry, Origin};
+use common::image::{Image, is_of_this_machine};
+use common::manifest::Manifest;
+use common::manifest::key::ObjectKey;
+use common::registry::Registry;
+
+use super::AirgapError;
+use addons_operation::context::Context;
+use addons_operation::error::within;
+use addons_operation::fetch::{self, Located};
+use addons_operation::inputs::{Data, Inputs};
+use addons_operation::render::{objects, uninstalled};
+
+/// An image or artifact to copy.
+pub(super) struct Wanted {
+    /// Its name in catalogues and objects.
+    pub image: Image,
+    /// Where it is read.
+    pub from: Image,
+    /// Whether that registry speaks HTTP without TLS.
+    pub plain_http: bool,
+    /// For that registry.
+    pub credentials: Option<Arc<Credentials>>,
+    /// What its name may open on this machine.
+    pub reach: Reach,
+    /// The digests that it had where add-ons were verified and rendered from it.
+    pub verified: Vec<String>,
+}
+
+/// Where the site has the source of an add-on.
+pub(super) enum AtSite {
+    /// In a registry, or in the catalogue, as here.
+    Kept(Box<Source>),
+    /// In an artifact that is made of these files.
+    Files {
+        /// The files.
+        files: Package,
+        /// The one file, where these are not a folder.
+        file: Option<String>,
+    },
+}
+
+/// What an add-on needs.
+pub(super) struct Contents {
+    /// What is copied from registries.
+    pub wanted: Vec<Wanted>,
+    /// Its source at the site.
+    pub at_site: AtSite,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Reads and renders an add-on: its hash is judged by the bytes of its source, before anything is made of them. A chart is read as it is
+/// now, and not as it was when its version was read last: so it is copied, too (semantics 17).
+pub(super) async fn of(
+    ctx: &Context,
+    entry: &Entry,
+    kubernetes: Option<&str>,
+) -> Result<Contents, AirgapError> {
+    let resolved = uninstalled(ctx, entry);
+    let place = || resolved.place();
+    let registry = within(resolved.registry(), place)?;
+    let located = Located::new(ctx, &resolved).await?;
+    if let Some(helm) = &located.source.helm {
+        chart::forget(helm, &located.access(ctx)).await;
+    }
+    let verified = fetch::package(ctx, &resolved).await?;
+    let files = &verified.fetched.package;
+    let found = verified.fetched.resolved.as_deref().unwrap_or_default();
+    // An image has no version.
+    let (version, digest) = found.split_once('@').unwrap_or((found, found));
+    let needed_by = |source| AirgapError::Image {
+        needed_by: resolved.place(),
+        source,
+    };
+    let original = &entry.version.source;
+    let is_kept = is_kept(entry, files);
+    let mut wanted = Vec::new();
+    if is_kept && let Some(image) = site::in_registry(original, version).map_err(needed_by)? {
+        let from = site::in_registry(&located.source, version).map_err(needed_by)?;
+        wanted.push(Wanted {
+            from: from.unwrap_or_else(|| image.clone()),
+            image,
+            plain_http: is_plain(&located.source),
+            credentials: located.credentials,
+            reach: located.reach,
+            verified: vec![digest.to_owned()],
+        });
+    }
+    let is_chart = matches!(original.kind(), Ok(SourceKind::Helm(_)));
+    let at_site = if is_kept {
+        AtSite::Kept(Box::new(site::kept(original, is_chart.then_some(version))))
+    } else {
+        AtSite::Files {
+            file: files.as_file().map(|file| file.path.clone()),
+            files: as_folder(&entry.addon, files)?,
+        }
+    };
+    // The site rewrites the names that the objects have without a private registry.
+    let without = Entry {
+        registry: None,
+        ..entry.clone()
+    };
+    let plain = uninstalled(ctx, &without);
+    let inputs = match kubernetes {
+        Some(version) => Inputs::given(&plain, Data::of_version(version)),
+        None => Inputs::read(ctx, &plain).await?,
+    };
+    let rendered = objects(ctx, &plain, plain.occasion(), inputs, verified).await?;
+    let mut found = BTreeSet::new();
+    let mut warnings = Vec::new();
+    for manifest in &rendered.manifests {
+        found.extend(images(&manifest.object));
+        warnings.extend(doubts(&entry.addon, manifest));
+    }
+    for image in found {
+        let reach = reach_of_images(ctx, entry);
+        wanted.push(of_object(&image, registry.as_ref(), reach).map_err(needed_by)?);
+    }
+    Ok(Contents {
+        wanted,
+        at_site,
+        warnings,
+    })
+}
+
+/// What the images of an add-on may open: its objects name them, so `docker login` is used only for registries that the user named, by
+/// the location of the index as well.
+fn reach_of_images(ctx: &Context, entry: &Entry) -> Reach {
+    match (&entry.author, &*entry.origin) {
+        (Author::Typed(typed), Origin::Index { location }) => ctx.beside(typed, location),
+        _ => ctx.opened(),
+    }
+}
+
+/// An image that container runtimes pull.
+pub(super) fn of_object(
+    name: &str,
+    registry: Option<&Registry>,
+    reach: Reach,
+) -> Result<Wanted, common::image::ImageError> {
+    let image = site::pulled(name)?;
+    let from = match registry {
+        Some(registry) => site::at(&image, registry)?,
+        None => image.clone(),
+    };
+    Ok(Wanted {
+        plain_http: is_of_this_machine(&from.host),
+        image,
+        from,
+        credentials: None,
+        reach,
+        verified: Vec::new(),
+    })
+}
+
+/// Whether the site has the source under the name that it has here. A chart in the folder of an image may be made of other charts,
+/// which are fetched with it and are not in the image.
+fn is_kept(entry: &Entry, files: &Package) -> bool {
+    let is_chart = entry.version.template.method == Method::Helm;
+    match entry.version.source.kind() {
+        Ok(SourceKind::Docker(_)) => !is_chart || files.as_file().is_some(),
+        Ok(SourceKind::Helm(helm)) => helm.url.starts_with("oci://"),
+        Ok(SourceKind::Inline(_)) => true,
+        Ok(SourceKind::Git(_) | SourceKind::Url(_)) | Err(_) => false,
+    }
+}
+
+fn is_plain(source: &Source) -> bool {
+    let docker = source.docker.as_ref().map(|docker| docker.plain_http);
+    let helm = source.helm.as_ref().map(|helm| helm.plain_http);
+    docker.or(helm).unwrap_or_default()
+}
+
+fn as_folder(addon: &str, files: &Package) -> Result<Package, AirgapError> {
+    let files: Vec<File> = files.files().to_vec();
+    Package::folder(files).map_err(|source| AirgapError::Package {
+        addon: addon.to_owned(),
+        source,
+    })
+}
+
+/// Texts that may be images: they are not rewritten at the site either.
+fn doubts(addon: &str, manifest: &Manifest) -> Vec<String> {
+    let object = ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
+    let doubts = mentions(&manifest.object).into_iter().map(|mention| {
+        format!(
+            "{addon}: {object}: {}, which may be an image: add it with --image, and set its name at the site in the values",
+            mention.named()
+        )
+    });
+    doubts.collect()
+}

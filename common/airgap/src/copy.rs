@@ -1,0 +1,266 @@
+//! An image of a registry into an archive: every byte as it is, all platforms, and what refers to it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use addons_sources::Access;
+use addons_sources::layout::Partial;
+use addons_sources::registry::manifest::image_of;
+use addons_sources::registry::{Registry, reference};
+use common::image::Image;
+use common::oci::layout::Named;
+use common::oci::manifest::{Descriptor, MAX_MANIFESTS, Manifest, ManifestError, is_digest};
+use common::oci::referrers;
+
+use super::contents::Wanted;
+use super::meter::Meter;
+use super::{AirgapError, Progress, Report};
+
+/// Copies an image; the names that the archive gets, the image first.
+pub(super) async fn copy(
+    partial: &mut Partial,
+    wanted: &Wanted,
+    access: Access<'_>,
+    report: Report<'_>,
+) -> Result<Vec<Named>, AirgapError> {
+    let access = Access {
+        credentials: wanted.credentials.as_deref(),
+        reach: &wanted.reach,
+        ..access
+    };
+    let name = wanted.image.to_string();
+    report(Progress::Copying { name: name.clone() });
+    let from = reference(&wanted.from.to_string())?;
+    let registry = Registry::open(&from, wanted.plain_http, &access)?;
+    let mut copy = Copy {
+        registry,
+        partial,
+        image: &wanted.image,
+        verified: &wanted.verified,
+        name: &name,
+        report,
+        named: Vec::new(),
+        seen: BTreeMap::new(),
+        left: VecDeque::new(),
+        found: 0,
+        blobs: 0,
+        bytes: 0,
+        there: 0,
+    };
+    copy.all().await?;
+    let Copy {
+        named,
+        blobs,
+        bytes,
+        there,
+        ..
+    } = copy;
+    report(Progress::Copied {
+        name,
+        blobs,
+        bytes,
+        there,
+    });
+    Ok(named)
+}
+
+struct Copy<'a, 'p> {
+    registry: Registry<'a>,
+    partial: &'p mut Partial,
+    image: &'p Image,
+    verified: &'p [String],
+    name: &'p str,
+    report: Report<'p>,
+    named: Vec<Named>,
+    /// Manifests that were copied, by digest.
+    seen: BTreeMap<String, Descriptor>,
+    /// Manifests that were found and not fetched.
+    left: VecDeque<Found>,
+    /// How many were found so far.
+    found: usize,
+    blobs: usize,
+    bytes: u64,
+    there: usize,
+}
+
+/// A manifest that may be fetched. Its bytes are not kept until then: an index lists many large ones.
+struct Found {
+    /// Its digest or a tag.
+    reference: String,
+    /// How many bytes it has, where that is known.
+    size: Option<u64>,
+    /// The name that the archive gets for it; what an index lists has none.
+    image: Option<Image>,
+    /// Whether it may be missing: nothing lists the signatures of cosign.
+    is_optional: bool,
+}
+
+impl Copy<'_, '_> {
+    async fn all(&mut self) -> Result<(), AirgapError> {
+        let image = self.image.clone();
+        let name = image.digest.as_ref().or(image.tag.as_ref());
+        let reference = name.map_or("latest", String::as_str).to_owned();
+        self.add(Found {
+            reference,
+            size: None,
+            image: Some(image),
+            is_optional: false,
+        })?;
+        while let Some(found) = self.left.pop_front() {
+            self.manifest(found).await?;
+        }
+        Ok(())
+    }
+
+    /// Copies a manifest with its blobs, unless that was done, and finds what belongs to it.
+    async fn manifest(&mut self, found: Found) -> Result<(), AirgapError> {
+        if let Some(seen) = self.seen.get(&found.reference).cloned() {
+            return self.name(&found, &seen);
+        }
+        let (digest, bytes) = if found.is_optional {
+            let Some(original) = self.registry.original_of(&found.reference).await? else {
+                return Ok(());
+            };
+            self.count()?;
+            original
+        } else {
+            self.registry.original(&found.reference).await?
+        };
+        // The image itself comes first, and what belongs to it only where it is the right one.
+        if self.seen.is_empty() {
+            self.check(&digest, &bytes)?;
+        }
+        let manifest = self.read(&digest, &bytes)?;
+        let descriptor = Descriptor {
+            media_type: manifest.media_type.clone(),
+            digest: digest.clone(),
+            size: bytes.len() as u64,
+        };
+        self.name(&found, &descriptor)?;
+        if self.seen.insert(digest.clone(), descriptor).is_some() {
+            return Ok(());
+        }
+        self.needed(&manifest).await?;
+        self.partial.put(&bytes)?;
+        self.referring(&digest).await
+    }
+
+    /// Whether it is what was verified: its tag may have been moved since (semantics 17).
+    fn check(&self, digest: &str, bytes: &[u8]) -> Result<(), AirgapError> {
+        let image = image_of(digest, bytes).unwrap_or_else(|_| digest.to_owned());
+        match self.verified.iter().find(|verified| **verified != image) {
+            None => Ok(()),
+            Some(verified) => Err(AirgapError::Moved {
+                name: self.name.to_owned(),
+                verified: verified.clone(),
+                found: image,
+            }),
+        }
+    }
+
+    /// The blobs of a manifest, and the manifests that it lists.
+    async fn needed(&mut self, manifest: &Manifest) -> Result<(), AirgapError> {
+        for blob in &manifest.blobs {
+            if self.partial.has(blob) {
+                self.there += 1;
+                continue;
+            }
+            let bytes = self.registry.content(&blob.digest, blob.size, false);
+            let mut meter = Meter::new(self.report, self.name, blob.size);
+            let fetched = |done| meter.at(done);
+            self.partial.fetch(blob, bytes.await?, fetched).await?;
+            self.blobs += 1;
+            self.bytes += blob.size;
+        }
+        for listed in &manifest.manifests {
+            self.add(Found {
+                reference: listed.digest.clone(),
+                size: Some(listed.size),
+                image: None,
+                is_optional: false,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What refers to a manifest.
+    async fn referring(&mut self, digest: &str) -> Result<(), AirgapError> {
+        for referrer in self.registry.referrers(digest).await? {
+            if !is_digest(&referrer.digest) {
+                return Err(AirgapError::Manifest {
+                    name: self.by_digest(digest).to_string(),
+                    source: ManifestError::Digest(referrer.digest),
+                });
+            }
+            self.add(Found {
+                image: Some(self.by_digest(&referrer.digest)),
+                reference: referrer.digest,
+                size: None,
+                is_optional: false,
+            })?;
+        }
+        for tag in referrers::cosign_tags(digest) {
+            let image = Image {
+                tag: Some(tag.clone()),
+                digest: None,
+                ..self.image.clone()
+            };
+            self.left.push_back(Found {
+                reference: tag,
+                size: None,
+                image: Some(image),
+                is_optional: true,
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds a manifest that is there to those that are fetched.
+    fn add(&mut self, found: Found) -> Result<(), AirgapError> {
+        self.count()?;
+        self.left.push_back(found);
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), AirgapError> {
+        self.found += 1;
+        if self.found > MAX_MANIFESTS {
+            let name = self.image.to_string();
+            return Err(AirgapError::TooMany { name });
+        }
+        Ok(())
+    }
+
+    /// Gives a manifest its name in the archive, if it gets one.
+    fn name(&mut self, found: &Found, descriptor: &Descriptor) -> Result<(), AirgapError> {
+        if let Some(wanted) = found.size.filter(|size| *size != descriptor.size) {
+            return Err(AirgapError::Size {
+                name: self.by_digest(&descriptor.digest).to_string(),
+                found: descriptor.size,
+                wanted,
+            });
+        }
+        if let Some(image) = found.image.clone() {
+            let descriptor = descriptor.clone();
+            self.named.push(Named { image, descriptor });
+        }
+        Ok(())
+    }
+
+    fn read(&self, digest: &str, bytes: &[u8]) -> Result<Manifest, AirgapError> {
+        Manifest::read(bytes).map_err(|source| AirgapError::Manifest {
+            name: self.by_digest(digest).to_string(),
+            source,
+        })
+    }
+
+    fn by_digest(&self, digest: &str) -> Image {
+        Image {
+            tag: None,
+            digest: Some(digest.to_owned()),
+            ..self.image.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Add-ons into one archive.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::site;
+use addons_render::package::{File, Package};
+use addons_sources::layout::Partial;
+use addons_sources::{archive, url};
+use common::api::catalogue::Source;
+use common::catalogue::Entry;
+use common::catalogue::author::Typed;
+use common::oci::CATALOGUE_FILE;
+use common::oci::layout::Named;
+
+use super::contents::{AtSite, Contents, Wanted, of, of_object};
+use super::{AirgapError, Progress, Report, copy};
+use addons_operation::context::Context;
+
+/// The types of the artifacts that an archive has.
+const PACKAGE: &str = "application/vnd.kubectl-addons.package.v1";
+const CATALOGUE: &str = "application/vnd.kubectl-addons.catalogue.v1";
+
+/// What goes into an archive.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The add-ons, each in a version.
+    pub entries: &'a [Entry],
+    /// The version of Kubernetes that they are rendered for; `None` = that of the cluster.
+    pub kubernetes: Option<&'a str>,
+    /// Images beside those of the objects.
+    pub images: &'a [String],
+    /// The locations of the indexes that the entries are from: they are kept as they are.
+    pub indexes: &'a [Typed],
+}
+
+/// An archive that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Images and artifacts, without what refers to them.
+    pub images: usize,
+    /// What refers to them: signatures, attestations and the like.
+    pub referrers: usize,
+    /// Bytes of the archive.
+    pub bytes: u64,
+}
+
+/// Writes an archive. One that was interrupted goes on with what it has fetched.
+///
+/// # Errors
+/// [`AirgapError`]. What was fetched stays in the folder `ARCHIVE.partial`.
+pub async fn export(
+    ctx: &Context,
+    request: &Request<'_>,
+    archive: &Path,
+    report: Report<'_>,
+) -> Result<Exported, AirgapError> {
+    let mut wanted = BTreeMap::<String, Wanted>::new();
+    let mut contents = Vec::with_capacity(request.entries.len());
+    for entry in request.entries {
+        let mut found = of(ctx, entry, request.kubernetes).await?;
+        for warning in std::mem::take(&mut found.warnings) {
+            report(Progress::Warning(warning));
+        }
+        for one in std::mem::take(&mut found.wanted) {
+            add(&mut wanted, one);
+        }
+        contents.push((entry, found));
+    }
+    for image in request.images {
+        let one = of_object(image, None, ctx.opened()).map_err(|source| AirgapError::Image {
+            needed_by: "--image".to_owned(),
+            source,
+        })?;
+        add(&mut wanted, one);
+    }
+    let mut partial = Partial::open(archive)?;
+    let mut named = Vec::<Named>::new();
+    for one in wanted.values() {
+        let access = ctx.access(&one.reach);
+        named.extend(copy::copy(&mut partial, one, access, report).await?);
+    }
+    let referrers = named.len() - wanted.len();
+    let mut listed = Vec::with_capacity(contents.len());
+    for (entry, contents) in contents {
+        let source = packaged(&mut partial, &mut named, entry, contents)?;
+        listed.push((entry.clone(), source));
+    }
+    // Last, so that a site has everything that its catalogue lists.
+    let name = archive.file_name().map(|name| name.to_string_lossy());
+    let image = site::catalogue_name(&name.unwrap_or_default());
+    let object = site::catalogue(image.tag.as_deref().unwrap_or_default(), listed);
+    let text = serde_saphyr::to_string(&object);
+    let text = text.map_err(|error| AirgapError::Catalogue(error.to_string()))?;
+    let files = catalogue_files(ctx, text, request.indexes).await?;
+    let descriptor = partial.put_files(CATALOGUE, &files)?;
+    named.push(Named { image, descriptor });
+    Ok(Exported {
+        images: named.len() - referrers,
+        referrers,
+        bytes: partial.finish(&named)?,
+    })
+}
+
+/// What several add-ons need is copied once, and has to be what each of them was verified with.
+fn add(wanted: &mut BTreeMap<String, Wanted>, mut one: Wanted) {
+    let verified = std::mem::take(&mut one.verified);
+    let known = wanted.entry(one.image.to_string()).or_insert(one);
+    known.verified.extend(verified);
+}
+
+/// The source of an add-on at the site; where it is in no registry, its files are added as an artifact.
+fn packaged(
+    partial: &mut Partial,
+    named: &mut Vec<Named>,
+    entry: &Entry,
+    contents: Contents,
+) -> Result<Source, AirgapError> {
+    let (files, file) = match contents.at_site {
+        AtSite::Kept(source) => return Ok(*source),
+        AtSite::Files { files, file } => (files, file),
+    };
+    let descriptor = partial.put_files(PACKAGE, &files)?;
+    let image = site::package(&entry.addon, &descriptor.digest);
+    let source = site::package_source(&image, file.as_deref());
+    named.push(Named { image, descriptor });
+    Ok(source)
+}
+
+/// The catalogue of the site, and beside it the indexes that it was made of, byte for byte: signatures of theirs still fit.
+async fn catalogue_files(
+    ctx: &Context,
+    text: String,
+    indexes: &[Typed],
+) -> Result<Package, AirgapError> {
+    let mut files = vec![File {
+        path: CATALOGUE_FILE.to_owned(),
+        bytes: text.into_bytes(),
+    }];
+    for (number, index) in indexes.iter().enumerate() {
+        let location = url::absolute(index);
+        let location = location.map_err(addons_operation::error::OperationError::from)?;
+        // A folder or an archive without an index is an add-on itself.
+        let is_folder = Path::new(&**index).is_dir() && !location.ends_with(".yaml");
+        if is_folder || archive::is_archive(&location) {
+            continue;
+        }
+        let reach = ctx.typed(index);
+        let fetched = url::fetch(&location, &ctx.access(&reach)).await;
+        let fetched = fetched.map_err(addons_operation::error::OperationError::from)?;
+        files.push(File {
+            path: format!("original-{}.yaml", number + 1),
+            bytes: fetched.bytes,
+        });
+    }
+    Package::folder(files).map_err(|source| AirgapError::Package {
+        addon: CATALOGUE_FILE.to_owned(),
+        source,
+    })
+}

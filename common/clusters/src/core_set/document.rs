@@ -1,0 +1,283 @@
+//! What the ConfigMaps `core-addon-rules` and `custom-core-addons` say, read strictly: an unknown field is an error.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::rollout::{self, Waves};
+use super::{Unknown, expression};
+use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
+use common::manifest::yaml::{YamlOptions, documents};
+
+/// Key of the rules in their ConfigMap.
+pub const KEY_RULES: &str = "rules.yaml";
+/// Key of the waves of a change, in the ConfigMap of the rules.
+pub const KEY_ROLLOUT: &str = "rollout";
+/// Key of the list in its ConfigMap.
+pub const KEY_ADDONS: &str = "addons.yaml";
+
+/// Most rules, and most add-ons of one list.
+const MOST: usize = 500;
+/// Most bytes of one text: what the API server stores of a whole ConfigMap.
+const LONGEST: usize = 1 << 20;
+/// Most steps of all conditions, of which each has [`expression::STEPS`] at most.
+const STEPS: u64 = 5_000_000;
+
+/// Rules and list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CoreDocument {
+    /// The rules.
+    pub rules: Vec<CoreRule>,
+    /// The list of the cluster's administrators.
+    pub custom: Vec<CoreAddon>,
+}
+
+/// Add-ons of all clusters in which a condition holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreRule {
+    /// Its name.
+    pub name: String,
+    /// The condition.
+    pub when: String,
+    /// The add-ons.
+    pub addons: Vec<CoreAddon>,
+}
+
+/// One core add-on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreAddon {
+    /// The add-on.
+    pub name: String,
+    /// Its version; `None` = the newest that fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its catalogue; `None` = any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalogue: Option<String>,
+    /// Digest of its entry, of whatever class the catalogue is; `None` = an entry of class Core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Its values.
+    #[serde(
+        default,
+        deserialize_with = "values",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub values: Option<Map<String, Value>>,
+}
+
+/// The values of an add-on. An error does not repeat them.
+fn values<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value>>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::Object(values) => Ok(Some(values)),
+        _ => Err(D::Error::custom("values: it is not a map")),
+    }
+}
+
+/// In which waves a change reaches the clusters, as it is written.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenRollout {
+    canary: Option<usize>,
+    first: Option<Vec<String>>,
+    max_unavailable: Option<Value>,
+    soak: Option<String>,
+    deadline: Option<String>,
+    failures: Option<usize>,
+}
+
+/// Reads in which waves a change reaches the clusters; what is not stated is as in [`rollout::DEFAULT`].
+///
+/// # Errors
+/// [`Unknown::Malformed`].
+pub fn read_rollout(text: Option<&str>) -> Result<Waves, Unknown> {
+    let key = Text {
+        config_map: CORE_ADDON_RULES,
+        key: KEY_ROLLOUT,
+    };
+    let Some(written) = key.one(text, "map")? else {
+        return Ok(rollout::DEFAULT);
+    };
+    if !written.is_object() {
+        return Err(key.malformed(String::new(), "it is not one map".to_owned()));
+    }
+    let written: WrittenRollout = serde_json::from_value(written)
+        .map_err(|error| key.malformed(String::new(), error.to_string()))?;
+    let mut waves = rollout::DEFAULT;
+    waves.first = written.first.unwrap_or_default();
+    waves.failures = written.failures.unwrap_or(waves.failures);
+    let read = &mut waves.rollout;
+    read.canaries = written.canary.unwrap_or(read.canaries);
+    if let Some(most) = written.max_unavailable {
+        let most = most
+            .as_str()
+            .map_or_else(|| most.to_string(), str::to_owned);
+        let most = most.parse();
+        let most = most.map_err(|error: crate::fleet::MaxUnavailableError| {
+            key.malformed(".maxUnavailable".to_owned(), error.to_string())
+        })?;
+        read.max_unavailable = Some(most);
+    }
+    for (field, text, time) in [
+        (".soak", written.soak, &mut read.soak),
+        (".deadline", written.deadline, &mut waves.deadline),
+    ] {
+        let Some(text) = text else {
+            continue;
+        };
+        let parsed: Option<SignedDuration> = text.parse().ok();
+        let parsed = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
+        *time = parsed.ok_or_else(|| {
+            let problem = format!("{text:?} is not a duration; write it as 5m or 30s");
+            key.malformed(field.to_owned(), problem)
+        })?;
+    }
+    Ok(waves)
+}
+
+impl CoreDocument {
+    /// Reads the texts of the two keys; `None` = the ConfigMap or its key is missing. Every condition is checked against
+    /// [`super::Profile::sample`].
+    ///
+    /// # Errors
+    /// [`Unknown::Missing`]; [`Unknown::Malformed`]; [`Unknown::Condition`] for a condition that the sample has no answer to.
+    pub fn read(rules: Option<&str>, addons: Option<&str>) -> Result<Self, Unknown> {
+        let custom = read_addons(addons)?;
+        let rules = read_rules(rules)?;
+        Ok(Self { rules, custom })
+    }
+}
+
+/// Reads the list.
+///
+/// # Errors
+/// As [`CoreDocument::read`].
+pub fn read_addons(text: Option<&str>) -> Result<Vec<CoreAddon>, Unknown> {
+    let key = Text {
+        config_map: CUSTOM_CORE_ADDONS,
+        key: KEY_ADDONS,
+    };
+    let addons: Vec<CoreAddon> = key.list(text)?;
+    key.check(&addons, "")?;
+    Ok(addons)
+}
+
+/// Reads the rules.
+///
+/// # Errors
+/// As [`CoreDocument::read`].
+pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, Unknown> {
+    let key = Text {
+        config_map: CORE_ADDON_RULES,
+        key: KEY_RULES,
+    };
+    let rules: Vec<CoreRule> = key.list(text)?;
+    let (mut names, mut steps) = (BTreeSet::new(), 0_u64);
+    for (index, rule) in rules.iter().enumerate() {
+        if rule.name.is_empty() || !names.insert(&rule.name) {
+            let problem = format!("{:?} is not a name of one rule alone", rule.name);
+            return Err(key.malformed(format!("[{index}].name"), problem));
+        }
+        key.check(&rule.addons, &format!("[{index}].addons"))?;
+        let more = expression::check(&rule.when).map_err(|problem| Unknown::Condition {
+            rule: rule.name.clone(),
+            problem,
+        })?;
+        steps = steps.saturating_add(more);
+        if steps > STEPS {
+            let problem = format!(
+                "the conditions up to this one may take {steps} steps, and {STEPS} are allowed: write fewer comprehensions and regular expressions"
+            );
+            return Err(key.malformed(format!("[{index}].when"), problem));
+        }
+    }
+    Ok(rules)
+}
+
+/// The text of a key.
+struct Text {
+    config_map: &'static str,
+    key: &'static str,
+}
+
+impl Text {
+    fn malformed(&self, path: String, problem: String) -> Unknown {
+        Unknown::Malformed {
+            config_map: self.config_map,
+            key: self.key,
+            path,
+            problem,
+        }
+    }
+
+    /// The one YAML document; `None` where there is none. `kind`: what it has to be.
+    fn one(&self, text: Option<&str>, kind: &str) -> Result<Option<Value>, Unknown> {
+        let (text, mut found) = (text.unwrap_or_default(), None);
+        if text.len() > LONGEST {
+            let problem = format!("{} bytes; {LONGEST} are allowed", text.len());
+            return Err(self.malformed(String::new(), problem));
+        }
+        for document in documents(text.as_bytes(), &YamlOptions::default()) {
+            let document = document.map_err(|error| {
+                self.malformed(format!(", line {}", error.line), error.problem.to_string())
+            })?;
+            if document.value.is_null() {
+                continue;
+            }
+            if found.replace(document.value).is_some() {
+                return Err(self.malformed(String::new(), format!("it is not one {kind}")));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The elements of one YAML list.
+    fn list<T: DeserializeOwned>(&self, text: Option<&str>) -> Result<Vec<T>, Unknown> {
+        let elements = match self.one(text, "list")? {
+            None => {
+                return Err(Unknown::Missing {
+                    config_map: self.config_map,
+                    key: self.key,
+                });
+            }
+            Some(Value::Array(elements)) => elements,
+            Some(_) => {
+                return Err(self.malformed(String::new(), "it is not one list".to_owned()));
+            }
+        };
+        if elements.len() > MOST {
+            let problem = format!("{} elements; {MOST} are allowed", elements.len());
+            return Err(self.malformed(String::new(), problem));
+        }
+        let elements = elements.into_iter().enumerate();
+        elements
+            .map(|(index, element)| {
+                serde_json::from_value(element)
+                    .map_err(|error| self.malformed(format!("[{index}]"), error.to_string()))
+            })
+            .collect()
+    }
+
+    /// Each add-on has a name, and is in its list once.
+    fn check(&self, addons: &[CoreAddon], path: &str) -> Result<(), Unknown> {
+        let mut names = BTreeSet::new();
+        for (index, addon) in addons.iter().enumerate() {
+            let problem = if addon.name.is_empty() {
+                "it is empty".to_owned()
+            } else if !names.insert(installation_name(&addon.name)) {
+                format!("{} is listed twice", addon.name)
+            } else {
+                continue;
+            };
+            return Err(self.malformed(format!("{path}[{index}].name"), problem));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! In which waves a change of the rules, or of the list, reaches the clusters (semantics 14).
+//!
+//! What is begun is stored before it is done, so that whoever leads next goes on from there. A cluster that came later, and one whose
+//! records were edited, are none of the change: they are not waited for, and do not wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::CoreSet;
+use crate::fleet::{MaxUnavailable, Rollout};
+use common::api::conditions::{READY, raised};
+use common::api::installation::AddonInstallation;
+use common::manifest::digest::digest;
+
+/// How a change reaches the clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waves {
+    /// How many of them at a time, and how long the first ones have to stay ready.
+    pub rollout: Rollout,
+    /// The namespaces of the clusters in which it begins, in this order; the others follow by name.
+    pub first: Vec<String>,
+    /// How long a cluster may take to get ready before it has failed.
+    pub deadline: Duration,
+    /// How many clusters may fail. The waves are then those of the other clusters; with more, none begins any more.
+    pub failures: usize,
+}
+
+/// How a change reaches the clusters where nothing else is stated.
+pub const DEFAULT: Waves = Waves {
+    rollout: Rollout {
+        canaries: 1,
+        max_unavailable: Some(MaxUnavailable::Percent(10)),
+        soak: Duration::from_secs(300),
+    },
+    first: Vec::new(),
+    deadline: Duration::from_secs(3600),
+    failures: 1,
+};
+
+/// How often it is noted that a cluster is not ready.
+const NOTED: SignedDuration = SignedDuration::from_secs(30);
+
+/// How far a change has reached. Clusters are named by their namespaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Which rules, which list and which content are rolled out: [`identity`].
+    pub of: String,
+    /// The clusters in which it was begun, and when.
+    #[serde(default)]
+    pub begun: BTreeMap<String, Timestamp>,
+    /// The clusters that wait.
+    #[serde(default)]
+    pub waiting: BTreeSet<String>,
+    /// The clusters in which it was begun and whose objects were not ready when they were looked at, and when that was last.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unready: BTreeMap<String, Timestamp>,
+}
+
+/// How a cluster stands to its core set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It could not be looked at, or its core set is not known.
+    Unknown,
+    /// Something is to be changed.
+    Due,
+    /// Its records are as they are listed; since when all of them are ready, where they are.
+    Followed(Option<Timestamp>),
+}
+
+/// What the next wave waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The core add-ons of this cluster are not all ready.
+    NotReady(String),
+    /// Those of this cluster have to stay ready for a while.
+    Soaking {
+        /// The cluster.
+        namespace: String,
+        /// For so long.
+        left: Duration,
+    },
+}
+
+/// What identifies rules, a list, and what catalogues have of the add-ons in them. `content`: digests of the entries.
+#[must_use]
+pub fn identity(rules: Option<&str>, addons: Option<&str>, content: &BTreeSet<String>) -> String {
+    digest(&json!([rules, addons, content]))
+}
+
+impl Progress {
+    /// Whether the change of a cluster waits for a later wave.
+    #[must_use]
+    pub fn holds(&self, namespace: &str) -> bool {
+        self.waiting.contains(namespace)
+    }
+
+    /// How far the change of this identity has reached when everything that may be begun now was begun, and what the next wave waits
+    /// for. `clusters`: all that have a core set.
+    #[must_use]
+    pub fn next(
+        &self,
+        of: &str,
+        clusters: &BTreeMap<String, Standing>,
+        waves: &Waves,
+        now: Timestamp,
+    ) -> (Self, Option<Gate>) {
+        let mut next = self.clone();
+        if self.of != of {
+            next = Self::start(of, clusters);
+        }
+        next.begun.retain(|one, _| clusters.contains_key(one));
+        next.unready.retain(|one, _| next.begun.contains_key(one));
+        next.waiting.retain(|one| {
+            let standing = clusters.get(one);
+            matches!(standing, Some(Standing::Due | Standing::Unknown))
+        });
+        let gate = next.begin(clusters, waves, now);
+        (next, gate)
+    }
+
+    /// Whether a wave begins that waited for others: then the live objects of those decide, for records say only how the last operation
+    /// ended. `before`: how far the change had reached.
+    #[must_use]
+    pub fn promotes(&self, before: &Self) -> bool {
+        let mut begun = self.begun.keys();
+        self.of == before.of
+            && !before.begun.is_empty()
+            && begun.any(|one| !before.begun.contains_key(one))
+    }
+
+    /// Starts the soak time of a cluster again, because its objects are not ready now. Stores that at most once every `NOTED`.
+    pub fn doubt(&mut self, namespace: &str, now: Timestamp) {
+        let noted = self.unready.get(namespace);
+        let is_known = noted.is_some_and(|noted| now.duration_since(*noted) < NOTED);
+        if !is_known {
+            self.unready.insert(namespace.to_owned(), now);
+        }
+    }
+
+    /// Whether it has to be stored: what nothing waits for needs no memory.
+    #[must_use]
+    pub fn is_news(&self, stored: &Self) -> bool {
+        self != stored && !(self.waiting.is_empty() && stored.waiting.is_empty())
+    }
+
+    /// Every cluster that the change concerns, or may concern.
+    fn start(of: &str, clusters: &BTreeMap<String, Standing>) -> Self {
+        let mut waiting = BTreeSet::new();
+        if clusters.values().any(|one| *one == Standing::Due) {
+            let concerned = clusters
+                .iter()
+                .filter(|(_, one)| !matches!(one, Standing::Followed(_)));
+            waiting.extend(concerned.map(|(namespace, _)| namespace.clone()));
+        }
+        Self {
+            of: of.to_owned(),
+            begun: BTreeMap::new(),
+            waiting,
+            unready: BTreeMap::new(),
+        }
+    }
+
+    /// The clusters in which it was begun so long ago that they should be ready, and are not.
+    fn failed(
+        &self,
+        clusters: &BTreeMap<String, Standing>,
+        deadline: Duration,
+        now: Timestamp,
+    ) -> BTreeSet<String> {
+        let is_late = |begun: &Timestamp| {
+            let since = Duration::try_from(now.duration_since(*begun)).unwrap_or_default();
+            since >= deadline
+        };
+        let is_ready = |one: &str| matches!(clusters.get(one), Some(Standing::Followed(Some(_))));
+        let failed = self
+            .begun
+            .iter()
+            .filter(|(namespace, begun)| is_late(begun) && !is_ready(namespace));
+        failed.map(|(namespace, _)| namespace.clone()).collect()
+    }
+
+    /// Begins the first wave that is not complete, where those before it let it.
+    fn begin(
+        &mut self,
+        clusters: &BTreeMap<String, Standing>,
+        waves: &Waves,
+        now: Timestamp,
+    ) -> Option<Gate> {
+        let failed = self.failed(clusters, waves.deadline, now);
+        let is_left_out = |one: &String| failed.len() <= waves.failures && failed.contains(one);
+        let mut order: Vec<(Option<Timestamp>, String)> = self
+            .begun
+            .iter()
+            .filter(|(namespace, _)| !is_left_out(namespace))
+            .map(|(namespace, at)| (Some(*at), namespace.clone()))
+            .collect();
+        order.sort();
+        let is_due = |one: &&String| clusters.get(*one) == Some(&Standing::Due);
+        let mut due: Vec<_> = self.waiting.iter().filter(is_due).cloned().collect();
+        due.sort_by_key(|one| {
+            let place = waves.first.iter().position(|first| first == one);
+            place.unwrap_or(waves.first.len())
+        });
+        order.extend(due.into_iter().map(|namespace| (None, namespace)));
+        let last = order.len();
+        for wave in waves.rollout.waves(last) {
+            let (end, soak) = (wave.clusters.end, wave.gate.unwrap_or_default());
+            let Some(members) = order.get(wave.clusters) else {
+                continue;
+            };
+            let new = members.iter().filter(|(at, _)| at.is_none());
+            let new: Vec<String> = new.map(|(_, namespace)| namespace.clone()).collect();
+            if let Some(first) = new.first().cloned() {
+                for namespace in new {
+                    self.waiting.remove(&namespace);
+                    self.begun.insert(namespace, now);
+                }
+                return (end < last).then_some(Gate::NotReady(first));
+            }
+            let waits = members.iter().find_map(|(at, namespace)| {
+                let since = (*at).max(self.unready.get(namespace).copied());
+                gate(clusters.get(namespace), namespace, since, soak, now)
+            });
+            if waits.is_some() {
+                return waits.filter(|_| order.iter().any(|(at, _)| at.is_none()));
+            }
+        }
+        None
+    }
+}
+
+/// What a cluster in which the change was begun keeps the next wave waiting for. `begun`: when it was, or was last seen not to be ready.
+fn gate(
+    standing: Option<&Standing>,
+    namespace: &str,
+    begun: Option<Timestamp>,
+    soak: Duration,
+    now: Timestamp,
+) -> Option<Gate> {
+    let namespace = namespace.to_owned();
+    let Some(Standing::Followed(Some(ready))) = standing else {
+        return Some(Gate::NotReady(namespace));
+    };
+    let since = begun.map_or(*ready, |begun| begun.max(*ready));
+    let stayed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    let left = soak.checked_sub(stayed).filter(|left| !left.is_zero())?;
+    Some(Gate::Soaking { namespace, left })
+}
+
+/// Since when all listed core add-ons of a cluster are ready, each in the state that its record asks for; `None` where one is not. One
+/// that is suspended, or is not a core add-on, is not waited for.
+#[must_use]
+pub fn ready_since(set: &CoreSet, records: &[&AddonInstallation]) -> Option<Timestamp> {
+    let mut since = Timestamp::MIN;
+    for name in set.addons.keys() {
+        let mut all = records.iter();
+        let record = all.find(|record| record.metadata.name.as_deref() == Some(name))?;
+        if record.spec.core_addon && !record.spec.suspend {
+            since = since.max(ready_at(record)?);
+        }
+    }
+    Some(since)
+}
+
+fn ready_at(record: &AddonInstallation) -> Option<Timestamp> {
+    let status = record.status.as_ref()?;
+    let is_new = status.observed_generation != record.metadata.generation;
+    let ready = raised(&status.conditions, READY).filter(|_| !is_new)?;
+    status
+        .operation
+        .is_none()
+        .then_some(ready.last_transition_time.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,365 @@
+use serde_json::json;
+
+use super::change::{CoreChange, changes, guard, released, restored};
+use super::*;
+use common::api::installation::{AddonInstallation, AddonInstallationSpec};
+use common::api::names::FINALIZER_CORE_GUARD;
+
+const RULES: &str = r#"
+- {name: cilium, when: cni == "cilium", addons: [{name: cilium}]}
+- {name: canal, when: cni == "canal", addons: [{name: canal}, {name: flannel-cleanup}]}
+- {name: all, when: "true", addons: [{name: dns, version: 1.2.0}]}
+"#;
+
+fn with_cni(cni: &str) -> Profile {
+    Profile {
+        cni: Some(cni.to_owned()),
+        ..Profile::sample()
+    }
+}
+
+fn names(set: &CoreSet) -> Vec<&str> {
+    set.addons.keys().map(String::as_str).collect()
+}
+
+fn record(name: &str, core: bool) -> AddonInstallation {
+    let spec = AddonInstallationSpec {
+        core_addon: core,
+        ..AddonInstallationSpec::default()
+    };
+    let mut record = AddonInstallation::new(name, spec);
+    if core {
+        guard(&mut record);
+    }
+    record
+}
+
+#[test]
+fn a_fact_flips_exactly_the_rules_that_read_it() {
+    let document = CoreDocument::read(Some(RULES), Some("[{name: extra}]")).unwrap();
+    for (cni, expected) in [
+        ("cilium", &["cilium", "dns", "extra"][..]),
+        ("canal", &["canal", "dns", "extra", "flannel-cleanup"]),
+        ("calico", &["dns", "extra"]),
+    ] {
+        let set = CoreSet::of(&decide(&document, &with_cni(cni))).unwrap();
+        assert_eq!(names(&set), expected, "{cni}");
+        assert_eq!(set.addons["dns"].1, [Source::Rule("all".to_owned())]);
+        assert_eq!(set.addons["extra"].1, [Source::Custom]);
+        assert_eq!(set.unmet.contains("canal"), cni != "canal");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_never_none() {
+    let document = CoreDocument::read(Some(RULES), Some("[]")).unwrap();
+    let profile = Profile {
+        cni: None,
+        ..Profile::sample()
+    };
+    let unknown = CoreSet::of(&decide(&document, &profile)).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "ConfigMap core-addon-rules: data[rules.yaml]: rule cilium: when: cni of this cluster is not known; ConfigMap \
+         addon-template-data states what cannot be read"
+    );
+    for (rules, addons, expected) in [
+        (
+            None,
+            Some("[]"),
+            "ConfigMap core-addon-rules: data[rules.yaml]: it is missing or empty",
+        ),
+        (
+            Some("[]"),
+            None,
+            "ConfigMap custom-core-addons: data[addons.yaml]: it is missing",
+        ),
+        (
+            Some("[]"),
+            Some("# nothing\n"),
+            "ConfigMap custom-core-addons: data[addons.yaml]: it is missing",
+        ),
+        (
+            Some("[]"),
+            Some("name: a"),
+            "data[addons.yaml]: it is not one list",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: a}]\n---\n[]"),
+            "data[addons.yaml]: it is not one list",
+        ),
+        (
+            Some("[]"),
+            Some("[{nam: a}]"),
+            "data[addons.yaml][0]: unknown field `nam`",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: a, version: 1.10}]"),
+            "data[addons.yaml][0]: invalid type",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: a}, {name: a}]"),
+            "data[addons.yaml][1].name: a is listed twice",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: 'a"),
+            "data[addons.yaml], line 1: ",
+        ),
+        (
+            Some("[{name: r, when: 'true', addons: [{name: ''}]}]"),
+            Some("[]"),
+            "[0].addons[0].name: it is empty",
+        ),
+        (
+            Some("[{name: '', when: 'true', addons: []}]"),
+            Some("[]"),
+            "data[rules.yaml][0].name: \"\" is not",
+        ),
+    ] {
+        let unknown = CoreDocument::read(rules, addons).unwrap_err().to_string();
+        assert!(unknown.contains(expected), "{unknown}");
+    }
+    let none = CoreDocument::read(Some("[]"), Some("[]")).unwrap();
+    assert_eq!(
+        CoreSet::of(&decide(&none, &profile)),
+        Ok(CoreSet::default())
+    );
+}
+
+#[test]
+fn conditions_have_an_answer_or_say_why_not() {
+    let mut profile = with_cni("cilium");
+    profile.labels.insert("stage".to_owned(), "prod".to_owned());
+    for (when, holds) in [
+        ("true", true),
+        ("provider == 'aws' && namespace == 'sample'", true),
+        ("labels['stage'] == 'prod'", true),
+        ("'zone' in labels && labels['zone'] == 'a'", false),
+        ("labels.exists(label, label.startsWith('st'))", true),
+        ("!semver(version).isLessThan(semver('1.36.0'))", true),
+        ("cni in ['canal', 'calico']", false),
+    ] {
+        assert_eq!(expression::evaluate(when, &profile), Ok(holds), "{when}");
+        assert!(expression::check(when).is_ok(), "{when}");
+    }
+    let deep = "(".repeat(17);
+    let costly = "[1].all(a, [1].all(b, [1].all(c, a == b && b == c)))";
+    let long = "'a' == 'a' || ".repeat(80);
+    for (when, expected) in [
+        ("cni ==", "it is not a CEL expression: "),
+        ("", "it is not a CEL expression: "),
+        (
+            "region == 'eu'",
+            "region is not a fact of clusters; these are: namespace, labels",
+        ),
+        ("cni == 'canal' && region == 'eu'", "region is not a fact"),
+        ("cni", "it is neither true nor false"),
+        ("nonsense(cni)", "nonsense"),
+        (&deep, "more than 16 brackets"),
+        (costly, "more than 2 comprehensions"),
+        (&long, "1120 bytes; 1000 are allowed"),
+    ] {
+        let error = expression::check(when).unwrap_err().to_string();
+        assert!(error.contains(expected), "{when}: {error}");
+    }
+}
+
+/// Few comprehensions, and more time or memory than any machine has.
+#[test]
+#[expect(
+    clippy::disallowed_types,
+    reason = "a thread has the stack that is measured"
+)]
+fn what_a_condition_costs_is_counted_before_it_is_evaluated() {
+    let conditions = [
+        // Each doubles what the one before it wrote.
+        format!("[[1]]{}.size() == 1", ".map(a, a + a)".repeat(60)),
+        format!(
+            "['a'].all(a, a{} == '')",
+            ".replace('a', 'aaaa')".repeat(20)
+        ),
+        "'a'.matches('(a{1000}){1000}') && ".repeat(20) + "true",
+        "[1].all(lists, lists.range(1000000000).size() > 1)".to_owned(),
+    ];
+    let work = move || {
+        for when in conditions {
+            let error = expression::check(&when).unwrap_err().to_string();
+            let expected = "steps, and 1000000 are allowed: write shorter lists";
+            assert!(error.contains(expected), "{when}: {error}");
+        }
+        // As long as it may be, and within the bounds.
+        let ones = "1,".repeat(220) + "1";
+        let loops = format!("[{ones}].all(a, [{ones}].all(b, a == b))");
+        assert!(expression::check(&loops).is_ok());
+    };
+    let thread = std::thread::Builder::new().stack_size(expression::STACK);
+    thread.spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn what_clusters_have_is_bounded_before_it_is_read() {
+    let mut profile = Profile::sample();
+    profile.provider = Some("x".repeat(300));
+    for label in 0..65 {
+        profile.labels.insert(label.to_string(), String::new());
+    }
+    for (when, fact) in [
+        (
+            "provider == 'aws'",
+            Some("provider of this cluster is too large"),
+        ),
+        ("'a' in labels", Some("labels of this cluster is too large")),
+        ("cni == 'cilium'", None),
+    ] {
+        let error = expression::evaluate(when, &profile).err();
+        let error = error.map(|error| error.to_string()).unwrap_or_default();
+        assert!(
+            error.starts_with(fact.unwrap_or_default()),
+            "{when}: {error}"
+        );
+        assert_eq!(error.is_empty(), fact.is_none(), "{when}: {error}");
+    }
+}
+
+#[test]
+fn all_conditions_together_are_bounded() {
+    let rules = |count: usize| {
+        let when = "labels.exists(a, labels.exists(b, a == b))";
+        let rules: Vec<_> = (0..count)
+            .map(|at| serde_json::json!({"name": at.to_string(), "when": when, "addons": []}))
+            .collect();
+        CoreDocument::read(Some(&serde_json::json!(rules).to_string()), Some("[]"))
+    };
+    assert!(rules(2).is_ok(), "{:?}", rules(2));
+    let error = rules(100).unwrap_err().to_string();
+    assert!(error.contains("steps, and 5000000 are allowed"), "{error}");
+    let long = format!("[] # {}", "x".repeat(1 << 20));
+    let error = CoreDocument::read(Some(&long), Some("[]")).unwrap_err();
+    assert!(error.to_string().contains("1048576 are allowed"));
+}
+
+#[test]
+fn two_that_want_different_things_of_an_addon_are_an_error() {
+    let rules = "[{name: r, when: 'true', addons: [{name: dns, version: 1.0.0}]}]";
+    let same = CoreDocument::read(Some(rules), Some("[{name: dns, version: 1.0.0}]")).unwrap();
+    let set = CoreSet::of(&decide(&same, &Profile::sample())).unwrap();
+    assert_eq!(set.addons["dns"].1.len(), 2);
+    let other = CoreDocument::read(Some(rules), Some("[{name: dns}]")).unwrap();
+    let unknown = CoreSet::of(&decide(&other, &Profile::sample())).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "core add-on dns: rule r and ConfigMap custom-core-addons differ in version, catalogue, digest or values"
+    );
+}
+
+#[test]
+fn records_follow_the_set() {
+    let document = CoreDocument::read(Some(RULES), Some("[]")).unwrap();
+    let set = CoreSet::of(&decide(&document, &with_cni("cilium"))).unwrap();
+    let (dns, canal) = (record("dns", true), record("canal", true));
+    let (taken, other) = (record("cilium", false), record("shop", false));
+    let mut by_hand = record("by-hand", true);
+    by_hand.metadata.finalizers = None;
+    let mut suspended = record("suspended", true);
+    suspended.spec.suspend = true;
+    let found = changes(&set, &[&dns, &canal, &taken, &other, &by_hand, &suspended]);
+    let [
+        CoreChange::Taken { record: not_ours },
+        CoreChange::Keep { record: kept, .. },
+        CoreChange::Release {
+            record: dropped,
+            is_unmet: true,
+        },
+    ] = found.as_slice()
+    else {
+        panic!("{found:?}");
+    };
+    let names = [not_ours, kept, dropped].map(|record| record.metadata.name.as_deref());
+    assert_eq!(names, [Some("cilium"), Some("dns"), Some("canal")]);
+    assert_eq!(changes(&set, &[]).len(), 2, "both are created");
+    // No rule has it any more: that is what those say who write rules.
+    let (gone, none) = (record("gone", true), CoreSet::default());
+    for (set, expected) in [(&set, &gone), (&none, &canal)] {
+        let found = changes(set, &[expected]);
+        let released = found.iter().find_map(|change| match change {
+            CoreChange::Release { record, is_unmet } => Some((*record, *is_unmet)),
+            _ => None,
+        });
+        assert_eq!(released, Some((expected, false)));
+    }
+}
+
+#[test]
+fn what_was_edited_is_restored() {
+    let wanted = record("dns", true);
+    let mut stored = wanted.clone();
+    stored.spec.target_namespace = Some("kube-system".to_owned());
+    stored.spec.service_account_name = Some("deployer".to_owned());
+    assert_eq!(restored(&stored, &wanted), None);
+    let mut edited = stored.clone();
+    edited.metadata.finalizers = None;
+    edited.spec.values = Some(json!({"replicas": 0}));
+    edited = released(&edited).unwrap();
+    assert_eq!(released(&edited), None);
+    let again = restored(&edited, &wanted).unwrap();
+    assert_eq!(again.spec, stored.spec);
+    assert_eq!(
+        again.metadata.finalizers,
+        Some(vec![FINALIZER_CORE_GUARD.to_owned()])
+    );
+    assert!(!change::is_released(&again) && change::is_guarded(&again));
+    edited.spec.suspend = true;
+    assert_eq!(restored(&edited, &wanted), None, "a person suspended it");
+}
+
+#[test]
+fn the_waves_of_a_change_are_read_strictly() {
+    use super::document::read_rollout;
+    use super::rollout::{DEFAULT, Waves};
+    use crate::fleet::Rollout;
+    use std::time::Duration;
+
+    assert_eq!(read_rollout(None), Ok(DEFAULT));
+    assert_eq!(read_rollout(Some(" ")), Ok(DEFAULT));
+    let written =
+        "{canary: 2, first: [b, a], maxUnavailable: 25%, soak: 1m30s, deadline: 2h, failures: 0}";
+    let expected = Waves {
+        rollout: Rollout {
+            canaries: 2,
+            max_unavailable: "25%".parse().ok(),
+            soak: Duration::from_secs(90),
+        },
+        first: vec!["b".to_owned(), "a".to_owned()],
+        deadline: Duration::from_secs(7200),
+        failures: 0,
+    };
+    assert_eq!(read_rollout(Some(written)), Ok(expected));
+    let read = read_rollout(Some("maxUnavailable: 3")).unwrap();
+    assert_eq!(read.rollout.max_unavailable, "3".parse().ok());
+    for (text, problem) in [
+        ("[]", "data[rollout]: it is not one map"),
+        ("canaries: 1", "data[rollout]: unknown field `canaries`"),
+        ("maxUnavailable: 0", "data[rollout].maxUnavailable: it is"),
+        ("soak: 5", "data[rollout]: invalid type"),
+        ("soak: -5m", "data[rollout].soak: \"-5m\" is not a duration"),
+        (
+            "soak: soon",
+            "data[rollout].soak: \"soon\" is not a duration",
+        ),
+        (
+            "deadline: late",
+            "data[rollout].deadline: \"late\" is not a duration",
+        ),
+        (
+            "canary: 1\n---\ncanary: 2",
+            "data[rollout]: it is not one map",
+        ),
+    ] {
+        let error = read_rollout(Some(text)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+}

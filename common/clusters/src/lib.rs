@@ -1,0 +1,6 @@
+//! Many clusters, as pure rules: which core add-ons each cluster has to have, and in which waves the clusters of a fleet are changed.
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod core_set;
+pub mod fleet;

@@ -1,0 +1,229 @@
+//! A set: the installations of a cluster in a file, as one keeps them in Git (semantics 17).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use addons_render::facts::is_network_plugin;
+use common::api::installation::AddonInstallation;
+use common::api::names::{API_VERSION, GROUP};
+use common::manifest::lost::lost;
+use common::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
+use common::schema::mistakes::{Mistake, in_order, mistakes, unknown};
+
+/// Installations of one set.
+pub const MOST: usize = 1_000;
+
+/// Whether nodes become ready only with an installation: a core add-on, or a network plugin.
+#[must_use]
+pub fn comes_before_nodes(installation: &AddonInstallation) -> bool {
+    let spec = &installation.spec;
+    spec.core_addon || is_network_plugin(&spec.addon_ref.name)
+}
+
+/// Why a file is not a set.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// Not YAML.
+    #[error("{file}")]
+    Yaml {
+        /// The file.
+        file: String,
+        /// Why.
+        #[source]
+        source: YamlError,
+    },
+    /// A document of another kind.
+    #[error("{place}: {found} is not an AddonInstallation of {API_VERSION}")]
+    Kind {
+        /// `FILE:LINE`.
+        place: String,
+        /// `kind Deployment of apps/v1`.
+        found: String,
+    },
+    /// An installation that cannot be read.
+    #[error("{place}: {mistakes}")]
+    Malformed {
+        /// `FILE:LINE`.
+        place: String,
+        /// `spec.addonRef.name must be a string, not a number`.
+        mistakes: String,
+    },
+    /// An installation of another namespace.
+    #[error(
+        "{place}: metadata.namespace is {found}, and this command works in {namespace}: remove the field, or add -n {found}"
+    )]
+    Namespace {
+        /// `FILE:LINE`.
+        place: String,
+        /// As written.
+        found: String,
+        /// That of the command.
+        namespace: String,
+    },
+    /// Two of one name.
+    #[error("{place}: metadata.name: {name} is in this file twice")]
+    Twice {
+        /// `FILE:LINE`.
+        place: String,
+        /// The name.
+        name: String,
+    },
+    /// Nothing in it, or too much.
+    #[error("{file}: {found} installations; a set has 1 to {MOST}")]
+    Count {
+        /// The file.
+        file: String,
+        /// How many it has.
+        found: usize,
+    },
+}
+
+/// Whether a file begins with an installation: then it is meant as a set, with mistakes or without.
+#[must_use]
+pub fn is_set(bytes: &[u8]) -> bool {
+    let documents = documents(bytes, &YamlOptions::default()).map_while(Result::ok);
+    let first = documents.flat_map(objects).next();
+    first.is_some_and(|(_, value)| {
+        let group = value["apiVersion"].as_str().unwrap_or_default();
+        value["kind"] == "AddonInstallation" && group.split('/').next() == Some(GROUP)
+    })
+}
+
+/// The installations in a file, for a namespace. A document is one, or a List of them.
+///
+/// # Errors
+/// [`SetError`]: all or nothing is read.
+pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstallation>, SetError> {
+    let mut found = Vec::new();
+    for document in documents(bytes, &YamlOptions::default()) {
+        let document = document.map_err(|source| SetError::Yaml {
+            file: file.to_owned(),
+            source,
+        })?;
+        let line = document.line;
+        found.extend(objects(document).map(|(path, value)| (line, path, value)));
+    }
+    if found.is_empty() || found.len() > MOST {
+        return Err(SetError::Count {
+            file: file.to_owned(),
+            found: found.len(),
+        });
+    }
+    let mut names = BTreeSet::new();
+    let found = found.into_iter().map(|(line, path, value)| {
+        let written = Written {
+            bytes,
+            file,
+            line,
+            path,
+        };
+        let object = installation(&written, value)?;
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let asked = object.metadata.namespace.clone();
+        if let Some(found) = asked.filter(|asked| asked != namespace) {
+            let place = written.place("metadata.namespace");
+            let namespace = namespace.to_owned();
+            return Err(SetError::Namespace {
+                place,
+                found,
+                namespace,
+            });
+        }
+        if !names.insert(name.clone()) {
+            let place = written.place("metadata.name");
+            return Err(SetError::Twice { place, name });
+        }
+        Ok(object)
+    });
+    found.collect()
+}
+
+/// Where an object of a file is written; only errors look for the lines of its fields.
+struct Written<'a> {
+    bytes: &'a [u8],
+    file: &'a str,
+    /// Of its document.
+    line: usize,
+    /// In its document: `items[0].`, or nothing.
+    path: String,
+}
+
+impl Written<'_> {
+    /// The line of a field.
+    fn lines(&self) -> impl Fn(&str) -> usize {
+        let places = Places::of(self.bytes, self.line);
+        move |field| places.at(&format!("{}{field}", self.path)).0
+    }
+
+    /// `FILE:LINE` of a field.
+    fn place(&self, field: &str) -> String {
+        format!("{}:{}", self.file, self.lines()(field))
+    }
+
+    fn malformed(&self, mistakes: &[Mistake]) -> SetError {
+        let (line, mistakes) = in_order(mistakes, self.lines());
+        SetError::Malformed {
+            place: format!("{}:{line}", self.file),
+            mistakes,
+        }
+    }
+}
+
+/// The objects of a document, each with its path in it.
+fn objects(document: Document) -> impl Iterator<Item = (String, Value)> {
+    let mut value = document.value;
+    let is_list = value["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
+    let (items, alone) = match value.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) if is_list => (items, None),
+        _ => (Vec::new(), (!value.is_null()).then_some(value)),
+    };
+    let items = items.into_iter().enumerate();
+    let items = items.map(|(at, item)| (format!("items[{at}]."), item));
+    items.chain(alone.map(|alone| (String::new(), alone)))
+}
+
+fn installation(written: &Written<'_>, value: Value) -> Result<AddonInstallation, SetError> {
+    let text = |field: &str| value[field].as_str().unwrap_or("none").to_owned();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if (kind.as_str(), version.as_str()) != ("AddonInstallation", API_VERSION) {
+        let field = match kind.as_str() {
+            "AddonInstallation" => "apiVersion",
+            _ => "kind",
+        };
+        return Err(SetError::Kind {
+            place: written.place(field),
+            found: format!("kind {kind} of {version}"),
+        });
+    }
+    let mut mistakes = mistakes::<AddonInstallation>(&value);
+    if value["metadata"]["name"].as_str().is_none_or(str::is_empty) {
+        mistakes.push(Mistake {
+            path: "metadata.name".to_owned(),
+            text: "metadata.name is missing: an installation is known by it".to_owned(),
+        });
+    }
+    if !mistakes.is_empty() {
+        return Err(written.malformed(&mistakes));
+    }
+    let of_serde = |error: serde_json::Error| {
+        written.malformed(&[Mistake {
+            path: "spec".to_owned(),
+            text: error.to_string(),
+        }])
+    };
+    let spec = value["spec"].clone();
+    let mut object: AddonInstallation = serde_json::from_value(value).map_err(of_serde)?;
+    let kept = serde_json::to_value(&object.spec).map_err(of_serde)?;
+    let unknown = unknown(lost(&spec, &kept, "spec"));
+    if !unknown.is_empty() {
+        return Err(written.malformed(&unknown));
+    }
+    object.status = None;
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! What a plan changes in live objects, as a value: `diff` prints it, a plan file keeps it. The engine computes it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Action;
+use common::manifest::key::ObjectKey;
+use common::values::mask::Mask;
+
+/// The change of one object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ObjectDiff {
+    /// The object.
+    pub key: ObjectKey,
+    /// What the plan does with it.
+    pub action: Action,
+    /// Whether it is new.
+    pub created: bool,
+    /// Changed fields, sorted by path; empty where the server would change nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldChange>,
+    /// Why it is deleted and created again: fields that never change, as the plan allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recreated: Option<String>,
+    /// The server's refusal of the dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the user can do about the refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+    /// Why the server could not judge it yet: `namespace shop does not exist yet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unjudged: Option<String>,
+}
+
+/// What the user can do about an object that the server refuses to change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Remedy {
+    /// Upgrade: another client created the object after the plan was made.
+    Upgrade,
+    /// Take the fields that other managers hold, or leave them.
+    TakeOrYield,
+    /// Give the live fields the wanted values, or change the annotation by which the manifest refuses conflicts.
+    Annotation,
+    /// Recreate the object.
+    Recreate,
+    /// Take the change out of the manifest: its kind is never recreated.
+    ByHand,
+    /// Delete this webhook configuration of the installation itself: its backend does not answer, and what would repair it is refused.
+    DeleteWebhooks(Box<ObjectKey>),
+}
+
+/// The change of one field. Values of Secrets are masked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldChange {
+    /// `spec.template.spec.containers[metrics-server].image`.
+    pub path: String,
+    /// Live value; absent where the field is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<Value>,
+    /// Value after the apply; absent where the field is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<Value>,
+    /// Who else owns the live value now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<FieldOwner>,
+}
+
+/// A field manager that is not ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldOwner {
+    /// Its name.
+    pub manager: String,
+    /// When it last changed what it owns of the object (managedFields), RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// The kind of change of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// Fields change.
+    Changed,
+    /// The server would change nothing.
+    Unchanged,
+    /// It is deleted and created again.
+    Recreated,
+    /// The server refuses it.
+    Refused,
+}
+
+impl ObjectDiff {
+    /// What happens to the object.
+    #[must_use]
+    pub fn change(&self) -> Change {
+        if self.error.is_some() {
+            Change::Refused
+        } else if self.recreated.is_some() {
+            Change::Recreated
+        } else if self.created {
+            Change::Added
+        } else if !self.fields.is_empty()
+            || self.unjudged.is_some() && self.action == Action::Update
+        {
+            // Its manifest changed, whatever the server would say.
+            Change::Changed
+        } else {
+            Change::Unchanged
+        }
+    }
+}
+
+/// Hides values of Secrets that templates wrote into objects. The path of a field is made of names, but that of a value in a set ends
+/// with it.
+pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
+    for change in changes {
+        for field in &mut change.fields {
+            let value = field.old.as_ref().or(field.new.as_ref());
+            let place = value.map(|value| match value {
+                Value::String(text) => format!("[{text}]"),
+                value => format!("[{value}]"),
+            });
+            mask.sides([&mut field.old, &mut field.new]);
+            let list = place.and_then(|place| field.path.strip_suffix(&place));
+            let now = field.old.as_ref().or(field.new.as_ref());
+            if let (Some(list), Some(Value::String(now))) = (list, now) {
+                field.path = format!("{list}[{now}]");
+            }
+        }
+        for text in [&mut change.recreated, &mut change.error] {
+            *text = text.take().map(|text| mask.text(&text));
+        }
+    }
+}
+
+/// What a plan changes, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Objects whose fields change.
+    pub changed: usize,
+    /// New objects.
+    pub added: usize,
+    /// Objects that are deleted.
+    pub pruned: usize,
+    /// Objects that are released: they existed before us.
+    pub released: usize,
+    /// Objects that are no longer ours and stay.
+    pub retained: usize,
+    /// Objects that stay as they are.
+    pub unchanged: usize,
+    /// Objects that are deleted and created again.
+    pub recreated: usize,
+    /// Objects that the server refuses.
+    pub refused: usize,
+}
+
+impl Counts {
+    /// Counts the changes of a plan and of its dry run.
+    #[must_use]
+    pub fn of(plan: &super::InstallationPlan, objects: &[ObjectDiff]) -> Self {
+        let of = |change: Change| {
+            let objects = objects.iter().filter(|object| object.change() == change);
+            objects.count()
+        };
+        let deletions = plan.prune.iter().flatten();
+        let (kept, pruned): (Vec<_>, Vec<_>) =
+            deletions.partition(|deletion| plan.refusal(&deletion.target.key).is_some());
+        Self {
+            changed: of(Change::Changed),
+            added: of(Change::Added) + usize::from(plan.create_namespace.is_some()),
+            pruned: pruned.len(),
+            released: plan.release.len(),
+            retained: plan.retained.len(),
+            unchanged: of(Change::Unchanged) + plan.unchanged.len(),
+            recreated: of(Change::Recreated),
+            refused: of(Change::Refused) + kept.len(),
+        }
+    }
+
+    /// Whether anything differs.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let others = self.released + self.recreated + self.refused;
+        self.changed + self.added + self.pruned + others > 0
+    }
+}
+
+impl std::fmt::Display for Counts {
+    /// `1 changed, 1 added, 1 pruned, 6 unchanged`; rare kinds of change are left out where their count is 0.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} changed, {} added, {} pruned",
+            self.changed, self.added, self.pruned
+        )?;
+        for (count, word) in [
+            (self.released, "released"),
+            (self.retained, "retained"),
+            (self.recreated, "recreated"),
+            (self.refused, "refused"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {word}")?;
+            }
+        }
+        write!(f, ", {} unchanged", self.unchanged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_sides_of_a_hidden_change_are_hidden() {
+        let field = |path: &str, old: Value, new: Value| FieldChange {
+            path: path.to_owned(),
+            old: Some(old),
+            new: Some(new),
+            owners: Vec::new(),
+        };
+        let mut changes = [ObjectDiff {
+            key: ObjectKey::default(),
+            action: Action::Update,
+            created: false,
+            fields: vec![
+                field("data.dsn", json!("app:before@db"), json!("app:hunter2@db")),
+                field("data.a", json!("a"), json!("b")),
+            ],
+            recreated: None,
+            error: Some("data.dsn: Invalid value: \"hunter2\"".to_owned()),
+            remedy: None,
+            unjudged: None,
+        }];
+        let secret = json!({"password": "hunter2"});
+        hide(&mut changes, &Mask::of([&secret].into_iter()));
+        let [change] = changes;
+        assert_eq!(
+            change.fields,
+            [
+                field("data.dsn", json!("***"), json!("***")),
+                field("data.a", json!("a"), json!("b"))
+            ]
+        );
+        let error = change.error.as_deref();
+        assert_eq!(error, Some("data.dsn: Invalid value: \"***\""));
+    }
+
+    #[test]
+    fn the_old_side_is_hidden_where_it_may_be_a_former_value() {
+        let changed = |old: Value, new: Value| {
+            let mut sides = (Some(old), Some(new));
+            Mask::default()
+                .with_former(true)
+                .sides([&mut sides.0, &mut sides.1]);
+            sides
+        };
+        for (old, shown) in [
+            (json!("app:hunter2@db"), json!("***")),
+            (json!(54321), json!("***")),
+            (json!({"dsn": ["hunter2"]}), json!("***")),
+            (json!("abc"), json!("abc")),
+            (json!([1, true, null]), json!([1, true, null])),
+        ] {
+            let new = json!("app:default@db");
+            assert_eq!(changed(old, new.clone()), (Some(shown), Some(new)));
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Fields of our objects that others changed: their managers, and whether we take them (semantics 12).
+//!
+//! The policy of all objects is `spec.conflicts` of the installation; annotation [`ANNOTATION_CONFLICTS`] on an object of the
+//! manifest sets it for single fields: `spec.replicas=Yield,spec.template=Fail`. The longest field that covers a conflict
+//! decides.
+
+pub mod path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Deletion;
+use super::adoption::Adoption;
+use super::holder::Holder;
+use common::api::installation::Conflicts;
+use common::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
+use common::shorten::shortened;
+use common::values::mask::Mask;
+
+/// The field that an autoscaler sets.
+pub const REPLICAS: &str = "spec.replicas";
+/// Longest value that a line repeats.
+const LONGEST_VALUE: usize = 60;
+
+/// What may be done to an object that others changed, or whose change the server refuses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    /// For every field that no rule covers.
+    pub conflicts: Conflicts,
+    /// For single fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldRule>,
+    /// Who sets [`REPLICAS`] (`HorizontalPodAutoscaler web`, or the manager of another controller that scales): they yield to it, whatever
+    /// the other rules say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscaler: Option<String>,
+    /// Value of the owner label of the installation whose fields become ours first: the object moves from it to us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<String>,
+    /// Whose it was, where no installation owned it: it is marked as ours, and the fields of the tool that made it become ours
+    /// first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<Adoption>,
+    /// Whether it was there before us: what others own of it stays theirs, too, and is not lost when we release it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+    /// Whether it is only recorded where another client is faster to create it: several installations may want it, and one owns it
+    /// (semantics 5).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_recorded: bool,
+    /// Whether it may be deleted and created again where a field cannot change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recreate: bool,
+    /// Objects that have what it needs, and that only one can have: they are deleted or applied before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
+}
+
+/// Which policy decides a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decider<'a> {
+    /// `spec.conflicts` of the installation.
+    Installation,
+    /// An annotation in the manifest.
+    Manifest,
+    /// This controller, which scales.
+    Autoscaler(&'a str),
+}
+
+/// The policy for conflicts at a field and below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldRule {
+    /// As the server writes it, without the first dot: `spec.template.spec.containers[name="main"].image`.
+    pub field: String,
+    /// The policy.
+    pub conflicts: Conflicts,
+}
+
+/// One field that another manager holds with another value than ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// As the server writes it, without the first dot.
+    pub field: String,
+    /// Who holds it: `kubectl-edit`, `kubectl/scale` through a subresource.
+    pub manager: String,
+    /// When that manager wrote last (RFC 3339); the server does not keep it for subresources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// The live value; masked in Secrets.
+    pub live: Option<Value>,
+    /// Ours; masked in Secrets.
+    pub ours: Option<Value>,
+}
+
+/// An annotation of the manifest that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum PolicyError {
+    /// A rule for a field.
+    #[error(
+        "annotation {ANNOTATION_CONFLICTS}: {rule:?} is not FIELD=Take, FIELD=Fail or FIELD=Yield; write for example \"spec.replicas=Yield,spec.template=Fail\""
+    )]
+    Rule {
+        /// The part that is wrong.
+        rule: String,
+    },
+    /// Whether it may be recreated.
+    #[error("annotation {ANNOTATION_RECREATE}: {value:?} is neither \"true\" nor \"false\"")]
+    Recreate {
+        /// The value.
+        value: String,
+    },
+}
+
+impl Policy {
+    /// The policy of an object, in an installation with these `conflicts`.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: an annotation that cannot be read.
+    pub fn of(object: &Value, conflicts: Conflicts) -> Result<Self, PolicyError> {
+        let annotation = |name| {
+            object
+                .get("metadata")?
+                .get("annotations")?
+                .get(name)?
+                .as_str()
+        };
+        let fields = match annotation(ANNOTATION_CONFLICTS) {
+            Some(text) => rules(text)?,
+            None => Vec::new(),
+        };
+        let recreate = match annotation(ANNOTATION_RECREATE) {
+            Some("true") => true,
+            Some("false") | None => false,
+            Some(value) => {
+                return Err(PolicyError::Recreate {
+                    value: value.to_owned(),
+                });
+            }
+        };
+        Ok(Self {
+            conflicts,
+            fields,
+            autoscaler: None,
+            inherited: None,
+            adopted: None,
+            shared: false,
+            only_recorded: false,
+            recreate,
+            holders: Vec::new(),
+        })
+    }
+
+    /// Has objects that the plan prunes deleted before this one is applied.
+    pub fn delete_first(&mut self, pruned: &[Deletion]) {
+        for deletion in pruned {
+            if !self.deletes_first(deletion) {
+                self.holders.push(Holder::Pruned(deletion.clone()));
+            }
+        }
+    }
+
+    /// Whether a pruned object is deleted before this one is applied.
+    #[must_use]
+    pub fn deletes_first(&self, pruned: &Deletion) -> bool {
+        let mut holders = self.holders.iter();
+        holders.any(|holder| matches!(holder, Holder::Pruned(deletion) if deletion == pruned))
+    }
+
+    /// The policy for a conflict at `field`, and which rule it comes from.
+    #[must_use]
+    pub fn at(&self, field: &str) -> (Conflicts, Decider<'_>) {
+        if let Some(name) = self.autoscaler.as_deref().filter(|_| field == REPLICAS) {
+            return (Conflicts::Yield, Decider::Autoscaler(name));
+        }
+        let covering = self.fields.iter().filter(|rule| covers(&rule.field, field));
+        match covering.max_by_key(|rule| rule.field.len()) {
+            Some(rule) => (rule.conflicts, Decider::Manifest),
+            None => (self.conflicts, Decider::Installation),
+        }
+    }
+
+    /// Whether every field of the object is taken.
+    #[must_use]
+    pub fn takes_all(&self) -> bool {
+        self.autoscaler.is_none()
+            && self.conflicts == Conflicts::Take
+            && self
+                .fields
+                .iter()
+                .all(|rule| rule.conflicts == Conflicts::Take)
+    }
+}
+
+impl Conflict {
+    /// The same without what comes from Secrets.
+    #[must_use]
+    pub fn masked(mut self, mask: &Mask) -> Self {
+        mask.sides([&mut self.live, &mut self.ours]);
+        self
+    }
+
+    /// `"theirs"`, shortened; `nothing` where the field is missing.
+    #[must_use]
+    pub fn value(value: Option<&Value>) -> String {
+        let Some(value) = value else {
+            return "nothing".to_owned();
+        };
+        shortened(value.to_string(), LONGEST_VALUE)
+    }
+}
+
+/// Whether a rule for `rule` covers `field`: the field itself, or one below it.
+fn covers(rule: &str, field: &str) -> bool {
+    field
+        .strip_prefix(rule)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn rules(text: &str) -> Result<Vec<FieldRule>, PolicyError> {
+    let parts = path::split(text, ',').into_iter().map(str::trim);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            rule(part).ok_or_else(|| PolicyError::Rule {
+                rule: part.to_owned(),
+            })
+        })
+        .collect()
+}
+
+fn rule(part: &str) -> Option<FieldRule> {
+    let (field, word) = part.rsplit_once('=')?;
+    let field = field.trim().trim_start_matches('.');
+    let conflicts = match word.trim() {
+        "Take" => Conflicts::Take,
+        "Fail" => Conflicts::Fail,
+        "Yield" => Conflicts::Yield,
+        _ => return None,
+    };
+    (!field.is_empty()).then(|| FieldRule {
+        field: field.to_owned(),
+        conflicts,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(conflicts: &str) -> Result<Policy, PolicyError> {
+        let object = json!({"metadata": {"annotations": {ANNOTATION_CONFLICTS: conflicts}}});
+        Policy::of(&object, Conflicts::Take)
+    }
+
+    /// Semantics 12, per field.
+    #[test]
+    fn the_longest_rule_that_covers_a_field_decides() {
+        let policy = policy(
+            "spec.replicas=Yield, spec.template=Fail,\n.spec.template.spec.containers[name=\"a,b\"].image=Take,",
+        )
+        .unwrap();
+        for (field, wanted) in [
+            ("spec.replicas", (Conflicts::Yield, Decider::Manifest)),
+            ("spec.replicasets", (Conflicts::Take, Decider::Installation)),
+            ("spec", (Conflicts::Take, Decider::Installation)),
+            (
+                "spec.template.metadata.labels.app",
+                (Conflicts::Fail, Decider::Manifest),
+            ),
+            (
+                "spec.template.spec.containers[name=\"a,b\"].image",
+                (Conflicts::Take, Decider::Manifest),
+            ),
+            (
+                "spec.template.spec.containers[name=\"c\"].image",
+                (Conflicts::Fail, Decider::Manifest),
+            ),
+        ] {
+            assert_eq!(policy.at(field), wanted, "{field}");
+        }
+        assert!(!policy.takes_all());
+        assert!(Policy::default().takes_all());
+    }
+
+    /// Semantics 12: also against a rule of the manifest.
+    #[test]
+    fn replicas_yield_to_an_autoscaler() {
+        let policy = Policy {
+            autoscaler: Some("web".to_owned()),
+            ..policy("spec.replicas=Fail").unwrap()
+        };
+        let yields = (Conflicts::Yield, Decider::Autoscaler("web"));
+        assert_eq!(policy.at(REPLICAS), yields);
+        let others = (Conflicts::Take, Decider::Installation);
+        assert_eq!(policy.at("spec.paused"), others);
+        let scaled = Policy {
+            autoscaler: Some("web".to_owned()),
+            ..Policy::default()
+        };
+        assert!(!scaled.takes_all());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, rule) in [
+            ("spec.replicas", "spec.replicas"),
+            ("spec.replicas=yield", "spec.replicas=yield"),
+            ("a=Take, =Yield", "=Yield"),
+        ] {
+            let rule = rule.to_owned();
+            assert_eq!(policy(text), Err(PolicyError::Rule { rule }), "{text}");
+        }
+        assert_eq!(policy(" , ").unwrap().fields, []);
+        for (value, wanted) in [("true", Some(true)), ("false", Some(false)), ("yes", None)] {
+            let object = json!({"metadata": {"annotations": {ANNOTATION_RECREATE: value}}});
+            let policy = Policy::of(&object, Conflicts::Fail);
+            assert_eq!(policy.ok().map(|policy| policy.recreate), wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn values_are_short() {
+        assert_eq!(Conflict::value(None), "nothing");
+        assert_eq!(Conflict::value(Some(&json!("é"))), "\"é\"");
+        let long = json!("é".repeat(100));
+        assert_eq!(Conflict::value(Some(&long)).chars().count(), LONGEST_VALUE);
+    }
+}

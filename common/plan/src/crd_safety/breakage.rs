@@ -1,0 +1,324 @@
+//! The effect of a changed definition on the live objects: counted, named, and refused unless accepted.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Change, Comparison, Impossible};
+use crate::{InstallationPlan, Verb};
+use common::api::names::InstallationName;
+use common::manifest::key::ObjectKey;
+use common::values::mask::Mask;
+
+/// Objects that are named one by one.
+const NAMED: usize = 5;
+/// Harmless changes of one definition that are listed one by one.
+const LISTED: usize = 3;
+
+/// The effect of a changed definition on the live objects of its kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Breakage {
+    /// The definition.
+    pub definition: ObjectKey,
+    /// Kind of its objects.
+    pub kind: String,
+    /// What the API server will refuse, whatever the user accepts.
+    pub impossible: Vec<Impossible>,
+    /// Every change that breaks live objects, or may break those that were not read, as sentences.
+    pub changes: Vec<String>,
+    /// Objects that lose data.
+    pub loses: Hurt,
+    /// Objects that become invalid and lose nothing.
+    pub invalid: Hurt,
+    /// Why live objects could not be read, if so: then it is not known what breaks.
+    pub unseen: Option<String>,
+}
+
+/// Affected objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hurt {
+    /// The first of them, as `namespace/name`, sorted.
+    pub names: Vec<String>,
+    /// How many.
+    pub count: usize,
+}
+
+/// Why a plan is not executed. Exit 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BreakageError {
+    /// The API server will refuse it.
+    #[error("the {} of {} cannot be done: {}", noun(*verb), installation.name, joined(reasons))]
+    Impossible {
+        /// The installation.
+        installation: InstallationName,
+        /// What was to be done with it.
+        verb: Verb,
+        /// Definitions and what the API server refuses to change in them.
+        reasons: Vec<(ObjectKey, Impossible)>,
+    },
+    /// Live objects would break, which the user did not accept.
+    #[error("the {} of {} would {harm}", noun(*verb), installation.name)]
+    Breaks {
+        /// The installation.
+        installation: InstallationName,
+        /// What was to be done with it.
+        verb: Verb,
+        /// `lose data in 3 Certificates (default/web, default/api, shop/web)`.
+        harm: String,
+    },
+}
+
+/// Judges live objects, page by page, by the changes of one definition.
+#[derive(Debug)]
+pub struct Scan {
+    comparison: Comparison,
+    /// How many objects each change breaks.
+    counts: Vec<usize>,
+    loses: BTreeSet<String>,
+    invalid: BTreeSet<String>,
+    seen: usize,
+    more: bool,
+}
+
+impl Scan {
+    /// Begins with no object seen.
+    #[must_use]
+    pub fn new(comparison: Comparison) -> Self {
+        Self {
+            counts: vec![0; comparison.changes.len()],
+            comparison,
+            loses: BTreeSet::new(),
+            invalid: BTreeSet::new(),
+            seen: 0,
+            more: false,
+        }
+    }
+
+    /// Judges objects that were read in `version`.
+    pub fn judge(&mut self, version: &str, objects: &[Value]) {
+        self.seen = self.seen.saturating_add(objects.len());
+        for object in objects {
+            for (change, count) in self.comparison.changes.iter().zip(&mut self.counts) {
+                if change.version == version && change.breaks(object) {
+                    *count += 1;
+                    let hurt = if change.loses() {
+                        &mut self.loses
+                    } else {
+                        &mut self.invalid
+                    };
+                    hurt.insert(name_of(object));
+                }
+            }
+        }
+    }
+
+    /// There are more objects than were read: it is not known whether those break.
+    pub fn there_are_more(&mut self) {
+        self.more = true;
+    }
+
+    /// The breakage, if there is one, and warnings for all else. `unseen`: why objects could not be read.
+    #[must_use]
+    pub fn finish(self, unseen: Option<String>) -> (Option<Breakage>, Vec<String>) {
+        let definition = &self.comparison.definition;
+        let more = || {
+            format!(
+                "there are more of them than the {} that were read",
+                self.seen
+            )
+        };
+        let unseen = unseen.or_else(|| self.more.then(more));
+        let (mut changes, mut harmless) = (Vec::new(), Vec::new());
+        for (change, count) in self.comparison.changes.iter().zip(&self.counts) {
+            match count {
+                0 if unseen.is_some() => changes.push(change.to_string()),
+                0 => harmless.push(format!("{definition}: {change}, {}", change.harmless())),
+                count => changes.push(format!("{change}, {}", self.counted(change, *count))),
+            }
+        }
+        let mut warnings = first_lines(definition, harmless);
+        let unjudged = self.comparison.unjudged.iter();
+        warnings.extend(first_lines(
+            definition,
+            unjudged
+                .map(|words| format!("{definition}: {words}"))
+                .collect(),
+        ));
+        let breakage = Breakage {
+            definition: definition.clone(),
+            kind: self.comparison.kind.clone(),
+            changes,
+            invalid: Hurt::of(self.invalid.difference(&self.loses)),
+            loses: Hurt::of(&self.loses),
+            unseen: unseen.filter(|_| !self.comparison.changes.is_empty()),
+            impossible: self.comparison.impossible,
+        };
+        (Some(breakage).filter(Breakage::is_one), warnings)
+    }
+
+    fn counted(&self, change: &Change, count: usize) -> String {
+        let least = if self.more { "at least " } else { "" };
+        let objects = if count == 1 { "object" } else { "objects" };
+        change.breaking(&format!("{least}{count} live {objects}"), count)
+    }
+}
+
+impl Breakage {
+    fn is_one(&self) -> bool {
+        !self.impossible.is_empty() || !self.changes.is_empty() || self.unseen.is_some()
+    }
+
+    /// The changes that the user has to know, a line each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let impossible = self.impossible.iter().map(ToString::to_string);
+        let changes = impossible.chain(self.changes.iter().cloned());
+        let unseen = self.unseen.iter();
+        let unseen = unseen.map(|why| format!("whether live objects break cannot be seen: {why}"));
+        changes
+            .chain(unseen)
+            .map(|words| format!("{}: {words}", self.definition))
+            .collect()
+    }
+
+    /// The same with what comes from Secrets hidden.
+    #[must_use]
+    pub fn masked(mut self, mask: &Mask) -> Self {
+        let impossible = self.impossible.iter_mut().flat_map(Impossible::texts);
+        let texts = impossible.chain(&mut self.changes);
+        for text in texts.chain(&mut self.unseen) {
+            *text = mask.text(text);
+        }
+        self
+    }
+
+    pub(super) fn harm(&self) -> Vec<String> {
+        let kind = |count| counted(count, &self.kind);
+        let mut harm = Vec::new();
+        if self.loses.count > 0 {
+            let lost = &self.loses;
+            harm.push(format!("lose data in {} ({lost})", kind(lost.count)));
+        }
+        if self.invalid.count > 0 {
+            let invalid = &self.invalid;
+            harm.push(format!("make {} invalid ({invalid})", kind(invalid.count)));
+        }
+        if let Some(why) = &self.unseen {
+            harm.push(format!("perhaps break {} ({why})", plural(&self.kind)));
+        }
+        harm
+    }
+}
+
+impl Hurt {
+    fn of<'a>(names: impl IntoIterator<Item = &'a String>) -> Self {
+        let names: Vec<&String> = names.into_iter().collect();
+        Self {
+            count: names.len(),
+            names: names.into_iter().take(NAMED).cloned().collect(),
+        }
+    }
+}
+
+impl fmt::Display for Hurt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names.join(", "))?;
+        if self.count > self.names.len() {
+            write!(f, " and {} more", self.count - self.names.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl InstallationPlan {
+    /// Whether the plan may be executed as far as definitions and their objects are concerned; `accepted` is
+    /// the user's choice to break live objects.
+    ///
+    /// # Errors
+    /// [`BreakageError`].
+    pub fn check_breakages(&self, accepted: bool) -> Result<(), BreakageError> {
+        let reasons = self.breakages.iter().flat_map(|breakage| {
+            let reasons = breakage.impossible.iter().cloned();
+            reasons.map(|reason| (breakage.definition.clone(), reason))
+        });
+        let reasons: Vec<_> = reasons.collect();
+        if !reasons.is_empty() {
+            return Err(BreakageError::Impossible {
+                installation: self.installation.clone(),
+                verb: self.verb,
+                reasons,
+            });
+        }
+        let harm: Vec<String> = self.breakages.iter().flat_map(Breakage::harm).collect();
+        if accepted || harm.is_empty() {
+            return Ok(());
+        }
+        Err(BreakageError::Breaks {
+            installation: self.installation.clone(),
+            verb: self.verb,
+            harm: harm.join(" and "),
+        })
+    }
+}
+
+fn noun(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Install => "installation",
+        Verb::Upgrade => "upgrade",
+        Verb::Rollback => "rollback",
+        Verb::Adopt => "adoption",
+        Verb::Uninstall => "uninstallation",
+        Verb::Release => "release",
+    }
+}
+
+fn joined(reasons: &[(ObjectKey, Impossible)]) -> String {
+    let reasons = reasons.iter();
+    let reasons = reasons.map(|(definition, reason)| format!("{definition}: {reason}"));
+    reasons.collect::<Vec<_>>().join("; ")
+}
+
+/// The first few lines, and how many more there are.
+fn first_lines(definition: &ObjectKey, mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(LISTED);
+    lines.truncate(LISTED);
+    if more > 0 {
+        let changes = if more == 1 { "change" } else { "changes" };
+        lines.push(format!("{definition}: and {more} more such {changes}"));
+    }
+    lines
+}
+
+fn name_of(object: &Value) -> String {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let name = text("/metadata/name").unwrap_or_default();
+    match text("/metadata/namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// `1 Certificate`, `3 Policies`.
+pub(crate) fn counted(count: usize, kind: &str) -> String {
+    match count {
+        1 => format!("1 {kind}"),
+        count => format!("{count} {}", plural(kind)),
+    }
+}
+
+fn plural(kind: &str) -> String {
+    let before_y = kind
+        .strip_suffix('y')
+        .filter(|rest| !rest.ends_with(['a', 'e', 'i', 'o', 'u']));
+    if let Some(rest) = before_y {
+        format!("{rest}ies")
+    } else if kind.ends_with(['s', 'x']) || kind.ends_with("ch") || kind.ends_with("sh") {
+        format!("{kind}es")
+    } else {
+        format!("{kind}s")
+    }
+}

@@ -1,0 +1,300 @@
+//! The demands of one keyword of a schema on a value, and whether an older schema made them already.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::compare::LONGEST_RULE;
+use common::schema::check;
+use common::shorten::shortened;
+
+/// One demand on a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rule {
+    demand: Demand,
+    /// A schema that demands only this.
+    schema: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Demand {
+    Type {
+        /// `string`, …; `integer` and `string` for x-kubernetes-int-or-string.
+        types: Vec<String>,
+        nullable: bool,
+    },
+    Enum(Vec<Value>),
+    /// A bound, and whether a value has to be above it rather than at it.
+    Minimum(f64, bool),
+    /// As [`Demand::Minimum`].
+    Maximum(f64, bool),
+    MultipleOf(f64),
+    /// Keyword and number: characters, items or fields at least.
+    AtLeast(Size, u64),
+    /// As [`Demand::AtLeast`].
+    AtMost(Size, u64),
+    Pattern(String),
+    Format(String),
+    /// No two items are equal, in these fields where there are any.
+    Unique(Vec<String>),
+    /// `allOf`, `anyOf`, `oneOf` or `not` with its schemas.
+    Junction(&'static str, Vec<Value>),
+}
+
+const NULLABLE: &str = "nullable";
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    Characters,
+    Items,
+    Fields,
+}
+
+/// Every rule of one schema, without those of nested schemas.
+pub(super) fn of(schema: &Value) -> Vec<Rule> {
+    let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
+    let number = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let count = |name: &str| schema.get(name).and_then(Value::as_u64);
+    let text = |name: &str| schema.get(name).and_then(Value::as_str);
+    let list = |name: &str| schema.get(name).and_then(Value::as_array);
+    let is_either = flag("x-kubernetes-int-or-string");
+    let mut rules = Vec::new();
+    let mut add = |keywords: &[&str], demand: Option<Demand>| {
+        let schema = || only(schema, keywords);
+        rules.extend(demand.map(|demand| Rule {
+            demand,
+            schema: schema(),
+        }));
+    };
+    let types: Vec<String> = match text("type") {
+        _ if is_either => vec!["integer".to_owned(), "string".to_owned()],
+        Some(one) => vec![one.to_owned()],
+        None => Vec::new(),
+    };
+    add(
+        &["type", "x-kubernetes-int-or-string", NULLABLE],
+        (!types.is_empty()).then(|| Demand::Type {
+            types,
+            nullable: flag(NULLABLE),
+        }),
+    );
+    add(&["enum"], list("enum").cloned().map(Demand::Enum));
+    let minimum = number("minimum").map(|bound| Demand::Minimum(bound, flag("exclusiveMinimum")));
+    add(&["minimum", "exclusiveMinimum"], minimum);
+    let maximum = number("maximum").map(|bound| Demand::Maximum(bound, flag("exclusiveMaximum")));
+    add(&["maximum", "exclusiveMaximum"], maximum);
+    add(
+        &["multipleOf"],
+        number("multipleOf").map(Demand::MultipleOf),
+    );
+    for (least, most, size) in [
+        ("minLength", "maxLength", Size::Characters),
+        ("minItems", "maxItems", Size::Items),
+        ("minProperties", "maxProperties", Size::Fields),
+    ] {
+        let bound = count(least).filter(|least| *least > 0);
+        add(&[least], bound.map(|least| Demand::AtLeast(size, least)));
+        add(&[most], count(most).map(|most| Demand::AtMost(size, most)));
+    }
+    let pattern = text("pattern").map(|pattern| Demand::Pattern(pattern.to_owned()));
+    add(&["pattern"], pattern);
+    let format = text("format").filter(|format| is_checked(format));
+    add(
+        &["format"],
+        format.map(|format| Demand::Format(format.to_owned())),
+    );
+    let unique = match text("x-kubernetes-list-type") {
+        Some("set") => Some(Vec::new()),
+        Some("map") => {
+            let keys = list("x-kubernetes-list-map-keys").into_iter().flatten();
+            Some(keys.filter_map(Value::as_str).map(str::to_owned).collect())
+        }
+        _ => None,
+    };
+    add(
+        &["x-kubernetes-list-type", "x-kubernetes-list-map-keys"],
+        unique.map(Demand::Unique),
+    );
+    for word in ["allOf", "anyOf", "oneOf"] {
+        // In an int-or-string, anyOf only repeats the types.
+        let schemas = list(word).filter(|_| !(is_either && word == "anyOf"));
+        add(
+            &[word],
+            schemas.map(|schemas| Demand::Junction(word, schemas.clone())),
+        );
+    }
+    let not = schema.get("not");
+    add(
+        &["not"],
+        not.map(|not| Demand::Junction("not", vec![not.clone()])),
+    );
+    rules
+}
+
+/// Some keywords of a schema, with `nullable`: without it null is allowed.
+fn only(schema: &Value, keywords: &[&str]) -> Value {
+    let mut fields = Map::new();
+    for keyword in keywords {
+        let value = schema.get(*keyword).cloned();
+        fields.extend(value.map(|value| ((*keyword).to_owned(), value)));
+    }
+    if !keywords.contains(&NULLABLE) {
+        fields.insert(NULLABLE.to_owned(), Value::Bool(true));
+    }
+    Value::Object(fields)
+}
+
+/// Formats that the API server checks; it ignores any other.
+fn is_checked(format: &str) -> bool {
+    matches!(
+        format,
+        "int32"
+            | "int64"
+            | "bsonobjectid"
+            | "uri"
+            | "email"
+            | "hostname"
+            | "ipv4"
+            | "ipv6"
+            | "cidr"
+            | "mac"
+            | "uuid"
+            | "uuid3"
+            | "uuid4"
+            | "uuid5"
+            | "isbn"
+            | "isbn10"
+            | "isbn13"
+            | "creditcard"
+            | "ssn"
+            | "hexcolor"
+            | "rgbcolor"
+            | "byte"
+            | "date"
+            | "duration"
+            | "datetime"
+            | "date-time"
+    )
+}
+
+impl Rule {
+    /// Whether a value that fits this rule also fits `other`.
+    pub(super) fn implies(&self, other: &Self) -> bool {
+        self.demand.implies(&other.demand)
+    }
+
+    /// Whether a value fits; a rule that [`Rule::is_judged`] excludes always does.
+    pub(super) fn holds(&self, value: &Value) -> bool {
+        check::fits(&self.schema, value)
+    }
+
+    /// Whether [`Rule::holds`] can judge it.
+    pub(super) fn is_judged(&self) -> bool {
+        match &self.demand {
+            Demand::Format(format) => matches!(format.as_str(), "int32" | "int64"),
+            Demand::Pattern(pattern) => check::compile(pattern).is_some(),
+            _ => true,
+        }
+    }
+
+    /// Whether it demands a type.
+    pub(super) fn is_of_type(&self) -> bool {
+        matches!(self.demand, Demand::Type { .. })
+    }
+}
+
+impl Demand {
+    fn implies(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Type {
+                    types: old,
+                    nullable: was,
+                },
+                Self::Type {
+                    types: new,
+                    nullable: is,
+                },
+            ) => {
+                let fits = |old: &String| {
+                    new.contains(old) || (old == "integer" && new.iter().any(|new| new == "number"))
+                };
+                old.iter().all(fits) && (*is || !was)
+            }
+            (Self::Enum(old), Self::Enum(new)) => old.iter().all(|value| new.contains(value)),
+            (Self::Minimum(old, above), Self::Minimum(new, is_above)) => {
+                old > new || (old == new && (*above || !is_above))
+            }
+            (Self::Maximum(old, below), Self::Maximum(new, is_below)) => {
+                old < new || (old == new && (*below || !is_below))
+            }
+            (Self::AtLeast(old_size, old), Self::AtLeast(size, new)) => {
+                old_size == size && old >= new
+            }
+            (Self::AtMost(old_size, old), Self::AtMost(size, new)) => {
+                old_size == size && old <= new
+            }
+            (Self::Format(old), Self::Format(new)) => {
+                old == new || (old == "int32" && new == "int64")
+            }
+            (Self::Junction("anyOf", old), Self::Junction("anyOf", new)) => {
+                old.iter().all(|part| new.contains(part))
+            }
+            (Self::Junction("allOf", old), Self::Junction("allOf", new)) => {
+                new.iter().all(|part| old.contains(part))
+            }
+            (old, new) => old == new,
+        }
+    }
+
+    /// `1 item`, `3 items`.
+    fn words(size: Size, count: u64) -> String {
+        let word = match size {
+            Size::Characters => "character",
+            Size::Items => "item",
+            Size::Fields => "field",
+        };
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {word}{plural}")
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.demand {
+            Demand::Type { types, nullable } => {
+                let or_null = if *nullable { " or null" } else { "" };
+                write!(f, "has to be {}{or_null}", types.join(" or "))
+            }
+            Demand::Enum(values) => {
+                const LISTED: usize = 8;
+                let words: Vec<String> = values.iter().take(LISTED).map(Value::to_string).collect();
+                let more = if values.len() > LISTED { ", …" } else { "" };
+                write!(f, "takes only {}{more}", words.join(", "))
+            }
+            Demand::Minimum(bound, true) => write!(f, "has to be more than {bound}"),
+            Demand::Minimum(bound, false) => write!(f, "has to be {bound} at least"),
+            Demand::Maximum(bound, true) => write!(f, "has to be less than {bound}"),
+            Demand::Maximum(bound, false) => write!(f, "may be {bound} at most"),
+            Demand::MultipleOf(unit) => write!(f, "has to be a multiple of {unit}"),
+            Demand::AtLeast(size, count) => {
+                write!(f, "needs {} at least", Demand::words(*size, *count))
+            }
+            Demand::AtMost(size, count) => {
+                write!(f, "may have {} at most", Demand::words(*size, *count))
+            }
+            Demand::Pattern(pattern) => {
+                write!(
+                    f,
+                    "has to match {}",
+                    shortened(pattern.clone(), LONGEST_RULE)
+                )
+            }
+            Demand::Format(format) => write!(f, "has to be of format {format}"),
+            Demand::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),
+            Demand::Unique(keys) => write!(f, "takes no two items of one {}", keys.join(" and ")),
+            Demand::Junction(word, _) => write!(f, "has to fit another {word}"),
+        }
+    }
+}

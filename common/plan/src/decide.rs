@@ -1,0 +1,436 @@
+//! The decision about one wanted object: whether it is ours, and whether it is up to date (semantics 12 and 13).
+
+mod inherit;
+
+use serde_json::Value;
+
+use super::adoption::{self, Adoption};
+use super::claims::Claims;
+use super::desired::DesiredObject;
+use super::inventory::Item;
+use super::planner::RefusalReason;
+use super::snapshot::{FormerMark, LiveObject};
+use super::{Action, recreate};
+use common::api::installation::{Conflicts, InventoryObject, ObjectState};
+use common::api::names::{ANNOTATION_APPLY, LABEL_OWNER};
+use common::manifest::digest;
+use common::manifest::key::ObjectKey;
+
+/// The inputs that all decisions of one plan share.
+#[derive(Clone, Copy)]
+pub(super) struct Judge<'a> {
+    /// Our value of the owner label.
+    pub(super) owner: &'a str,
+    /// What other installations have recorded.
+    pub(super) claims: &'a Claims,
+    /// Whether Secrets are applied.
+    pub(super) due: bool,
+    /// Whether edits are reverted.
+    pub(super) restores: bool,
+    /// What happens to fields that others hold.
+    pub(super) conflicts: Conflicts,
+    /// Whether objects that no installation owns become ours.
+    pub(super) adopts: bool,
+}
+
+/// The decision about one wanted object.
+pub(super) struct Decision {
+    /// The request; `None` where nothing is sent.
+    pub(super) action: Option<Action>,
+    /// What is recorded before the first write.
+    pub(super) before: Item,
+    /// What is recorded after the last one; the server's answer to a step is added to it.
+    pub(super) after: Item,
+    /// What the user should know.
+    pub(super) warning: Option<String>,
+    /// Value of the owner label of the installation that the object moves from.
+    pub(super) inherited: Option<String>,
+    /// Whose it was before, where it is of no installation.
+    pub(super) adopted: Option<Adoption>,
+}
+
+/// The ownership of a live object.
+enum Standing<'a> {
+    /// As recorded: owned, retained, or preexisting and applied by us.
+    Recorded(&'a Item),
+    /// Ours by its label, but it is not known what was applied: an operation was interrupted after it.
+    Unrecorded,
+    /// Recorded as ours, deleted, and created again by another client: it is reconciled, but never deleted.
+    Recreated(&'a Item),
+    /// Of an installation that is gone or does not want it any more: it becomes ours. How, for the plan.
+    Inherited(String),
+    /// Of another tool, or of none: it becomes ours. Also one that an interrupted adoption has recorded.
+    Adopted,
+    /// It existed before us and is not changed.
+    LeftAlone,
+    /// Of another owner.
+    Foreign,
+}
+
+impl Judge<'_> {
+    /// Decides what happens to `wanted`.
+    pub(super) fn decide(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&Item>,
+        live: Option<&LiveObject>,
+    ) -> Result<Decision, RefusalReason> {
+        let Some(live) = live else {
+            return match recorded.filter(|item| has_run(wanted, item, self.due)) {
+                Some(item) => Ok(quiet(item.clone())),
+                None => self.create(wanted, recorded),
+            };
+        };
+        let standing = self.standing(wanted, recorded, live);
+        if let Standing::Foreign = standing {
+            let key = &wanted.target.key;
+            return Err(adoption::obstacle(self.claims, key, live)
+                .unwrap_or_else(|| RefusalReason::unowned(live)));
+        }
+        if live.terminating {
+            return Err(RefusalReason::Terminating);
+        }
+        Ok(match standing {
+            Standing::Recorded(item) => self.unmarked(self.compare(wanted, item, live), live),
+            Standing::Unrecorded if wanted.create_only => {
+                quiet(recorded_only(wanted, live, ObjectState::Retained))
+            }
+            Standing::Unrecorded => {
+                let before = recorded_only(wanted, live, ObjectState::Owned);
+                step(wanted, Action::Update, before)
+            }
+            Standing::Recreated(item) => self.recreated(wanted, item, live),
+            Standing::Inherited(how) => {
+                let before = recorded_only(wanted, live, self.inherited_state(&wanted.target.key));
+                let mut decision = step(wanted, Action::Update, before);
+                decision.warning = Some(format!("{} {how}", wanted.target.key));
+                decision.inherited.clone_from(&live.owner);
+                decision
+            }
+            Standing::Adopted => {
+                let is_marked = live.owner.as_deref() == Some(self.owner);
+                let action = if is_marked {
+                    Action::Update
+                } else {
+                    Action::Adopt
+                };
+                let before = recorded_only(wanted, live, ObjectState::Owned);
+                let mut decision = step(wanted, action, before);
+                decision.adopted = Some(Adoption::of(live));
+                decision
+            }
+            Standing::LeftAlone | Standing::Foreign => {
+                let before = recorded_only(wanted, live, ObjectState::Preexisting);
+                let mut decision = quiet(before);
+                let shared = wanted.is_shared.then(|| {
+                    let of = live.other_owner.as_deref().unwrap_or("someone else");
+                    format!(
+                        "{} is of {of}, and shared: it is neither changed nor deleted here",
+                        wanted.target.key
+                    )
+                });
+                let labels = || missing_labels(wanted, live).filter(|_| self.due);
+                decision.warning = shared.or_else(labels);
+                decision
+            }
+        })
+    }
+
+    /// Decides about a recorded object that cannot be read now. What the record says is trusted: a changed manifest is applied,
+    /// because the change may be what makes the object readable again.
+    pub(super) fn unread(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&Item>,
+        why: &str,
+    ) -> Result<Decision, RefusalReason> {
+        let Some(item) = recorded else {
+            return Err(RefusalReason::Foreign { owner: None });
+        };
+        let secret_is_due = wanted.digest.is_empty() && self.due;
+        let is_same = item.object.digest == wanted.digest && !secret_is_due;
+        let mut decision = if is_same || wanted.create_only {
+            quiet(item.clone())
+        } else {
+            step(wanted, Action::Update, item.clone())
+        };
+        decision.warning = Some(format!(
+            "{} cannot be read, and counts as it is recorded: {why}",
+            wanted.target.key
+        ));
+        Ok(decision)
+    }
+
+    /// It does not exist: it is created, also where another client deleted it. Until then it is recorded as planned: if we are
+    /// interrupted after the creation, its label shows that it is ours, whatever its uid.
+    fn create(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&Item>,
+    ) -> Result<Decision, RefusalReason> {
+        let key = &wanted.target.key;
+        if recorded.is_none()
+            && !wanted.is_left()
+            && let Some(other) = self.claims.objects.get(key)
+        {
+            return Err(RefusalReason::of_installation(other));
+        }
+        let before = Item::planned(&key.name, &wanted.target.version);
+        let mut decision = step(wanted, Action::Create, before);
+        // The state Retained keeps a create-only object from ever being pruned (semantics 12).
+        decision.after.object.state = if wanted.create_only {
+            ObjectState::Retained
+        } else {
+            ObjectState::Owned
+        };
+        Ok(decision)
+    }
+
+    fn standing<'a>(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&'a Item>,
+        live: &LiveObject,
+    ) -> Standing<'a> {
+        let ours = live.owner.as_deref() == Some(self.owner);
+        let theirs = live.owner.is_some() && !ours;
+        // These are only recorded where they are not ours: none of their fields is changed (semantics 5 and 12).
+        let shared = wanted.create_only || is_namespace(&wanted.target.key);
+        if theirs
+            && !wanted.create_only
+            && let Some(how) = self.inheritance(wanted, recorded, live)
+        {
+            return Standing::Inherited(how);
+        }
+        let key = &wanted.target.key;
+        let foreign = if shared {
+            Standing::LeftAlone
+        } else if self.adopts && adoption::obstacle(self.claims, key, live).is_none() {
+            Standing::Adopted
+        } else if wanted.is_shared {
+            Standing::LeftAlone
+        } else {
+            Standing::Foreign
+        };
+        let Some(item) = recorded else {
+            return if ours { Standing::Unrecorded } else { foreign };
+        };
+        match item.object.state {
+            ObjectState::Planned if ours => Standing::Unrecorded,
+            ObjectState::Planned => foreign,
+            _ if theirs => foreign,
+            ObjectState::Preexisting if !item.was_applied() => foreign,
+            ObjectState::Preexisting => Standing::Recorded(item),
+            ObjectState::Owned if !shared && !item.was_applied() && live.uid == item.object.uid => {
+                Standing::Adopted
+            }
+            ObjectState::Owned | ObjectState::Retained => {
+                if ours || live.uid == item.object.uid {
+                    Standing::Recorded(item)
+                } else if shared {
+                    Standing::LeftAlone
+                } else {
+                    Standing::Recreated(item)
+                }
+            }
+        }
+    }
+
+    /// An object that we know: applied if the manifest changed, or if it was edited and edits are reverted.
+    fn compare(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
+        let mut before = item.clone();
+        if wanted.create_only {
+            if before.object.state == ObjectState::Owned {
+                before.object.state = ObjectState::Retained;
+            }
+            before.object.uid.clone_from(&live.uid);
+            let mut decision = quiet(before);
+            decision.warning = differs(wanted, item).then(|| {
+                let key = &wanted.target.key;
+                format!("{key} differs from its manifest, and stays: it is only created")
+            });
+            return decision;
+        }
+        if before.object.state == ObjectState::Retained {
+            before.object.state = ObjectState::Owned;
+        }
+        let edited = self.edited(item, live);
+        let action = if wanted.digest.is_empty() && self.due {
+            Some(Action::Refresh)
+        } else if item.object.digest != wanted.digest {
+            Some(Action::Update)
+        } else if edited && self.restores || self.takes_back(wanted, item) {
+            Some(Action::Restore)
+        } else {
+            None
+        };
+        match action {
+            Some(action) => {
+                before.object.uid.clone_from(&live.uid);
+                step(wanted, action, before)
+            }
+            None => quiet(before),
+        }
+    }
+
+    /// Whether fields that were left to other managers are taken now. Otherwise the object counts as unchanged (semantics 12).
+    fn takes_back(&self, wanted: &DesiredObject, item: &Item) -> bool {
+        !item.object.yielded.is_empty()
+            && recreate::policy(wanted, self.conflicts, item).takes_all()
+    }
+
+    fn recreated(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
+        let mut before = item.clone();
+        if !self.restores && item.object.digest == wanted.digest {
+            return quiet(before);
+        }
+        before.object.state = ObjectState::Preexisting;
+        before.object.uid.clone_from(&live.uid);
+        let mut decision = step(wanted, Action::Restore, before);
+        decision.warning = Some(format!(
+            "{} was deleted and created again by another client: it is reconciled, and stays when the add-on is uninstalled",
+            wanted.target.key
+        ));
+        decision
+    }
+
+    /// An object of ours with the marks of a release of Helm, which has installed it again: where other tools' objects are taken over,
+    /// it is taken from that release.
+    fn unmarked(&self, mut decision: Decision, live: &LiveObject) -> Decision {
+        if let Some(FormerMark::Helm { namespace, name }) = &live.former
+            && self.adopts
+            && decision.after.was_applied()
+        {
+            decision.action.get_or_insert(Action::Update);
+            decision.adopted = Some(Adoption {
+                from: format!("Helm release {namespace}/{name}"),
+                ..Adoption::of(live)
+            });
+        }
+        decision
+    }
+
+    /// Whether another client edited the object since our last apply. Labels do not count in the generation, and without ours the
+    /// object would never be pruned.
+    fn edited(&self, item: &Item, live: &LiveObject) -> bool {
+        let recorded = &item.object;
+        recorded.was_edited(&live.state()) || live.owner.as_deref() != Some(self.owner)
+    }
+}
+
+/// What is said of a Namespace that is only recorded, where labels of its manifest are missing: pods may depend on one (Pod Security).
+fn missing_labels(wanted: &DesiredObject, live: &LiveObject) -> Option<String> {
+    let key = &wanted.target.key;
+    let labels = wanted.object.pointer("/metadata/labels");
+    let labels = labels.and_then(Value::as_object).into_iter().flatten();
+    let labels = labels.filter_map(|(name, value)| Some((name, value.as_str()?)));
+    let missing: Vec<(&String, &str)> = labels
+        .filter(|(name, _)| is_namespace(key) && *name != LABEL_OWNER)
+        .filter(|(name, value)| live.labels.get(*name).map(String::as_str) != Some(value))
+        .collect();
+    let words = missing
+        .iter()
+        .map(|(name, value)| match live.labels.get(*name) {
+            Some(other) => format!("{name}={value} (it is {other})"),
+            None => format!("{name}={value}"),
+        });
+    let words: Vec<String> = words.collect();
+    let pairs = missing
+        .iter()
+        .map(|(name, value)| format!(" {name}={value}"));
+    let pairs: String = pairs.collect();
+    let replaces = missing
+        .iter()
+        .any(|(name, _)| live.labels.contains_key(*name));
+    let flag = if replaces { " --overwrite" } else { "" };
+    (!missing.is_empty()).then(|| {
+        format!(
+            "{key} exists and keeps its labels; missing: {}; to set them: kubectl label namespace {}{pairs}{flag}",
+            words.join(", "),
+            key.name
+        )
+    })
+}
+
+/// Whether the manifest of an object that is only created is another one than it was created with. The mark that makes it so does
+/// not count: the object may have been reconciled before.
+fn differs(wanted: &DesiredObject, item: &Item) -> bool {
+    let created = &item.object.digest;
+    if created.is_empty() || *created == wanted.digest {
+        return false;
+    }
+    let mut unmarked = (*wanted.object).clone();
+    let annotations = unmarked.pointer_mut("/metadata/annotations");
+    if let Some(Value::Object(annotations)) = annotations {
+        annotations.remove(ANNOTATION_APPLY);
+    }
+    *created != digest::digest(&unmarked)
+}
+
+/// Whether a recorded object that does not exist any more is a Job that ran and was deleted after its time to live: to create it is to
+/// run it again. One that was waited for has its digest only if it was seen complete ([`super::InstallationPlan::expiring`]). Without a
+/// digest it may have changed whenever something is due.
+fn has_run(wanted: &DesiredObject, item: &Item, due: bool) -> bool {
+    let is_same = item.object.state == ObjectState::Owned && item.object.digest == wanted.digest;
+    expires(wanted) && is_same && !(due && wanted.digest.is_empty())
+}
+
+/// Whether it is a Job that the server deletes after its end (`ttlSecondsAfterFinished`).
+pub(super) fn expires(wanted: &DesiredObject) -> bool {
+    let key = &wanted.target.key;
+    let ttl = wanted.object.pointer("/spec/ttlSecondsAfterFinished");
+    (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
+        && ttl.is_some_and(|ttl| !ttl.is_null())
+}
+
+fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
+    // Without a digest it is not known whether the manifest changed.
+    let action = match action {
+        Action::Update if wanted.digest.is_empty() => Action::Refresh,
+        action => action,
+    };
+    let after = Item {
+        version: wanted.target.version.clone(),
+        object: InventoryObject {
+            name: before.object.name.clone(),
+            state: before.object.state,
+            uid: before.object.uid.clone(),
+            digest: wanted.digest.clone(),
+            generation: None,
+            resource_version: None,
+            fields: None,
+            yielded: Vec::new(),
+        },
+    };
+    Decision {
+        action: Some(action),
+        before,
+        after,
+        warning: None,
+        inherited: None,
+        adopted: None,
+    }
+}
+
+fn quiet(item: Item) -> Decision {
+    Decision {
+        action: None,
+        before: item.clone(),
+        after: item,
+        warning: None,
+        inherited: None,
+        adopted: None,
+    }
+}
+
+/// The record of an object that we did not apply, or whose applied content is unknown.
+fn recorded_only(wanted: &DesiredObject, live: &LiveObject, state: ObjectState) -> Item {
+    let mut item = Item::planned(&wanted.target.key.name, &wanted.target.version);
+    item.object.state = state;
+    item.object.uid.clone_from(&live.uid);
+    item
+}
+
+fn is_namespace(key: &ObjectKey) -> bool {
+    key.group.is_empty() && key.kind == "Namespace"
+}

@@ -1,0 +1,65 @@
+//! Objects that another installation owned, and that become ours (semantics 7 and 13).
+
+use super::Judge;
+use crate::desired::DesiredObject;
+use crate::inventory::Item;
+use crate::snapshot::LiveObject;
+use common::api::installation::ObjectState;
+use common::api::names::owner_hash;
+use common::manifest::key::ObjectKey;
+
+impl Judge<'_> {
+    /// How an object of another installation becomes ours; `None` where it does not.
+    pub(super) fn inheritance(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&Item>,
+        live: &LiveObject,
+    ) -> Option<String> {
+        let key = &wanted.target.key;
+        let owner = live.owner.as_ref()?;
+        if self.claims.objects.contains_key(key) {
+            return None;
+        }
+        if let Some(leaving) = self.claims.leaving.get(key)
+            && owner_hash(&leaving.from.namespace, &leaving.from.name) == *owner
+        {
+            let from = &leaving.from;
+            return Some(format!(
+                "moves from the installation {from}, which no longer wants it"
+            ));
+        }
+        // A move that was cut off: it is in our inventory only, and the label is still that of its former owner. What we only recorded
+        // looks the same, but for its state.
+        let is_ours = recorded.is_some_and(|item| {
+            let is_only_recorded =
+                wanted.is_left() && item.object.state == ObjectState::Preexisting;
+            item.object.uid == live.uid && !item.was_applied() && !is_only_recorded
+        });
+        if is_ours && !self.claims.is_partial && !self.claims.retained.contains_key(key) {
+            return Some("moves from an installation that no longer records it".to_owned());
+        }
+        if let Some(other) = self.claims.retained.get(key)
+            && owner_hash(&other.namespace, &other.name) == *owner
+        {
+            // What is created only once is recorded as retained although it is wanted.
+            return (!live.create_only)
+                .then(|| format!("moves from the installation {other}, which only retains it"));
+        }
+        let is_gone = !self.claims.owners.contains(owner) && !self.claims.unknown.contains(owner);
+        is_gone.then(|| {
+            let former = live.other_owner.as_deref();
+            let former = former.unwrap_or("an installation");
+            format!("is taken over from {former}, which is gone")
+        })
+    }
+
+    /// What was there before its former owner never becomes ours.
+    pub(super) fn inherited_state(&self, key: &ObjectKey) -> ObjectState {
+        let leaving = self.claims.leaving.get(key);
+        match leaving.map(|leaving| leaving.state) {
+            Some(ObjectState::Preexisting) => ObjectState::Preexisting,
+            _ => ObjectState::Owned,
+        }
+    }
+}

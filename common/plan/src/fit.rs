@@ -1,0 +1,584 @@
+//! A wanted object against the live one: what is sent so that the answer is what a new object would be.
+//!
+//! Server-side apply removes what we own and do not want any more, and nothing else. Four kinds of fields would stay or be refused for
+//! another reason than the manifest:
+//! - [`Leftover`]: the other half of a union, the other name of a field, a default that followed from a former value. It has no owner, or
+//!   one who cannot keep it. It is claimed before the apply, which then drops it.
+//! - [`Kept`] by contract: what may only grow, what a platform appends to, replicas that were scaled to zero. It is left.
+//! - A field that the server silently puts back, like one that never changes: [`FixedField`].
+//! - A field that we owned and that another manager owns as well ([`still_there`]): it is only reported.
+//!
+//! Sources are the types, defaults and validation of Kubernetes 1.36; each rule names them.
+
+mod quantity;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::conflicts::{Policy, REPLICAS};
+use super::immutable::FixedField;
+use common::api::installation::Conflicts;
+use common::manifest::key::ObjectKey;
+use common::manifest::managed_fields::path::{self, Path};
+use common::manifest::managed_fields::{self, other_owners};
+use common::manifest::normal::pod_spec;
+
+/// What is sent of a wanted object, and what goes or stays with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// The object as it is sent.
+    pub object: Arc<Value>,
+    /// Fields that have to go, in groups.
+    groups: Vec<Group>,
+    /// The fields that have to go.
+    pub leftovers: Vec<Leftover>,
+    /// Fields that stay as they are by contract.
+    pub kept: Vec<Kept>,
+    /// Fields that the server puts back: only another object has them as wanted.
+    pub fixed: Vec<FixedField>,
+}
+
+/// A live field that would stay beside the wanted ones, and does not belong there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leftover {
+    /// The field.
+    pub path: Path,
+    /// Its live value.
+    pub live: Value,
+    /// Its owners, without us, and when they last wrote.
+    pub owners: Vec<(String, Option<String>)>,
+    /// Whether it goes whatever the policy for conflicts is: its owner only filled in what we asked for.
+    pub is_ours_to_drop: bool,
+}
+
+/// A field that keeps its live value, whatever the manifest says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The field.
+    pub path: Path,
+    /// Its live value.
+    pub live: Value,
+    /// The value of the manifest.
+    pub wanted: Value,
+    /// Its owners, without us, and when they last wrote.
+    pub owners: Vec<(String, Option<String>)>,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// A field that we owned, do not want any more, and that stays because others own it as well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StillThere {
+    /// The field.
+    pub path: Path,
+    /// Its value.
+    pub value: Value,
+    /// Who owns it.
+    pub owners: Vec<String>,
+}
+
+/// Fields of one object in the object that stand or fall together: to the server they are valid as they are live, and as they are wanted.
+#[derive(Clone, Debug, PartialEq)]
+struct Group {
+    at: Path,
+    members: Vec<String>,
+}
+
+/// Handlers of probes and of lifecycle hooks (core/v1 ProbeHandler, LifecycleHandler: "One and only one of the fields must be specified").
+const HANDLERS: [&str; 5] = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
+/// core/v1 EnvVar and EnvVarSource: `value` "cannot be used" beside `valueFrom`, and a source is one of these.
+const VALUE: [&str; 2] = ["value", "valueFrom"];
+const SOURCES: [&str; 5] = [
+    "fieldRef",
+    "resourceFieldRef",
+    "configMapKeyRef",
+    "secretKeyRef",
+    "fileKeyRef",
+];
+/// core/v1 PodSpec.ServiceAccountName and its deprecated alias: the server copies each into the other.
+const ACCOUNT: [&str; 2] = ["serviceAccountName", "serviceAccount"];
+/// core/v1 PersistentVolumeClaimSpec.Resources: "requests.storage" may only grow (validation: "field can not be less than
+/// status.capacity").
+const STORAGE: [&str; 4] = ["spec", "resources", "requests", "storage"];
+/// Labels by which platforms keep admission webhooks away from their own namespaces. They append expressions about them to the selectors of
+/// every webhook: Azure's admissions enforcer (Azure/AKS#1771), GKE Autopilot.
+const OF_PLATFORMS: [&str; 3] = [
+    "control-plane",
+    "kubernetes.azure.com/managedby",
+    "kubernetes.io/metadata.name",
+];
+
+/// Whether the live object of a wanted one can make a difference: then it has to be read.
+#[must_use]
+pub fn matters(key: &ObjectKey, wanted: &Value, policy: &Policy) -> bool {
+    let yields = policy.at(REPLICAS).0 == Conflicts::Yield;
+    if pod_spec(key).is_some() || yields && wanted.pointer("/spec/replicas").is_some() {
+        return true;
+    }
+    matches!(
+        (key.group.as_str(), key.kind.as_str()),
+        (
+            "",
+            "Secret" | "Service" | "ServiceAccount" | "PersistentVolumeClaim"
+        ) | ("policy", "PodDisruptionBudget")
+            | ("apiextensions.k8s.io", "CustomResourceDefinition")
+            | (
+                "admissionregistration.k8s.io",
+                "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration"
+            )
+    )
+}
+
+/// Fits a wanted object to the live one. `manager` is our field manager.
+#[must_use]
+pub fn fit(
+    key: &ObjectKey,
+    wanted: &Arc<Value>,
+    policy: &Policy,
+    live: &Value,
+    manager: &str,
+) -> Fitted {
+    let entries = live.pointer("/metadata/managedFields");
+    let mut fitting = Fitting {
+        wanted: wanted.as_ref(),
+        live,
+        entries: entries.and_then(Value::as_array).map_or(&[], Vec::as_slice),
+        manager,
+        fitted: Fitted {
+            object: Arc::clone(wanted),
+            groups: Vec::new(),
+            leftovers: Vec::new(),
+            kept: Vec::new(),
+            fixed: Vec::new(),
+        },
+    };
+    fitting.replicas(policy);
+    if let Some(pointer) = pod_spec(key).filter(|_| key.kind != "Pod") {
+        fitting.pods(&Path::default().fields(pointer));
+    }
+    let root = Path::default();
+    match (key.group.as_str(), key.kind.as_str()) {
+        // apps/v1 DeploymentStrategy.RollingUpdate: "Present only if DeploymentStrategyType = RollingUpdate".
+        ("apps", "Deployment") => fitting.strategy(&root.fields(&["spec", "strategy"])),
+        // apps/v1 DaemonSetUpdateStrategy, StatefulSetUpdateStrategy: the same.
+        ("apps", "DaemonSet" | "StatefulSet") => {
+            fitting.strategy(&root.fields(&["spec", "updateStrategy"]));
+        }
+        // policy/v1 PodDisruptionBudgetSpec: "maxUnavailable … is a mutually exclusive setting with minAvailable".
+        ("policy", "PodDisruptionBudget") => {
+            fitting.one_of(&root.field("spec"), &["minAvailable", "maxUnavailable"]);
+        }
+        // admissionregistration/v1 WebhookClientConfig: "Exactly one of `url` or `service` must be specified".
+        ("admissionregistration.k8s.io", _) => fitting.webhooks(),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => fitting.conversion(),
+        ("", "Secret") => fitting.secret(),
+        ("", "Service") => fitting.service(),
+        ("", "ServiceAccount") => fitting.pull_secrets(),
+        ("", "PersistentVolumeClaim") => fitting.storage(),
+        _ => {}
+    }
+    fitting.fitted
+}
+
+impl Fitted {
+    /// The paths of everything that has to go.
+    #[must_use]
+    pub fn claims(&self) -> Vec<Path> {
+        let leftovers = self.leftovers.iter();
+        leftovers.map(|leftover| leftover.path.clone()).collect()
+    }
+
+    /// The object as it is sent, but for the groups of leftovers, which are as they are live: the server can judge everything else of it.
+    #[must_use]
+    pub fn bridged(&self, live: &Value) -> Value {
+        let mut object = Value::clone(&self.object);
+        for group in &self.groups {
+            group.copy(live, &mut object);
+        }
+        object
+    }
+
+    /// Makes an answer to the bridged object what the apply will leave.
+    pub fn cross(&self, answer: &mut Value) {
+        for group in &self.groups {
+            group.copy(&self.object, answer);
+            if group.at.get(&self.object).is_none()
+                && group
+                    .at
+                    .get(answer)
+                    .and_then(Value::as_object)
+                    .is_some_and(Map::is_empty)
+            {
+                group.at.remove(answer);
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Gives `to` the members that `from` has, and no other.
+    fn copy(&self, from: &Value, to: &mut Value) {
+        let from = self.at.get(from);
+        let Some(to) = self.at.make(to) else {
+            return;
+        };
+        for member in &self.members {
+            to.remove(member);
+            if let Some(value) = from.and_then(|from| from.get(member)) {
+                to.insert(member.clone(), value.clone());
+            }
+        }
+    }
+}
+
+struct Fitting<'a> {
+    wanted: &'a Value,
+    live: &'a Value,
+    entries: &'a [Value],
+    manager: &'a str,
+    fitted: Fitted,
+}
+
+impl Fitting<'_> {
+    fn others(&self, path: &Path) -> Vec<(String, Option<String>)> {
+        other_owners(self.entries, path, self.manager)
+    }
+
+    fn is_ours(&self, path: &Path) -> bool {
+        path.is_in(&managed_fields::owned(self.entries, self.manager))
+    }
+
+    /// Fields of the object at `at` that are live and not wanted. They go, unless we alone own them: then the apply removes them anyway.
+    fn drop_rest(&mut self, at: &Path, members: &[&str], is_ours_to_drop: bool) {
+        let wanted = at.get(self.wanted);
+        let is_wanted = |member: &&&str| wanted.is_some_and(|wanted| is_set(wanted.get(member)));
+        let mut found = Vec::new();
+        for member in members.iter().filter(|member| !is_wanted(member)) {
+            let path = at.field(member);
+            let Some(live) = path.get(self.live).filter(|live| !live.is_null()) else {
+                continue;
+            };
+            let owners = self.others(&path);
+            if !owners.is_empty() || !self.is_ours(&path) {
+                found.push(Leftover {
+                    live: live.clone(),
+                    path,
+                    owners,
+                    is_ours_to_drop,
+                });
+            }
+        }
+        if !found.is_empty() {
+            self.fitted.leftovers.extend(found);
+            self.fitted.groups.push(Group {
+                at: at.clone(),
+                members: members.iter().map(|&member| member.to_owned()).collect(),
+            });
+        }
+    }
+
+    /// Of these fields of the object at `at` one may be set: where the manifest sets one, the others go.
+    fn one_of(&mut self, at: &Path, members: &[&str]) {
+        let wanted = at.get(self.wanted);
+        let sets = |member: &&str| wanted.is_some_and(|wanted| is_set(wanted.get(member)));
+        if members.iter().any(sets) {
+            self.drop_rest(at, members, false);
+        }
+    }
+
+    fn strategy(&mut self, at: &Path) {
+        let kind = at.field("type").get(self.wanted).and_then(Value::as_str);
+        if kind.is_some_and(|kind| kind != "RollingUpdate") {
+            self.drop_rest(at, &["type", "rollingUpdate"], false);
+        }
+    }
+
+    fn pods(&mut self, at: &Path) {
+        // An account that the manifest drops stays under its other name. One that others set is theirs.
+        let is_theirs = ACCOUNT
+            .iter()
+            .any(|name| !self.others(&at.field(name)).is_empty());
+        let is_named = is_set(at.field("serviceAccountName").get(self.wanted));
+        if !is_theirs && !is_named {
+            self.drop_rest(at, &ACCOUNT, false);
+        }
+        // core/v1 VolumeSource: "Only one of its members may be specified. If not specified, the Volume is implied to be an EmptyDir".
+        let volumes = at.field("volumes");
+        for (name, volume) in named(&volumes, self.wanted) {
+            let item = volumes.item(name);
+            let live = item.get(self.live).and_then(Value::as_object);
+            let keys = volume.keys().chain(live.into_iter().flat_map(Map::keys));
+            let mut sources: Vec<&str> = keys
+                .map(String::as_str)
+                .filter(|key| *key != "name")
+                .collect();
+            sources.sort_unstable();
+            sources.dedup();
+            self.one_of(&item, &sources);
+        }
+        for list in ["initContainers", "containers"] {
+            let list = at.field(list);
+            for (name, container) in named(&list, self.wanted) {
+                self.container(&list.item(name), container);
+            }
+        }
+    }
+
+    fn container(&mut self, at: &Path, wanted: &Map<String, Value>) {
+        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            self.one_of(&at.field(probe), &HANDLERS);
+        }
+        for hook in ["postStart", "preStop"] {
+            self.one_of(&at.fields(&["lifecycle", hook]), &HANDLERS);
+        }
+        let env = at.field("env");
+        for (name, _) in named(&env, self.wanted) {
+            let item = env.item(name);
+            self.one_of(&item, &VALUE);
+            self.one_of(&item.field("valueFrom"), &SOURCES);
+        }
+        // core/v1 Container.ImagePullPolicy: "Defaults to Always if :latest tag is specified, or IfNotPresent otherwise", once.
+        let policy = at.field("imagePullPolicy");
+        let live = policy.get(self.live).and_then(Value::as_str);
+        let image = wanted.get("image").and_then(Value::as_str);
+        if let (Some(live), Some(image)) = (live, image)
+            && !is_set(wanted.get("imagePullPolicy"))
+            && self.others(&policy).is_empty()
+            && live != default_pull_policy(image)
+        {
+            self.drop_rest(at, &["imagePullPolicy"], false);
+        }
+    }
+
+    fn webhooks(&mut self) {
+        let webhooks = Path::default().field("webhooks");
+        for (name, _) in named(&webhooks, self.wanted) {
+            let item = webhooks.item(name);
+            self.one_of(&item.field("clientConfig"), &["service", "url"]);
+            for selector in ["namespaceSelector", "objectSelector"] {
+                let path = item.field(selector);
+                let (live, wanted) = (path.get(self.live), path.get(self.wanted));
+                if let (Some(live), Some(wanted)) = (live, wanted)
+                    && is_grown_selector(live, wanted)
+                {
+                    self.leave(
+                        path.clone(),
+                        live.clone(),
+                        wanted.clone(),
+                        "the platform appends to it",
+                    );
+                }
+            }
+        }
+    }
+
+    /// apiextensions/v1 CustomResourceConversion.Webhook: "Required when `strategy` is set to `Webhook`", and forbidden otherwise. The CA
+    /// bundle that another client injected into it goes with the webhook that it was for.
+    fn conversion(&mut self) {
+        let at = Path::default().fields(&["spec", "conversion"]);
+        let strategy = |object| at.field("strategy").get(object).and_then(Value::as_str);
+        let is_off = match strategy(self.wanted) {
+            Some(strategy) => strategy != "Webhook",
+            // Operators also switch the conversion on by themselves.
+            None => at.get(self.wanted).is_none_or(Value::is_null) && self.is_ours(&at),
+        };
+        if is_off && strategy(self.live) == Some("Webhook") {
+            self.drop_rest(&at, &["strategy", "webhook"], true);
+        }
+    }
+
+    /// Keys of `stringData` that were applied as such: the server stored them in `data`, where they have no owner.
+    fn secret(&mut self) {
+        let data = Path::default().field("data");
+        let texts = Path::default().field("stringData");
+        let live = data.get(self.live).and_then(Value::as_object);
+        let stale: Vec<&str> = live
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
+            .filter(|key| {
+                let is_owned = |path: &Path| !self.others(path).is_empty();
+                !self.is_ours(&data.field(key))
+                    && !is_owned(&data.field(key))
+                    && !is_owned(&texts.field(key))
+            })
+            .collect();
+        // Without managedFields it is not known whose anything is.
+        if !self.entries.is_empty() {
+            self.drop_rest(&data, &stale, false);
+        }
+    }
+
+    /// core/v1 ServiceSpec.ClusterIP: an update without one keeps that of the live Service (`patchAllocatedValues`), also `None`.
+    fn service(&mut self) {
+        let spec = Path::default().field("spec");
+        let field = |object, name: &str| spec.field(name).get(object).cloned();
+        let is_headless = field(self.live, "clusterIP") == Some("None".into());
+        let is_named = ["clusterIP", "clusterIPs"]
+            .iter()
+            .any(|name| is_set(field(self.wanted, name).as_ref()));
+        let is_external = field(self.wanted, "type") == Some("ExternalName".into());
+        let path = spec.field("clusterIP");
+        if is_headless && !is_named && !is_external && self.others(&path).is_empty() {
+            self.fitted.fixed.push(FixedField {
+                field: path.to_string(),
+                rule: "the server keeps None, although the manifest does not set it any more"
+                    .to_owned(),
+            });
+        }
+    }
+
+    /// core/v1 ServiceAccount.ImagePullSecrets: one value to server-side apply. OpenShift appends the account's own (`NAME-dockercfg-xxxxx`).
+    fn pull_secrets(&mut self) {
+        let path = Path::default().field("imagePullSecrets");
+        let names = |object| -> Option<Vec<&str>> {
+            let items = path.get(object)?.as_array()?.iter();
+            Some(
+                items
+                    .filter_map(|item| item.get("name")?.as_str())
+                    .collect(),
+            )
+        };
+        let (Some(live), Some(wanted)) = (names(self.live), names(self.wanted)) else {
+            return;
+        };
+        let mut more = live.iter().filter(|name| !wanted.contains(name)).peekable();
+        let is_grown = more.peek().is_some() && more.all(|name| name.contains("-dockercfg-"));
+        if is_grown && wanted.iter().all(|name| live.contains(name)) {
+            let value = |object| path.get(object).cloned().unwrap_or_default();
+            let (live, wanted) = (value(self.live), value(self.wanted));
+            self.leave(path, live, wanted, "the platform appends to it");
+        }
+    }
+
+    fn storage(&mut self) {
+        let path = Path::default().fields(&STORAGE);
+        let size = |object| quantity::parse(path.get(object)?.as_str()?);
+        if let (Some(live), Some(wanted)) = (size(self.live), size(self.wanted))
+            && wanted < live
+        {
+            let value = |object| path.get(object).cloned().unwrap_or_default();
+            let (live, wanted) = (value(self.live), value(self.wanted));
+            self.leave(path, live, wanted, "a claim never shrinks");
+        }
+    }
+
+    /// `Scale.spec.replicas` is left out where it is 0, so that whoever scales to zero owns no field, and an apply finds no conflict.
+    fn replicas(&mut self, policy: &Policy) {
+        let path = Path::default().fields(&["spec", "replicas"]);
+        let (Some(live), Some(wanted)) = (path.get(self.live), path.get(self.wanted)) else {
+            return;
+        };
+        let is_zero = live.as_i64() == Some(0) && wanted.as_i64() != Some(0);
+        let is_unowned =
+            !self.entries.is_empty() && !self.is_ours(&path) && self.others(&path).is_empty();
+        if is_zero && is_unowned && policy.at(REPLICAS).0 == Conflicts::Yield {
+            let (live, wanted) = (live.clone(), wanted.clone());
+            self.leave(path, live, wanted, "another client scaled it to zero");
+        }
+    }
+
+    /// A field that keeps its live value: left out where it is not ours, sent as it is where an apply without it would remove it.
+    fn leave(&mut self, path: Path, live: Value, wanted: Value, why: &'static str) {
+        let is_ours = self.is_ours(&path);
+        let owners = self.others(&path);
+        let object = Arc::make_mut(&mut self.fitted.object);
+        if is_ours {
+            path.set(object, live.clone());
+        } else {
+            path.remove(object);
+        }
+        self.fitted.kept.push(Kept {
+            path,
+            live,
+            wanted,
+            owners,
+            why,
+        });
+    }
+}
+
+/// The fields that we owned before an apply, do not own after it, and that others keep: what the apply does not remove.
+#[must_use]
+pub fn still_there(
+    key: &ObjectKey,
+    live: &Value,
+    answer: &Value,
+    manager: &str,
+) -> Vec<StillThere> {
+    let entries = |object: &Value| {
+        let entries = object.pointer("/metadata/managedFields");
+        let entries = entries.and_then(Value::as_array);
+        entries.cloned().unwrap_or_default()
+    };
+    let (before, after) = (entries(live), entries(answer));
+    let owned = |entries: &[Value]| managed_fields::owned(entries, manager);
+    let lost = path::lost(&owned(&before), &owned(&after));
+    let found = lost.into_iter().filter_map(|path| {
+        let value = path.get(answer)?.clone();
+        let owners = other_owners(&after, &path, manager);
+        let owners: Vec<String> = owners.into_iter().map(|(manager, _)| manager).collect();
+        let field = path.to_string();
+        // These belong to them by contract.
+        let is_theirs = field.ends_with(".caBundle")
+            || (field == REPLICAS && owners.iter().any(|owner| owner.ends_with("/scale")))
+            || (key.kind == "ClusterRole" && answer.get("aggregationRule").is_some());
+        (!owners.is_empty() && !is_theirs).then_some(StillThere {
+            path,
+            value,
+            owners,
+        })
+    });
+    found.collect()
+}
+
+fn is_set(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| !value.is_null())
+}
+
+/// The items of a list in an object, by name.
+fn named<'a>(
+    list: &Path,
+    object: &'a Value,
+) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> + use<'a> {
+    let items = list.get(object).and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(|item| {
+        let item = item.as_object()?;
+        Some((item.get("name")?.as_str()?, item))
+    })
+}
+
+fn default_pull_policy(image: &str) -> &'static str {
+    let (path, digest) = image
+        .split_once('@')
+        .map_or((image, None), |(path, digest)| (path, Some(digest)));
+    let last = path.rsplit('/').next().unwrap_or(path);
+    match last.split_once(':') {
+        _ if digest.is_some() => "IfNotPresent",
+        Some((_, "latest")) | None => "Always",
+        Some(_) => "IfNotPresent",
+    }
+}
+
+/// Whether a live selector is the wanted one with expressions about labels of platforms.
+fn is_grown_selector(live: &Value, wanted: &Value) -> bool {
+    let expressions = |selector: &Value| -> Vec<Value> {
+        let all = selector.get("matchExpressions").and_then(Value::as_array);
+        all.cloned().unwrap_or_default()
+    };
+    let labels = |selector: &Value| selector.get("matchLabels").cloned().unwrap_or_default();
+    let (had, wants) = (expressions(live), expressions(wanted));
+    let mut more = had.iter().filter(|one| !wants.contains(one)).peekable();
+    let is_of_platform = |one: &Value| {
+        let key = one.get("key").and_then(Value::as_str);
+        key.is_some_and(|key| OF_PLATFORMS.contains(&key))
+    };
+    labels(live) == labels(wanted)
+        && wants.iter().all(|one| had.contains(one))
+        && more.peek().is_some()
+        && more.all(is_of_platform)
+}
+
+#[cfg(test)]
+mod tests;

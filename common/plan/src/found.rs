@@ -1,0 +1,440 @@
+//! What other tools installed, found by the marks of its objects: what `adopt` lists (semantics 12).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use common::api::installation::{AddonInstallation, FormerTool, HelmRelease};
+use common::api::names::{ANNOTATION_INSTALLATION, LABEL_MODE, LABEL_OWNER, MODE_ENSURE_EXISTS};
+use common::entrance;
+use common::manifest::key::ObjectKey;
+
+/// Annotation of the kops tool at the namespace of an add-on: this, and the name of the add-on.
+const KOPS: &str = "addons.k8s.io/";
+/// Annotation by which `kubectl apply` knows what it applied, and `--prune` what it may delete.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Annotation of helm at the objects of a release: its name. Whose an object is, [`release`] says.
+pub const HELM_NAME: &str = "meta.helm.sh/release-name";
+/// Its namespace.
+pub const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+/// Label of kapp at the objects of an application.
+pub const KAPP_APP: &str = "kapp.k14s.io/app";
+/// Labels by which people name what belongs together, best first.
+const APP: [&str; 5] = [
+    "app.kubernetes.io/part-of",
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/name",
+    "k8s-app",
+    "app",
+];
+
+/// A live object, as far as it tells who made it.
+#[derive(Clone, Debug, Default)]
+pub struct Marked {
+    /// Which one.
+    pub key: ObjectKey,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations; the value of a large one is not needed.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Who made it, as the marks say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FoundBy {
+    /// The annotation of kops at a namespace, and its label at the objects.
+    Kops,
+    /// Annotations of Helm.
+    Helm,
+    /// The label of kapp.
+    Kapp,
+    /// The labels of the addon-manager.
+    AddonManager,
+    /// Our label, of an installation that is gone.
+    Orphan,
+    /// What client-side apply of kubectl leaves behind.
+    Kubectl,
+}
+
+impl FoundBy {
+    /// The word of the table.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Kops => "kops",
+            Self::Helm => "Helm",
+            Self::Kapp => "kapp",
+            Self::AddonManager => "addon-manager",
+            Self::Orphan => "orphan",
+            Self::Kubectl => "kubectl",
+        }
+    }
+}
+
+/// Something that another tool installed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Install {
+    /// By which marks.
+    pub found_by: FoundBy,
+    /// Name of the add-on, release, application or app.
+    pub name: String,
+    /// The namespace that the tool gives it, else that of its objects.
+    pub namespace: Option<String>,
+    /// Its version, where a mark says one.
+    pub version: Option<String>,
+    /// The chart of a release, without its version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chart: Option<String>,
+    /// The index that kops read it from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// How many objects carry its marks.
+    pub objects: usize,
+    /// The namespaces of these objects.
+    #[serde(skip)]
+    pub namespaces: BTreeSet<String>,
+}
+
+impl Install {
+    /// Whether it is this add-on, by its own name or that of its chart.
+    #[must_use]
+    pub fn is_of(&self, addon: &str) -> bool {
+        self.name == addon || self.chart.as_deref() == Some(addon)
+    }
+
+    /// Whether objects of it are in this namespace, or in none.
+    #[must_use]
+    pub fn is_in(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.contains(namespace)
+    }
+}
+
+/// The release of Helm that the marks of an object name; `None` where one of them is missing.
+#[must_use]
+pub fn release<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<HelmRelease> {
+    Some(HelmRelease {
+        name: annotation(HELM_NAME)?.to_owned(),
+        namespace: annotation(HELM_NAMESPACE)?.to_owned(),
+    })
+}
+
+impl fmt::Display for Install {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match &self.namespace {
+            Some(namespace) => format!("{namespace}/{}", self.name),
+            None => self.name.clone(),
+        };
+        match self.found_by {
+            FoundBy::Helm => write!(f, "Helm release {name}"),
+            FoundBy::Kapp => write!(f, "kapp application {name}"),
+            FoundBy::Orphan => write!(f, "{name}, an installation that is gone,"),
+            FoundBy::Kops | FoundBy::AddonManager | FoundBy::Kubectl => {
+                write!(f, "{name} of {}", self.found_by.word())
+            }
+        }
+    }
+}
+
+/// The releases of Helm, `shop/web`, that still have records of an installation's objects: they were not set aside.
+pub fn open_releases(record: &AddonInstallation) -> impl Iterator<Item = String> + '_ {
+    let former = record.status.iter().flat_map(|status| &status.former);
+    let open = former.filter(|one| one.tool == FormerTool::Helm && !one.is_set_aside);
+    open.map(|one| format!("{}/{}", one.namespace, one.name))
+}
+
+/// What identifies an install: the marks, namespace and name.
+type Identity = (FoundBy, Option<String>, String);
+
+/// The installs that these objects belong to; those of the installations in `owners` (values of the owner label) are left out.
+#[must_use]
+pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
+    let mut found: BTreeMap<Identity, Install> = BTreeMap::new();
+    let mut parts: BTreeSet<Identity> = BTreeSet::new();
+    let mut kops: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for object in objects {
+        for install in of_kops(object) {
+            kops.insert(install.name.clone(), install.namespace.clone());
+            let identity = (
+                FoundBy::Kops,
+                install.namespace.clone(),
+                install.name.clone(),
+            );
+            found.insert(identity, install);
+        }
+    }
+    for object in objects {
+        let Some((found_by, namespace, name)) = identity(object, owners, &kops) else {
+            continue;
+        };
+        let label = |name: &str| object.labels.get(name).filter(|value| !value.is_empty());
+        let chart = label("helm.sh/chart").filter(|_| found_by == FoundBy::Helm);
+        let chart = chart.and_then(|chart| of_chart(chart));
+        let version = chart.map(|(_, version)| version.to_owned());
+        let version = version.or_else(|| label("app.kubernetes.io/version").cloned());
+        let identity = (found_by, namespace.clone(), name.clone());
+        let install = found.entry(identity.clone()).or_insert_with(|| Install {
+            found_by,
+            name,
+            namespace,
+            version: None,
+            chart: None,
+            channel: None,
+            objects: 0,
+            namespaces: BTreeSet::new(),
+        });
+        install.objects += 1;
+        install.namespaces.extend(object.key.namespace.clone());
+        install.version = install.version.take().or(version);
+        let chart = chart.map(|(name, _)| name.to_owned());
+        if install.chart.is_some() && chart.is_some() && install.chart != chart {
+            parts.insert(identity);
+        }
+        install.chart = install.chart.take().or(chart);
+    }
+    // Its objects name the charts that its own chart is made of: what that is, they do not tell.
+    for identity in parts {
+        if let Some(install) = found.get_mut(&identity) {
+            (install.chart, install.version) = (None, None);
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Name and version in the label of a chart, `web-server-1.0.0-rc.1`: the version is the first part that begins like one. A label holds
+/// `_` instead of `+`.
+fn of_chart(chart: &str) -> Option<(&str, &str)> {
+    let is_version = |text: &str| {
+        let number = text.trim_start_matches('v').split('.').next();
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        text.contains('.') && number.is_some_and(is_number)
+    };
+    let mut places = chart.match_indices('-');
+    let found = places.find(|(at, _)| is_version(&chart[at + 1..]));
+    match found {
+        Some((at, _)) => Some((&chart[..at], &chart[at + 1..])),
+        None => chart.rsplit_once('-'),
+    }
+}
+
+/// The add-ons that kops noted at a namespace.
+fn of_kops(object: &Marked) -> impl Iterator<Item = Install> + '_ {
+    let is_namespace = object.key.group.is_empty() && object.key.kind == "Namespace";
+    let noted = object.annotations.iter().filter(move |_| is_namespace);
+    noted.filter_map(|(annotation, value)| {
+        let name = annotation.strip_prefix(KOPS)?;
+        let noted: Value = entrance::from_str(value).ok()?;
+        let text = |field: &str| {
+            let text = noted.get(field)?.as_str()?;
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        Some(Install {
+            found_by: FoundBy::Kops,
+            name: name.to_owned(),
+            namespace: Some(object.key.name.clone()),
+            version: text("version").or_else(|| text("id")),
+            chart: None,
+            channel: text("channel"),
+            objects: 0,
+            namespaces: BTreeSet::from([object.key.name.clone()]),
+        })
+    })
+}
+
+/// What an object belongs to. The most precise mark decides: tools that use kubectl leave its annotation, too.
+fn identity(
+    object: &Marked,
+    owners: &BTreeSet<String>,
+    kops: &BTreeMap<String, Option<String>>,
+) -> Option<Identity> {
+    let label = |name: &str| object.labels.get(name);
+    let annotation = |name: &str| object.annotations.get(name);
+    let here = || object.key.namespace.clone();
+    let app = || {
+        let named = APP.iter().find_map(|name| label(name));
+        named.unwrap_or(&object.key.name).clone()
+    };
+    if let Some(owner) = label(LABEL_OWNER) {
+        let installation = annotation(ANNOTATION_INSTALLATION)?;
+        let (namespace, name) = installation.split_once('/')?;
+        // What is only created is kept when its manifest goes, on purpose.
+        let is_kept = label(LABEL_MODE).is_some_and(|mode| mode == MODE_ENSURE_EXISTS);
+        let is_gone = !owners.contains(owner) && !is_kept;
+        return is_gone.then(|| (FoundBy::Orphan, Some(namespace.to_owned()), name.to_owned()));
+    }
+    if let Some(name) = annotation(HELM_NAME) {
+        let namespace = annotation(HELM_NAMESPACE).cloned();
+        return Some((FoundBy::Helm, namespace.or_else(here), name.clone()));
+    }
+    if let Some(name) = label(KAPP_APP) {
+        return Some((FoundBy::Kapp, None, name.clone()));
+    }
+    if let Some(name) = label("addon.kops.k8s.io/name") {
+        let namespace = kops.get(name).cloned().unwrap_or_else(here);
+        return Some((FoundBy::Kops, namespace, name.clone()));
+    }
+    if label(LABEL_MODE).is_some() {
+        return Some((FoundBy::AddonManager, here(), app()));
+    }
+    annotation(LAST_APPLIED).map(|_| (FoundBy::Kubectl, here(), app()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(
+        kind: &str,
+        name: &str,
+        labels: &[(&str, &str)],
+        annotations: &[(&str, &str)],
+    ) -> Marked {
+        let map = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect()
+        };
+        Marked {
+            key: ObjectKey {
+                kind: kind.to_owned(),
+                namespace: (kind != "Namespace").then(|| "shop".to_owned()),
+                name: name.to_owned(),
+                ..ObjectKey::default()
+            },
+            labels: map(labels),
+            annotations: map(annotations),
+        }
+    }
+
+    /// Objects of every tool, and one without a mark.
+    fn objects() -> Vec<Marked> {
+        let last = (LAST_APPLIED, "");
+        let helm = [
+            ("meta.helm.sh/release-name", "web"),
+            ("meta.helm.sh/release-namespace", "monitoring"),
+            last,
+        ];
+        let noted =
+            r#"{"version":"1.2.0","channel":"https://example.org/index.yaml","id":"k8s-1.30"}"#;
+        vec![
+            object(
+                "ConfigMap",
+                "a",
+                &[("helm.sh/chart", "web-server-1.0.0")],
+                &helm,
+            ),
+            object("Service", "b", &[], &helm),
+            object("ConfigMap", "c", &[("kapp.k14s.io/app", "17")], &[last]),
+            object(
+                "Namespace",
+                "kube-system",
+                &[],
+                &[
+                    ("addons.k8s.io/dns.example", noted),
+                    ("addons.k8s.io/bad", "{"),
+                ],
+            ),
+            object(
+                "ConfigMap",
+                "d",
+                &[("addon.kops.k8s.io/name", "dns.example")],
+                &[],
+            ),
+            object(
+                "ConfigMap",
+                "e",
+                &[
+                    ("addonmanager.kubernetes.io/mode", "Reconcile"),
+                    ("k8s-app", "dns"),
+                ],
+                &[last],
+            ),
+            object(
+                "ConfigMap",
+                "f",
+                &[
+                    ("app.kubernetes.io/name", "till"),
+                    ("app.kubernetes.io/version", "3"),
+                ],
+                &[last],
+            ),
+            object(
+                "Service",
+                "g",
+                &[("app.kubernetes.io/name", "till")],
+                &[last],
+            ),
+            object(
+                "ConfigMap",
+                "h",
+                &[(LABEL_OWNER, "gone")],
+                &[(ANNOTATION_INSTALLATION, "kubectl-addons/old")],
+            ),
+            object(
+                "ConfigMap",
+                "i",
+                &[(LABEL_OWNER, "there")],
+                &[(ANNOTATION_INSTALLATION, "kubectl-addons/new"), last],
+            ),
+            object("ConfigMap", "j", &[], &[]),
+            object(
+                "ConfigMap",
+                "k",
+                &[(LABEL_OWNER, "gone"), (LABEL_MODE, MODE_ENSURE_EXISTS)],
+                &[(ANNOTATION_INSTALLATION, "kubectl-addons/kept"), last],
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_chart_may_have_dashes_in_name_and_version() {
+        for (label, expected) in [
+            ("web-1.0.0", Some(("web", "1.0.0"))),
+            ("web-server-1.0.0-rc.1", Some(("web-server", "1.0.0-rc.1"))),
+            ("web-v2.0.0", Some(("web", "v2.0.0"))),
+            ("k8s-7-web-1.2.3", Some(("k8s-7-web", "1.2.3"))),
+            ("web-latest", Some(("web", "latest"))),
+            ("web", None),
+        ] {
+            assert_eq!(of_chart(label), expected, "{label}");
+        }
+    }
+
+    #[test]
+    fn the_most_precise_mark_decides() {
+        let objects = objects();
+        let owners = BTreeSet::from(["there".to_owned()]);
+        let found = installs(&objects, &owners);
+        let lines = found.iter().map(|one| {
+            let version = one.version.as_deref().unwrap_or("-");
+            let namespace = one.namespace.as_deref().unwrap_or("-");
+            format!(
+                "{} {} {namespace} {version} {}",
+                one.found_by.word(),
+                one.name,
+                one.objects
+            )
+        });
+        assert_eq!(
+            lines.collect::<Vec<_>>(),
+            [
+                "kops dns.example kube-system 1.2.0 1",
+                "Helm web monitoring 1.0.0 2",
+                "kapp 17 - - 1",
+                "addon-manager dns shop - 1",
+                "orphan old kubectl-addons - 1",
+                "kubectl till shop 3 2",
+            ]
+        );
+        assert_eq!(
+            found[0].channel.as_deref(),
+            Some("https://example.org/index.yaml")
+        );
+        assert_eq!(found[1].chart.as_deref(), Some("web-server"));
+        assert!(found[1].is_in("shop") && !found[1].is_in("elsewhere"));
+    }
+}

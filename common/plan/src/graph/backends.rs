@@ -1,0 +1,157 @@
+//! Backends before what calls them: Service and workloads before webhook configurations, APIServices, and the objects
+//! that a conversion webhook converts. The sources of their certificates come before them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::draft::Item;
+use super::references::secrets;
+use super::template::{list, text, workloads};
+use super::weak::Weak;
+use super::{NodeId, Reason, Until};
+use crate::order::Rank;
+use common::manifest::kinds::traits::defined_kind;
+
+/// Namespace and name.
+type Name<'a> = (&'a str, &'a str);
+
+const CERT_MANAGER: &str = "cert-manager.io";
+
+/// Every order around backends.
+pub(super) fn backends(weak: &mut Weak<'_, '_>) {
+    let called = called(weak);
+    if called.is_empty() {
+        return;
+    }
+    certificates(weak);
+    let pods = pods(weak);
+    for (item, callers, services) in called {
+        for service in services {
+            let Some(id) = weak.draft.named("", "Service", Some(service.0), service.1) else {
+                continue;
+            };
+            let behind = pods.get(&service).map_or(&[][..], Vec::as_slice);
+            for caller in &callers {
+                weak.into([id], *caller, Until::Applied, Reason::Backend);
+                let behind = behind.iter().copied();
+                weak.into(behind, *caller, Until::Ready, Reason::Backend);
+            }
+        }
+        for (kind, annotation, until) in [
+            (
+                (CERT_MANAGER, "Certificate"),
+                "/metadata/annotations/cert-manager.io~1inject-ca-from",
+                Until::Ready,
+            ),
+            (
+                ("", "Secret"),
+                "/metadata/annotations/cert-manager.io~1inject-ca-from-secret",
+                Until::Applied,
+            ),
+        ] {
+            let name = text(item.object, annotation).and_then(|name| name.split_once('/'));
+            let source = name.and_then(|(namespace, name)| {
+                weak.draft.named(kind.0, kind.1, Some(namespace), name)
+            });
+            for caller in &callers {
+                weak.into(source, *caller, until, Reason::Backend);
+            }
+        }
+    }
+}
+
+/// Objects with a backend, the nodes that need it, and its Services.
+///
+/// A definition does not wait for its conversion webhook: the backend starts when the definitions exist, and nothing is
+/// converted before an object of the kind is written. So only the objects wait.
+fn called<'a>(weak: &Weak<'_, 'a>) -> Vec<(Item<'a>, Vec<NodeId>, Vec<Name<'a>>)> {
+    let draft = &weak.draft;
+    let mut called = Vec::new();
+    for (id, item) in draft.objects() {
+        let services: Vec<Name<'a>> = match item.rank {
+            Rank::Admission => list(item.object, "/webhooks")
+                .filter_map(|webhook| service(webhook, "/clientConfig/service"))
+                .chain(service(item.object, "/spec/service"))
+                .collect(),
+            Rank::Definitions => {
+                service(item.object, "/spec/conversion/webhook/clientConfig/service")
+                    .into_iter()
+                    .collect()
+            }
+            _ => continue,
+        };
+        if services.is_empty() {
+            continue;
+        }
+        let callers = match defined_kind(item.object) {
+            Some((group, kind)) => draft.of_kind(&group, &kind).map(|(id, _)| id).collect(),
+            None => vec![id],
+        };
+        called.push((item, callers, services));
+    }
+    called
+}
+
+fn service<'a>(object: &'a Value, pointer: &str) -> Option<Name<'a>> {
+    let service = object.pointer(pointer)?;
+    Some((text(service, "/namespace")?, text(service, "/name")?))
+}
+
+/// Service → the workloads whose pods it selects.
+fn pods<'a>(weak: &Weak<'_, 'a>) -> BTreeMap<Name<'a>, Vec<NodeId>> {
+    let mut by_namespace: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for (id, template) in workloads(weak.draft) {
+        let workloads = by_namespace.entry(template.namespace).or_default();
+        workloads.push((id, template));
+    }
+    let services = weak.draft.of_kind("", "Service").filter_map(|(_, item)| {
+        let namespace = item.key.namespace.as_deref()?;
+        let selector = item.object.pointer("/spec/selector")?.as_object()?;
+        if selector.is_empty() {
+            return None;
+        }
+        let workloads = by_namespace.get(namespace)?.iter();
+        let selected = workloads.filter(|(_, template)| {
+            let mut labels = selector.iter();
+            labels.all(|(key, value)| template.label(key) == value.as_str() && value.is_string())
+        });
+        let name = item.key.name.as_str();
+        Some(((namespace, name), selected.map(|(id, _)| *id).collect()))
+    });
+    services.collect()
+}
+
+/// The sources of a webhook's certificate with cert-manager: issuer → Certificate → its Secret's issuer or workload. Without these
+/// edges a configuration that matches everything would come before its own certificate.
+fn certificates(weak: &mut Weak<'_, '_>) {
+    let certificates: Vec<_> = weak.draft.of_kind(CERT_MANAGER, "Certificate").collect();
+    let mut made: BTreeMap<Name<'_>, NodeId> = BTreeMap::new();
+    for (id, item) in &certificates {
+        let namespace = item.key.namespace.as_deref().unwrap_or_default();
+        if let Some(secret) = text(item.object, "/spec/secretName") {
+            made.entry((namespace, secret)).or_insert(*id);
+        }
+        let issuer = text(item.object, "/spec/issuerRef/name").and_then(|name| {
+            let kind = text(item.object, "/spec/issuerRef/kind").unwrap_or("Issuer");
+            let namespace = Some(namespace).filter(|_| kind == "Issuer");
+            weak.draft.named(CERT_MANAGER, kind, namespace, name)
+        });
+        weak.into(issuer, *id, Until::Applied, Reason::Backend);
+    }
+    if made.is_empty() {
+        return;
+    }
+    let issuers: Vec<_> = weak.draft.of_kind(CERT_MANAGER, "Issuer").collect();
+    for (id, item) in issuers {
+        let namespace = item.key.namespace.as_deref().unwrap_or_default();
+        let secret = text(item.object, "/spec/ca/secretName");
+        let certificate = secret.and_then(|secret| made.get(&(namespace, secret)));
+        weak.into(certificate.copied(), id, Until::Applied, Reason::Backend);
+    }
+    for (id, template) in workloads(weak.draft) {
+        let named = secrets(&template).map(|secret| (template.namespace, secret));
+        let feeding: Vec<_> = named.filter_map(|name| made.get(&name).copied()).collect();
+        weak.into(feeding, id, Until::Applied, Reason::Reference);
+    }
+}

@@ -1,0 +1,221 @@
+//! A graph while it is built: nodes in their order, found by key, kind and namespace, and the edges so far.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::cycle::{Cycle, topological};
+use super::{Edge, Graph, Node, NodeId, Part, Reason, Until};
+use crate::Target;
+use crate::order::Rank;
+use common::manifest::Place;
+use common::manifest::key::ObjectKey;
+
+/// A wanted object that becomes a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item<'a> {
+    /// Which add-on.
+    pub part: usize,
+    /// Which object.
+    pub key: &'a ObjectKey,
+    /// How requests address it.
+    pub target: &'a Target,
+    /// As it is sent.
+    pub object: &'a Value,
+    /// Where it was read.
+    pub place: &'a Place,
+    /// Its rank.
+    pub rank: Rank,
+    /// Whether it is a definition from `crds/` of a chart.
+    pub is_of_crds: bool,
+}
+
+/// Nodes and edges; gates follow the objects.
+#[derive(Debug)]
+pub(super) struct Draft<'a> {
+    /// The add-ons.
+    pub parts: &'a [Part<'a>],
+    /// The objects, in the order of the nodes.
+    pub items: Vec<Item<'a>>,
+    /// Group → kind → its objects.
+    kinds: BTreeMap<&'a str, BTreeMap<&'a str, Vec<NodeId>>>,
+    keys: HashMap<&'a ObjectKey, NodeId>,
+    gates: Vec<String>,
+    edges: Vec<Edge>,
+}
+
+impl<'a> Draft<'a> {
+    /// Nodes without edges.
+    pub fn new(parts: &'a [Part<'a>]) -> Self {
+        let of = |(part, given): (usize, &'a Part<'a>)| {
+            let objects = given.desired.objects.iter();
+            objects.map(move |(key, desired)| Item {
+                part,
+                key,
+                target: &desired.target,
+                object: &desired.object,
+                place: &desired.place,
+                rank: Rank::of(key, Some(&desired.object)),
+                is_of_crds: desired.is_shared,
+            })
+        };
+        let mut items: Vec<Item<'a>> = parts.iter().enumerate().flat_map(of).collect();
+        let name = |item: &Item<'a>| parts.get(item.part).map(|part| part.name);
+        items.sort_by(|a, b| {
+            (a.rank, a.place, a.key, name(a)).cmp(&(b.rank, b.place, b.key, name(b)))
+        });
+        let mut kinds: BTreeMap<&str, BTreeMap<&str, Vec<NodeId>>> = BTreeMap::new();
+        let mut keys = HashMap::with_capacity(items.len());
+        for (id, item) in items.iter().enumerate() {
+            let group = kinds.entry(&item.key.group).or_default();
+            group.entry(&item.key.kind).or_default().push(id);
+            keys.entry(item.key).or_insert(id);
+        }
+        Self {
+            parts,
+            items,
+            kinds,
+            keys,
+            gates: Vec::new(),
+            edges: Vec::new(),
+        }
+    }
+
+    /// The objects of a kind, in their order.
+    pub fn of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = (NodeId, Item<'a>)> {
+        let ids = self.kinds.get(group).and_then(|kinds| kinds.get(kind));
+        ids.into_iter()
+            .flatten()
+            .filter_map(|id| Some((*id, *self.items.get(*id)?)))
+    }
+
+    /// The objects of a group, kind after kind.
+    pub fn of_group(&self, group: &str) -> impl Iterator<Item = (NodeId, Item<'a>)> {
+        let kinds = self.kinds.get(group).into_iter().flatten();
+        kinds
+            .flat_map(|(_, ids)| ids)
+            .filter_map(|id| Some((*id, *self.items.get(*id)?)))
+    }
+
+    /// The object of this kind and name.
+    pub fn named(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<NodeId> {
+        self.find(&ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        })
+    }
+
+    /// The object of a key; of a Namespace that several add-ons want, the first.
+    pub fn find(&self, key: &ObjectKey) -> Option<NodeId> {
+        self.keys.get(key).copied()
+    }
+
+    /// Every object with its node.
+    pub fn objects(&self) -> impl Iterator<Item = (NodeId, Item<'a>)> {
+        self.items.iter().copied().enumerate()
+    }
+
+    /// The parts in an order that does not depend on their order in the command.
+    pub fn parts_by_name(&self) -> Vec<usize> {
+        let mut parts: Vec<usize> = (0..self.parts.len()).collect();
+        parts.sort_by_key(|part| self.parts.get(*part).map(|part| part.name));
+        parts
+    }
+
+    /// A new gate.
+    pub fn gate(&mut self, title: String) -> NodeId {
+        self.gates.push(title);
+        self.items.len() + self.gates.len() - 1
+    }
+
+    /// Adds an edge, except from a node to itself.
+    pub fn edge(&mut self, from: NodeId, to: NodeId, until: Until, reason: Reason) {
+        if from != to {
+            self.edges.push(Edge {
+                from,
+                to,
+                until,
+                reason,
+            });
+        }
+    }
+
+    /// Puts every one of `from` before every one of `to`, over a gate where that saves edges. No node is on both sides.
+    pub fn connect(
+        &mut self,
+        from: &[NodeId],
+        to: &[NodeId],
+        until: Until,
+        reason: Reason,
+        title: impl FnOnce() -> String,
+    ) {
+        if from.len().saturating_mul(to.len()) <= from.len() + to.len() {
+            for from in from {
+                for to in to {
+                    self.edge(*from, *to, until, reason);
+                }
+            }
+            return;
+        }
+        let gate = self.gate(title());
+        for from in from {
+            self.edge(*from, gate, until, reason);
+        }
+        for to in to {
+            self.edge(gate, *to, until, reason);
+        }
+    }
+
+    /// How many nodes there are.
+    pub fn count(&self) -> usize {
+        self.items.len() + self.gates.len()
+    }
+
+    /// The edges so far.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// The graph.
+    pub fn finish(mut self) -> Result<Graph, Cycle> {
+        self.sort_edges();
+        let objects = self.items.iter().map(|item| Node::Object {
+            part: item.part,
+            key: item.key.clone(),
+        });
+        let gates = self.gates.into_iter().map(|title| Node::Gate { title });
+        let graph = Graph {
+            nodes: objects.chain(gates).collect(),
+            edges: self.edges,
+        };
+        if topological(graph.nodes.len(), &graph.edges).len() == graph.nodes.len() {
+            Ok(graph)
+        } else {
+            Err(Cycle::shortest(&graph))
+        }
+    }
+
+    /// Sorts the edges, and removes those that another one between the same nodes implies: `Ready` includes `Applied`,
+    /// but not `Served`, which holds also where readiness is not waited for.
+    pub fn sort_edges(&mut self) {
+        self.edges.sort();
+        let strong: HashSet<(NodeId, NodeId)> = self
+            .edges
+            .iter()
+            .filter(|edge| edge.until != Until::Applied)
+            .map(|edge| (edge.from, edge.to))
+            .collect();
+        self.edges
+            .retain(|edge| edge.until != Until::Applied || !strong.contains(&(edge.from, edge.to)));
+        self.edges
+            .dedup_by_key(|edge| (edge.from, edge.to, edge.until));
+    }
+}

@@ -1,0 +1,60 @@
+//! Containers before their members: a definition before the objects of its kind, a namespace before
+//! its objects.
+
+use std::collections::BTreeMap;
+
+use super::draft::Draft;
+use super::{NodeId, Reason, Until};
+use crate::order::Rank;
+use common::manifest::kinds::traits::defined_kind;
+
+/// CustomResourceDefinition → objects of its kind, in every add-on.
+pub(super) fn definitions(draft: &mut Draft<'_>) {
+    let mut edges = Vec::new();
+    for (definition, item) in draft.objects() {
+        // A definition in the group of definitions would wait for itself; the API server refuses it anyway.
+        let Some((group, kind)) =
+            defined_kind(item.object).filter(|_| item.rank == Rank::Definitions)
+        else {
+            continue;
+        };
+        let of_kind = draft.of_kind(&group, &kind);
+        edges.extend(
+            of_kind
+                .filter(|(_, item)| item.rank > Rank::Definitions)
+                .map(|(object, _)| (definition, object)),
+        );
+    }
+    for (from, to) in edges {
+        draft.edge(from, to, Until::Served, Reason::Definition);
+    }
+}
+
+/// Namespace → members: applied is enough, the answer to its create says Active already.
+///
+/// Where several add-ons want a Namespace, a member waits for that of its own add-on, or else for all of them.
+pub(super) fn namespaces(draft: &mut Draft<'_>) {
+    let mut namespaces: BTreeMap<&str, Vec<(usize, NodeId)>> = BTreeMap::new();
+    for (id, item) in draft.of_kind("", "Namespace") {
+        let name = item.key.name.as_str();
+        namespaces.entry(name).or_default().push((item.part, id));
+    }
+    let mut edges = Vec::new();
+    for (member, item) in draft.objects() {
+        let namespace = item.key.namespace.as_deref();
+        let Some(owners) = namespace.and_then(|namespace| namespaces.get(namespace)) else {
+            continue;
+        };
+        let own = owners.iter().find(|(part, _)| *part == item.part);
+        if item.rank <= Rank::Definitions {
+            continue;
+        }
+        match own {
+            Some((_, namespace)) => edges.push((*namespace, member)),
+            None => edges.extend(owners.iter().map(|(_, namespace)| (*namespace, member))),
+        }
+    }
+    for (from, to) in edges {
+        draft.edge(from, to, Until::Applied, Reason::Namespace);
+    }
+}

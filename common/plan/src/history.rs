@@ -1,0 +1,374 @@
+//! The revisions of an installation: what each operation was asked for, and the entry that it took, so that a rollback can go back
+//! to it although the catalogue has moved on.
+//!
+//! A revision names Secrets and holds nothing that is read from them: `spec.valuesFrom` is a reference, and values of `spec.values`
+//! are in the record anyway.
+
+mod listed;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{Verb, gitops};
+use common::api::catalogue::{AddonVersion, GitRef, at_digest};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, Revision,
+};
+use common::api::names::ANNOTATION_DEFAULTED;
+use common::catalogue::Entry;
+use common::manifest::digest;
+
+/// How many revisions of an installation are kept.
+pub const KEPT: usize = 10;
+/// What records call a rollback.
+pub const ROLLBACK: &str = Verb::Rollback.as_recorded();
+/// The largest revision, in bytes of JSON.
+pub const LARGEST: usize = 256 * 1024;
+
+/// A revision as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredRevision {
+    /// Counts up from 1; stands beside the data.
+    #[serde(skip)]
+    pub number: i64,
+    /// What the operation was called, what it installed, when and by whom, and how it ended.
+    pub operation: Revision,
+    /// The revision that a rollback went back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback_to: Option<i64>,
+    /// The spec of the installation.
+    pub spec: AddonInstallationSpec,
+    /// Which of its values were filled in by default: the annotation of the installation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaulted: Option<String>,
+    /// The entry; absent where the revision would be too large with it, and where it holds its manifest itself: that may be a Secret,
+    /// and more people may read revisions than Secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
+    /// Digest of the entry's version, by which it is found again in a catalogue.
+    pub entry_digest: String,
+}
+
+/// A revision that is too large even without its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it has {bytes} bytes, and {LARGEST} at most are kept of a revision")]
+pub struct TooLarge {
+    /// Its size.
+    pub bytes: usize,
+}
+
+/// Why there is no revision to go back to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRevision {
+    /// Nothing was kept.
+    #[error("no revision of it is kept")]
+    Nothing,
+    /// The number is not among those that are kept.
+    #[error("revision {asked} is not kept; revisions that are: {}", listed(kept))]
+    Unknown {
+        /// As asked.
+        asked: i64,
+        /// Newest first.
+        kept: Vec<i64>,
+    },
+    /// No earlier one ended well with another state.
+    #[error("no earlier revision succeeded with another version or other values")]
+    NoEarlier,
+}
+
+fn listed(kept: &[i64]) -> String {
+    let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+    kept.join(", ")
+}
+
+/// What differs between two revisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Whether another version or id was installed.
+    pub version: bool,
+    /// Whether the entry of the same version is another one, or its manifest.
+    pub manifest: bool,
+    /// Paths of the spec, as people write them; without those that only name the version.
+    pub fields: Vec<String>,
+}
+
+impl StoredRevision {
+    /// The revision of an operation that ended. `wanted`: the record as the operation was to leave it.
+    #[must_use]
+    pub fn of(
+        operation: Revision,
+        wanted: &AddonInstallation,
+        entry: &Entry,
+        rollback_to: Option<i64>,
+    ) -> Self {
+        let annotations = wanted.metadata.annotations.as_ref();
+        Self {
+            number: 0,
+            operation,
+            rollback_to,
+            spec: wanted.spec.clone(),
+            defaulted: annotations.and_then(|all| all.get(ANNOTATION_DEFAULTED).cloned()),
+            entry: Some(entry.clone()).filter(|entry| entry.version.source.inline.is_none()),
+            entry_digest: entry_digest(&entry.version),
+        }
+    }
+
+    /// The data to store; without the entry where that makes it too large.
+    ///
+    /// # Errors
+    /// [`TooLarge`] also without it.
+    pub fn to_data(&self) -> Result<Value, TooLarge> {
+        let whole = json!(self);
+        if size(&whole) <= LARGEST {
+            return Ok(whole);
+        }
+        let without = json!(Self {
+            entry: None,
+            ..self.clone()
+        });
+        match size(&without) {
+            bytes if bytes > LARGEST => Err(TooLarge { bytes }),
+            _ => Ok(without),
+        }
+    }
+
+    /// The stored entry with the content that was installed from it: another content of a branch, a tag or a URL is refused by its
+    /// hash. `None` where the entry is not kept: we keep none that holds its manifest, so one that does was written by someone else.
+    #[must_use]
+    pub fn entry_as_installed(&self) -> Option<Entry> {
+        let kept = self.entry.as_ref();
+        let kept = kept.filter(|entry| entry.version.source.inline.is_none());
+        let mut entry = kept?.clone();
+        let installed = &self.operation.installed;
+        let source = &mut entry.version.source;
+        if let (Some(git), Some(commit)) = (&mut source.git, &installed.resolved) {
+            git.r#ref = Some(GitRef {
+                commit: Some(commit.clone()),
+                ..GitRef::default()
+            });
+        }
+        if let (Some(docker), Some(found)) = (&mut source.docker, &installed.resolved) {
+            docker.image = at_digest(&docker.image, found);
+        }
+        if digest::check(&installed.manifest_hash).is_ok() {
+            entry.version.manifest_hash = Some(installed.manifest_hash.clone());
+        }
+        Some(entry)
+    }
+
+    /// The spec that brings this revision back, pinned to the version of `entry`: otherwise a loop would upgrade it at once (semantics
+    /// 12). What never changes, and whether the installation is suspended, stays as it is `now`.
+    #[must_use]
+    pub fn spec_to_restore(
+        &self,
+        now: &AddonInstallationSpec,
+        entry: &AddonVersion,
+    ) -> AddonInstallationSpec {
+        let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let before = &self.spec.addon_ref;
+        let leaves_id_open = before.version.is_some() && before.id.is_none();
+        AddonInstallationSpec {
+            addon_ref: AddonRef {
+                version: some(&entry.version),
+                id: some(&entry.id).filter(|_| !leaves_id_open),
+                ..before.clone()
+            },
+            core_addon: now.core_addon,
+            target_namespace: now.target_namespace.clone(),
+            suspend: now.suspend,
+            ..self.spec.clone()
+        }
+    }
+
+    /// What this revision changed of the one before it.
+    #[must_use]
+    pub fn changes_since(&self, before: &Self) -> Changes {
+        let (old, new) = (&before.operation.installed, &self.operation.installed);
+        let version = (&old.version, &old.id) != (&new.version, &new.id);
+        let edits = gitops::edits_by_value(&unpinned(&before.spec), &unpinned(&self.spec));
+        let mut fields: Vec<String> = edits.iter().map(|path| path.join(".")).collect();
+        // That of the catalogue is in no spec.
+        let registry = "registry".to_owned();
+        if old.registry != new.registry && !fields.contains(&registry) {
+            fields.push(registry);
+        }
+        Changes {
+            version,
+            manifest: !version && old.manifest_hash != new.manifest_hash,
+            fields,
+        }
+    }
+
+    /// Whether both lead to the same, whether or not their specs name the version.
+    fn is_same_state(&self, other: &Self) -> bool {
+        let state = |one: &Self| Installed {
+            // Which rules chose it, who vouched for it and whether it is yet to be applied changes nothing of what it is.
+            rules: None,
+            signature: None,
+            adopted: false,
+            // That of the catalogue is the one of today.
+            registry: None,
+            ..one.operation.installed.clone()
+        };
+        state(self).is_same_target(&state(other)) && unpinned(&self.spec) == unpinned(&other.spec)
+    }
+}
+
+/// Digest of an entry's version.
+#[must_use]
+pub fn entry_digest(version: &AddonVersion) -> String {
+    digest::sha256_canonical(&json!(version))
+}
+
+/// The revision to go back to: the one that is asked for, or the last one before the newest that succeeded with another state.
+/// `revisions`: newest first. `is_interrupted`: a change was begun that left no revision yet; then the last one that succeeded is what
+/// was installed before it.
+///
+/// # Errors
+/// [`NoRevision`].
+pub fn target(
+    revisions: &[StoredRevision],
+    asked: Option<i64>,
+    is_interrupted: bool,
+) -> Result<&StoredRevision, NoRevision> {
+    let (newest, earlier) = revisions.split_first().ok_or(NoRevision::Nothing)?;
+    match asked {
+        Some(asked) => {
+            let mut all = revisions.iter();
+            all.find(|one| one.number == asked)
+                .ok_or_else(|| NoRevision::Unknown {
+                    asked,
+                    kept: revisions.iter().map(|one| one.number).collect(),
+                })
+        }
+        None if is_interrupted => revisions
+            .iter()
+            .find(|one| one.operation.is_done())
+            .ok_or(NoRevision::NoEarlier),
+        None => earlier
+            .iter()
+            .find(|one| one.operation.is_done() && !one.is_same_state(newest))
+            .ok_or(NoRevision::NoEarlier),
+    }
+}
+
+/// The revision that left what is `installed` now. `revisions`: newest first.
+#[must_use]
+pub fn of_installed<'a>(
+    revisions: &'a [StoredRevision],
+    installed: &Installed,
+) -> Option<&'a StoredRevision> {
+    let mut done = revisions.iter().filter(|one| one.operation.is_done());
+    done.find(|one| one.operation.installed.is_same_target(installed))
+}
+
+/// Whether a change was begun and not ended, other than a rollback: that has a revision to go back to already.
+#[must_use]
+pub fn is_interrupted(record: &AddonInstallation) -> bool {
+    let status = record.status.as_ref();
+    let operation = status.and_then(|status| status.operation.as_ref());
+    operation.is_some_and(|operation| operation.verb != ROLLBACK)
+}
+
+/// Whether an operation left nothing behind that the one before it did not: a repair, or the same failure again. It makes no revision
+/// and no line of the history, or a loop would push the others out.
+#[must_use]
+pub fn is_repeated(last: &Revision, now: &Revision, is_same_spec: bool) -> bool {
+    let is_same = last.installed.is_same_target(&now.installed);
+    let is_repair = now.is_done() && last.is_done() && is_same_spec;
+    let fails_again = !now.is_done() && !last.is_done();
+    let upgrades = now.verb == Verb::Upgrade.as_recorded();
+    is_same && ((is_repair && upgrades) || ((is_repair || fails_again) && last.verb == now.verb))
+}
+
+/// Whether a rollback holds an installation at the entry that it brought back: until its spec changes, no loop installs another one
+/// (semantics 12). Repairs end nothing of that.
+#[must_use]
+pub fn is_held(record: &AddonInstallation) -> bool {
+    let Some(status) = &record.status else {
+        return false;
+    };
+    let Some(installed) = status.installed.as_ref().map(content) else {
+        return false;
+    };
+    let history = status.history.iter();
+    let mut of_entry = history.take_while(|one| content(&one.installed) == installed);
+    status.observed_generation == record.metadata.generation
+        && of_entry.any(|one| one.verb == ROLLBACK)
+}
+
+/// What an interrupted rollback was bringing back, where the spec is that one still.
+#[must_use]
+pub fn begun_rollback(record: &AddonInstallation) -> Option<&Installed> {
+    let operation = record.status.as_ref()?.operation.as_ref()?;
+    let target = operation.target.as_ref()?;
+    let reference = &record.spec.addon_ref;
+    let is_asked_for = match target.version.as_str() {
+        "" => reference.id.as_deref() == Some(target.id.as_str()),
+        version => reference.version.as_deref() == Some(version),
+    };
+    (operation.verb == ROLLBACK && is_asked_for).then_some(target)
+}
+
+/// The revision that an interrupted rollback was bringing back, where the spec is that one still: the one that left all of the target,
+/// else the same content. `revisions`: newest first.
+#[must_use]
+pub fn begun<'a>(
+    revisions: &'a [StoredRevision],
+    record: &AddonInstallation,
+) -> Option<&'a StoredRevision> {
+    let target = begun_rollback(record)?;
+    of_installed(revisions, target).or_else(|| of_content(revisions, target))
+}
+
+/// The newest revision that left this content, with whatever values. `revisions`: newest first.
+#[must_use]
+pub fn of_content<'a>(
+    revisions: &'a [StoredRevision],
+    installed: &Installed,
+) -> Option<&'a StoredRevision> {
+    let mut done = revisions.iter().filter(|one| one.operation.is_done());
+    done.find(|one| content(&one.operation.installed) == content(installed))
+}
+
+/// What tells the content of an entry from others.
+fn content(installed: &Installed) -> (&str, &str, &str) {
+    let Installed {
+        version,
+        id,
+        manifest_hash,
+        ..
+    } = installed;
+    (version, id, manifest_hash)
+}
+
+/// The oldest revisions that go once there are more than [`KEPT`]: not the newest one that succeeded. `revisions`: newest first, each
+/// with whether it succeeded.
+#[must_use]
+pub fn surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {
+    let last_done = revisions.iter().position(|(_, is_done)| *is_done);
+    let count = revisions.len().saturating_sub(KEPT);
+    let oldest = revisions.into_iter().enumerate().rev();
+    oldest
+        .filter(|(at, _)| Some(*at) != last_done)
+        .take(count)
+        .map(|(_, (one, _))| one)
+        .collect()
+}
+
+/// A spec without what pins it to a version.
+fn unpinned(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
+    let mut spec = spec.clone();
+    spec.addon_ref.version = None;
+    spec.addon_ref.id = None;
+    spec.addon_ref.digest = None;
+    spec
+}
+
+fn size(data: &Value) -> usize {
+    data.to_string().len()
+}
+
+#[cfg(test)]
+mod tests;

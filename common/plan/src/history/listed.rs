@@ -1,0 +1,109 @@
+//! Whose an entry is that was kept with a revision. Who may write revisions in the namespace of a tenant is not to speak for a catalogue:
+//! the entry is a catalogue's where a catalogue lists it today, else it is theirs (semantics 12).
+
+use std::sync::Arc;
+
+use super::StoredRevision;
+use common::api::catalogue::{AddonVersion, CatalogueClass, at_digest};
+use common::api::installation::AddonRef;
+use common::api::names::INDEX_BUILTIN;
+use common::catalogue::{Catalogue, Entry, Origin};
+use common::manifest::digest;
+
+impl StoredRevision {
+    /// The entry of today that has the content of the one that was kept, read from where it says; where it has no hash that can be
+    /// verified, with that of what was installed, unless its catalogue requires signatures: then only its own hash may stand for one.
+    /// `reference`: how the installation refers to it.
+    #[must_use]
+    pub fn listed(&self, reference: &AddonRef, today: &Catalogue) -> Option<Entry> {
+        let kept = self.entry.as_ref()?;
+        if kept.addon != reference.name || reference.index.is_some() {
+            return None;
+        }
+        let is_listed = |entry: &&Entry| {
+            matches!(*entry.origin, Origin::Catalogue { .. })
+                && entry.addon == kept.addon
+                && is_same(&kept.version, &entry.version)
+        };
+        let listed: Vec<&Entry> = today.entries.iter().filter(is_listed).collect();
+        let mut all = listed.iter().copied();
+        let of_same = all.find(|entry| entry.origin == kept.origin);
+        let mut entry = of_same.or(listed.first().copied())?.clone();
+        let requires = entry.signature.as_ref().is_some_and(|it| it.required);
+        let hash = &self.operation.installed.manifest_hash;
+        if entry.verifiable_hash().is_none() && !requires && digest::check(hash).is_ok() {
+            entry.version.manifest_hash = Some(hash.clone());
+        }
+        Some(entry)
+    }
+
+    /// The entry as one that the tenant names: from the index of the installation, or else from no catalogue, however the revision
+    /// calls it. `place`: what it is called then.
+    #[must_use]
+    pub fn unlisted(&self, reference: &AddonRef, place: String) -> Option<Entry> {
+        let mut entry = self.entry_as_installed()?;
+        match index(&entry, reference) {
+            Some(location) => {
+                let location = location.to_owned();
+                entry.origin = Arc::new(Origin::Index { location });
+            }
+            None => {
+                entry.origin = Arc::new(Origin::Index { location: place });
+                entry.place = String::new();
+                entry.class = CatalogueClass::Custom;
+                entry.support = None;
+                entry.signature = None;
+            }
+        }
+        Some(entry)
+    }
+
+    /// The names of the catalogues that an entry would be from which none lists; `None` where it is from an index.
+    #[must_use]
+    pub fn claimed<'a>(&'a self, reference: &'a AddonRef) -> Option<Vec<&'a str>> {
+        let entry = self.entry.as_ref()?;
+        if index(entry, reference).is_some() {
+            return None;
+        }
+        let named = reference.catalogue.as_deref();
+        let kept = match &*entry.origin {
+            Origin::Catalogue { name, .. } => Some(name.as_str()),
+            Origin::Index { .. } | Origin::Directory { .. } => None,
+        };
+        Some(named.into_iter().chain(kept).collect())
+    }
+}
+
+/// The index of an installation that an entry is from. What the program brings along is from no index of a tenant.
+fn index<'a>(entry: &Entry, reference: &'a AddonRef) -> Option<&'a str> {
+    let is_of_index = matches!(*entry.origin, Origin::Index { .. });
+    let index = reference.index.as_deref();
+    index.filter(|index| is_of_index && *index != INDEX_BUILTIN)
+}
+
+/// Whether a version is one that a catalogue lists, apart from what a rollback wrote into it: the commit, the digest or the hash of what
+/// was installed.
+fn is_same(kept: &AddonVersion, listed: &AddonVersion) -> bool {
+    let mut kept = kept.clone();
+    let has_hash = |hash: &String| digest::check(hash).is_ok();
+    if !listed.manifest_hash.as_ref().is_some_and(has_hash) {
+        kept.manifest_hash.clone_from(&listed.manifest_hash);
+    }
+    if let (Some(kept), Some(listed)) = (&mut kept.source.git, &listed.source.git) {
+        let commit = kept.r#ref.as_ref().and_then(|it| it.commit.as_ref());
+        if commit.is_some() {
+            kept.r#ref.clone_from(&listed.r#ref);
+        }
+    }
+    if let (Some(kept), Some(listed)) = (&mut kept.source.docker, &listed.source.docker) {
+        let pinned = kept.image.rsplit_once('@');
+        let pinned = pinned.map(|(_, digest)| at_digest(&listed.image, digest));
+        if pinned.as_ref() == Some(&kept.image) {
+            kept.image.clone_from(&listed.image);
+        }
+    }
+    kept == *listed
+}
+
+#[cfg(test)]
+mod tests;

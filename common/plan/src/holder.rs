@@ -1,0 +1,182 @@
+//! What only one object of a cluster can have: node ports and addresses of Services, the default PriorityClass. Whoever holds it has to
+//! give it up before another object gets it.
+//!
+//! Sources: the allocators of Services (`pkg/registry/core/service`) and the admission plug-in Priority of Kubernetes 1.36.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Deletion;
+use common::manifest::key::ObjectKey;
+
+/// An object that holds what another one needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Holder {
+    /// The plan prunes it: it is deleted before the other one is applied, which has to be accepted.
+    Pruned(Deletion),
+    /// The command applies it without what it holds: it is applied first.
+    Applied(ObjectKey),
+}
+
+impl Holder {
+    /// The object.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Pruned(deletion) => &deletion.target.key,
+            Self::Applied(key) => key,
+        }
+    }
+}
+
+/// A thing that only one object can have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Single {
+    /// A node port of Services, of any protocol.
+    NodePort(u64),
+    /// A cluster IP of Services.
+    Address(String),
+    /// Being the PriorityClass of pods that name none.
+    DefaultPriority,
+}
+
+impl fmt::Display for Single {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NodePort(port) => write!(f, "node port {port}"),
+            Self::Address(address) => write!(f, "cluster IP {address}"),
+            Self::DefaultPriority => f.write_str("the default of PriorityClasses"),
+        }
+    }
+}
+
+/// What an object has, or asks for, that only one object can have.
+#[must_use]
+pub fn singles(key: &ObjectKey, object: &Value) -> BTreeSet<Single> {
+    match (key.group.as_str(), key.kind.as_str()) {
+        ("", "Service") => {
+            let spec = &object["spec"];
+            let ports = spec["ports"].as_array().into_iter().flatten();
+            let ports = ports.map(|port| &port["nodePort"]);
+            let ports = ports.chain([&spec["healthCheckNodePort"]]);
+            let ports = ports.filter_map(Value::as_u64).filter(|port| *port > 0);
+            let addresses = spec["clusterIPs"].as_array().into_iter().flatten();
+            let addresses = addresses.chain([&spec["clusterIP"]]);
+            let addresses = addresses.filter_map(Value::as_str);
+            let addresses = addresses.filter(|address| !matches!(*address, "" | "None"));
+            ports
+                .map(Single::NodePort)
+                .chain(addresses.map(|address| Single::Address(address.to_owned())))
+                .collect()
+        }
+        ("scheduling.k8s.io", "PriorityClass") if object["globalDefault"] == true => {
+            BTreeSet::from([Single::DefaultPriority])
+        }
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The first cluster IP that a Service asks for.
+#[must_use]
+pub fn address<'a>(key: &ObjectKey, object: &'a Value) -> Option<&'a str> {
+    if (key.group.as_str(), key.kind.as_str()) != ("", "Service") {
+        return None;
+    }
+    let spec = object.get("spec")?;
+    let first = spec.get("clusterIPs").and_then(|all| all.get(0));
+    let address = spec.get("clusterIP").or(first)?.as_str()?;
+    (!matches!(address, "" | "None")).then_some(address)
+}
+
+/// Whether an object that is applied no longer has what it has live. A Service that names no node ports keeps its own.
+#[must_use]
+pub fn gives_up(single: &Single, key: &ObjectKey, wanted: &Value) -> bool {
+    let asked = singles(key, wanted);
+    match single {
+        Single::NodePort(_) => {
+            let is_exposed = matches!(
+                wanted["spec"]["type"].as_str(),
+                Some("NodePort" | "LoadBalancer")
+            );
+            let names_ports = asked.iter().any(|it| matches!(it, Single::NodePort(_)));
+            !asked.contains(single) && (names_ports || !is_exposed)
+        }
+        // It never changes.
+        Single::Address(_) => false,
+        Single::DefaultPriority => !asked.contains(single),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(group: &str, kind: &str) -> ObjectKey {
+        ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            ..ObjectKey::default()
+        }
+    }
+
+    #[test]
+    fn what_only_one_can_have() {
+        let service = key("", "Service");
+        let ports = |more: Value| {
+            let mut object =
+                json!({"spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 31480}]}});
+            object["spec"]
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            object
+        };
+        let port = Single::NodePort(31480);
+        assert_eq!(
+            singles(&service, &ports(json!({"clusterIP": "None"}))),
+            BTreeSet::from([port.clone()])
+        );
+        let dns = json!({"spec": {"clusterIP": "100.64.0.10", "ports": [{"port": 53}]}});
+        assert_eq!(
+            singles(&service, &dns),
+            BTreeSet::from([Single::Address("100.64.0.10".to_owned())])
+        );
+        assert_eq!(address(&service, &dns), Some("100.64.0.10"));
+        assert_eq!(
+            address(&service, &json!({"spec": {"clusterIP": "None"}})),
+            None
+        );
+        assert_eq!(address(&key("", "ConfigMap"), &dns), None);
+        let class = key("scheduling.k8s.io", "PriorityClass");
+        let default = json!({"value": 1, "globalDefault": true});
+        assert_eq!(
+            singles(&class, &default),
+            BTreeSet::from([Single::DefaultPriority])
+        );
+        assert!(singles(&key("", "ConfigMap"), &default).is_empty());
+
+        for (wanted, expected) in [
+            (ports(json!({})), false),
+            (
+                ports(json!({"ports": [{"port": 80, "nodePort": 31481}]})),
+                true,
+            ),
+            (ports(json!({"ports": [{"port": 80}]})), false),
+            (json!({"spec": {"ports": [{"port": 80}]}}), true),
+        ] {
+            assert_eq!(gives_up(&port, &service, &wanted), expected, "{wanted}");
+        }
+        assert!(gives_up(
+            &Single::DefaultPriority,
+            &class,
+            &json!({"value": 1})
+        ));
+        assert!(!gives_up(&Single::DefaultPriority, &class, &default));
+    }
+}

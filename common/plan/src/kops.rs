@@ -1,0 +1,255 @@
+//! What kops' own tool reads of an add-on, and how it stands after an operation.
+
+use serde::{Deserialize, Serialize};
+
+use common::api::catalogue::{AddonVersion, PruneKind};
+
+/// The annotation of a namespace by which kops knows what is installed, and the nodes that have to be replaced. Written last: after
+/// a failure, kops' tool sees what was there before (semantics 11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KopsRecord {
+    /// The namespace of the entry.
+    pub namespace: String,
+    /// Key of the annotation.
+    pub key: String,
+    /// Its text as it was read; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Its text afterwards; `None` removes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Nodes that are marked as needing an update, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+}
+
+/// Where the certificate authorities of `needsPKI` are, whatever namespace an entry has.
+pub const AUTHORITY_NAMESPACE: &str = "kube-system";
+
+/// The Secret with the certificate authority of an add-on; its Issuer has the name of the add-on.
+#[must_use]
+pub fn authority_secret(addon: &str) -> String {
+    format!("{addon}-ca")
+}
+
+impl KopsRecord {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.before == self.after && self.nodes.is_empty()
+    }
+}
+
+/// The nodes that an update of an add-on asks to replace (`needsRollingUpdate`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeRole {
+    /// Those of the control plane, by the label of today or by that of kops before 1.24.
+    ControlPlane,
+    /// All others.
+    Workers,
+    /// Every node.
+    All,
+}
+
+impl NodeRole {
+    /// Reads `needsRollingUpdate`. As in kops, an unknown word means every node.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "control-plane" | "master" => Self::ControlPlane,
+            "workers" | "worker" => Self::Workers,
+            _ => Self::All,
+        }
+    }
+
+    /// The selectors that find them, each with its name in a request; a node of any of them counts.
+    #[must_use]
+    pub fn selectors(self) -> &'static [&'static [(&'static str, &'static str)]] {
+        match self {
+            Self::ControlPlane => &[
+                &[("labelSelector", "node-role.kubernetes.io/control-plane")],
+                &[("labelSelector", "node-role.kubernetes.io/master")],
+            ],
+            Self::Workers => &[&[("labelSelector", "node-role.kubernetes.io/node")]],
+            Self::All => &[&[]],
+        }
+    }
+}
+
+/// Kinds in which old objects are searched by the `selector` of an entry without `prune`: those that kops itself prunes.
+const SELECTED: [(&str, &str); 13] = [
+    ("", "ConfigMap"),
+    ("", "Service"),
+    ("", "ServiceAccount"),
+    (
+        "admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration",
+    ),
+    ("apps", "DaemonSet"),
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("policy", "PodDisruptionBudget"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("rbac.authorization.k8s.io", "Role"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
+];
+/// Controllers make these of Services, labels and all.
+const DERIVED: [(&str, &str); 2] = [("", "Endpoints"), ("discovery.k8s.io", "EndpointSlice")];
+
+/// Where to look for objects of an add-on that were installed before there was an inventory, and what is not looked for. A rule
+/// without an equality (`a=b`, `a in (b)`, or the name of an object) would match what is not of the add-on: it matches nothing.
+#[must_use]
+pub fn prune_rules(version: &AddonVersion) -> (Vec<PruneKind>, Vec<String>) {
+    let mut warnings = Vec::new();
+    let Some(prune) = &version.prune else {
+        return (selected(version), warnings);
+    };
+    let rules = prune.kinds.iter().filter(|rule| {
+        let labels = rule.label_selector.as_deref().unwrap_or_default();
+        let fields = rule.field_selector.as_deref().unwrap_or_default();
+        let is_open = !equalities(labels) && !names_an_object(fields);
+        if is_open {
+            let selectors = [labels, fields].map(str::trim);
+            let what = match selectors.iter().all(|selector| selector.is_empty()) {
+                true => "has no selector",
+                false => "has a selector without an equality (KEY=VALUE)",
+            };
+            warnings.push(format!(
+                "prune.kinds: {} {what}, and nothing of it is pruned",
+                rule.kind
+            ));
+        }
+        !is_open && !DERIVED.contains(&(&*rule.group, &*rule.kind))
+    });
+    (rules.cloned().collect(), warnings)
+}
+
+/// Whether a selector of labels asks for a value of one of them.
+fn equalities(selector: &str) -> bool {
+    // The values of a set are between parentheses, with commas of their own.
+    let mut depth = 0_usize;
+    let requirements = selector.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    let mut requirements = requirements.map(str::trim);
+    requirements.any(|requirement| match requirement.split_once('(') {
+        Some((head, _)) => head.split_whitespace().nth(1) == Some("in"),
+        None => requirement.contains('=') && !requirement.contains("!="),
+    })
+}
+
+/// Whether a selector of fields asks for one object: that of a namespace finds everything in it.
+fn names_an_object(selector: &str) -> bool {
+    let mut requirements = selector.split(',').filter_map(|one| one.split_once('='));
+    requirements.any(|(field, _)| field.trim() == "metadata.name")
+}
+
+fn selected(version: &AddonVersion) -> Vec<PruneKind> {
+    let labels = version.selector.iter().flatten();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    if labels.is_empty() {
+        return Vec::new();
+    }
+    let rules = SELECTED.iter().map(|(group, kind)| PruneKind {
+        group: (*group).to_owned(),
+        kind: (*kind).to_owned(),
+        namespaces: Vec::new(),
+        label_selector: Some(labels.join(",")),
+        field_selector: None,
+    });
+    rules.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use common::api::catalogue::PruneSpec;
+
+    #[test]
+    fn a_rule_without_a_selector_matches_nothing() {
+        let rule = |kind: &str, label: Option<&str>, field: Option<&str>| PruneKind {
+            kind: kind.to_owned(),
+            label_selector: label.map(str::to_owned),
+            field_selector: field.map(str::to_owned),
+            ..PruneKind::default()
+        };
+        let version = AddonVersion {
+            prune: Some(PruneSpec {
+                kinds: vec![
+                    rule("ConfigMap", None, None),
+                    rule("Service", Some(" "), None),
+                    rule("Secret", Some("a=b"), None),
+                    rule("Pod", None, Some("metadata.name=a")),
+                    rule("Endpoints", Some("a=b"), None),
+                    rule("Role", Some("!a,b!=c, d notin (e,f=g)"), None),
+                    rule(
+                        "Job",
+                        Some("a"),
+                        Some("metadata.namespace=a,metadata.name!=b"),
+                    ),
+                    rule("Lease", Some("!a, b in (c, d)"), None),
+                ],
+            }),
+            ..AddonVersion::default()
+        };
+        let (rules, warnings) = prune_rules(&version);
+        let kinds: Vec<&str> = rules.iter().map(|rule| rule.kind.as_str()).collect();
+        assert_eq!(kinds, ["Secret", "Pod", "Lease"]);
+        assert_eq!(
+            warnings,
+            [
+                "prune.kinds: ConfigMap has no selector, and nothing of it is pruned",
+                "prune.kinds: Service has no selector, and nothing of it is pruned",
+                "prune.kinds: Role has a selector without an equality (KEY=VALUE), and nothing of it is pruned",
+                "prune.kinds: Job has a selector without an equality (KEY=VALUE), and nothing of it is pruned",
+            ]
+        );
+    }
+
+    #[test]
+    fn without_rules_the_selector_of_the_entry_finds_the_kinds_of_kops() {
+        let labels = [("k8s-addon", "a"), ("tier", "b")];
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let with = |selector| AddonVersion {
+            selector,
+            ..AddonVersion::default()
+        };
+        let (rules, warnings) = prune_rules(&with(Some(labels.into())));
+        assert!(warnings.is_empty());
+        assert_eq!(rules.len(), 13);
+        assert!(
+            rules
+                .iter()
+                .all(|rule| rule.label_selector.as_deref() == Some("k8s-addon=a,tier=b"))
+        );
+        for none in [None, Some([].into())] {
+            assert!(prune_rules(&with(none)).0.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_role_is_every_node() {
+        for (text, expected) in [
+            ("control-plane", NodeRole::ControlPlane),
+            ("worker", NodeRole::Workers),
+            ("workers", NodeRole::Workers),
+            ("all", NodeRole::All),
+            ("spot", NodeRole::All),
+        ] {
+            assert_eq!(NodeRole::parse(text), expected, "{text}");
+        }
+    }
+}

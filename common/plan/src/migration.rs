@@ -1,0 +1,360 @@
+//! Definitions that drop a version in which objects may be stored (`status.storedVersions`), and the way there.
+//!
+//! The API server refuses a definition that lacks a stored version. So a *transitional* definition is applied first: the wanted
+//! one, with the dropped versions unserved beside its own, and another version as the storage version. Then every object is
+//! written again as it is, which stores it in that version; then the dropped versions are taken out of the status, and the
+//! wanted definition is applied. What is left to do follows from the live definition alone, so that each step can be continued:
+//! [`ANNOTATION_MIGRATING`] on the transitional definition says that it was begun, and need not be accepted again.
+//!
+//! A stored version that the live definition does not have any more ([`lost`]) leaves the status before anything is applied.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::crd_safety::counted;
+use super::desired::digest_of;
+use super::{InstallationPlan, Verb};
+use common::api::names::{ANNOTATION_MIGRATING, InstallationName};
+use common::manifest::key::ObjectKey;
+use common::manifest::managed_fields;
+use common::schema::versions;
+
+/// Versions that leave a definition, and the objects that may be stored in them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Migration {
+    /// The definition.
+    pub definition: ObjectKey,
+    /// Kind of its objects.
+    pub kind: String,
+    /// Stored versions that the wanted definition lacks.
+    pub versions: Vec<String>,
+    /// The version that objects are stored in afterwards.
+    pub storage: String,
+    /// Whether there are objects, or perhaps are: then they are written again only where that is accepted.
+    pub has_objects: bool,
+    /// Whether an earlier run has begun it: then it was accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_begun: bool,
+    /// How many objects there were; `None` where they could not be counted.
+    #[serde(skip)]
+    pub count: Option<usize>,
+    /// Whether objects may be written again.
+    #[serde(skip)]
+    pub is_accepted: bool,
+    /// The wanted definition, which is applied last.
+    #[serde(skip)]
+    pub wanted: Arc<Value>,
+    /// Its digest.
+    #[serde(skip)]
+    pub digest: String,
+}
+
+/// Objects would have to be written again, which the user did not accept. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the upgrade of {} drops stored versions; nothing was changed:\n{}", installation.name, lines(migrations))]
+pub struct MigrationError {
+    /// The installation.
+    pub installation: InstallationName,
+    /// What was to be done with it.
+    pub verb: Verb,
+    /// The definitions, as sentences.
+    pub migrations: Vec<String>,
+}
+
+fn lines(migrations: &[String]) -> String {
+    let lines: Vec<String> = migrations.iter().map(|line| format!("  {line}")).collect();
+    lines.join("\n")
+}
+
+/// The versions that the live definition has stored objects in and the wanted one lacks.
+#[must_use]
+pub fn dropped(live: &Value, wanted: &Value) -> Vec<String> {
+    let stored = stored(live).filter(|stored| !has(wanted, stored));
+    let dropped = stored.filter(|stored| has(live, stored));
+    dropped.map(str::to_owned).collect()
+}
+
+/// The stored versions that neither definition has. Nothing that is stored in them can be read, and the server takes no definition as
+/// long as they are in the status.
+#[must_use]
+pub fn lost(live: &Value, wanted: &Value) -> Vec<String> {
+    let lost = stored(live).filter(|stored| !has(wanted, stored) && !has(live, stored));
+    lost.map(str::to_owned).collect()
+}
+
+/// A definition with versions that are stored and lost, as a dry run takes it.
+#[must_use]
+pub fn with_lost(definition: &Value, lost: &[String]) -> Value {
+    let mut definition = definition.clone();
+    let versions = definition.pointer_mut("/spec/versions");
+    if let Some(versions) = versions.and_then(Value::as_array_mut) {
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let lost = lost.iter();
+        versions.extend(lost.map(
+            |lost| json!({"name": lost, "served": false, "storage": false, "schema": schema}),
+        ));
+    }
+    definition
+}
+
+/// Takes them out of the answer.
+pub fn without_lost(answer: &mut Value, lost: &[String]) {
+    let versions = answer.pointer_mut("/spec/versions");
+    if let Some(versions) = versions.and_then(Value::as_array_mut) {
+        let is_lost =
+            |version: &Value| name(version).is_some_and(|name| lost.iter().any(|it| it == name));
+        versions.retain(|version| !is_lost(version));
+    }
+}
+
+fn stored(definition: &Value) -> impl Iterator<Item = &str> {
+    let stored = definition.pointer("/status/storedVersions");
+    let stored = stored.and_then(Value::as_array).into_iter().flatten();
+    stored.filter_map(Value::as_str)
+}
+
+fn has(definition: &Value, version: &str) -> bool {
+    versions(definition).any(|one| name(one) == Some(version))
+}
+
+/// The stored versions without those that leave.
+#[must_use]
+pub fn left(live: &Value, dropped: &[String]) -> Vec<String> {
+    let stored = stored(live).map(str::to_owned);
+    stored.filter(|stored| !dropped.contains(stored)).collect()
+}
+
+/// The name of the version in which a definition stores objects.
+#[must_use]
+pub fn storage(definition: &Value) -> Option<&str> {
+    let is_storage = |version: &&Value| version.get("storage") == Some(&Value::Bool(true));
+    name(versions(definition).find(is_storage)?)
+}
+
+/// The name of a served version: the one that objects are stored in, where it is served.
+#[must_use]
+pub fn served(definition: &Value) -> Option<&str> {
+    let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
+    let served = versions(definition).filter(|version| is(version, "served"));
+    name(served.max_by_key(|version| is(version, "storage"))?)
+}
+
+impl Migration {
+    /// managedFields of an object in the versions that the wanted definition has; `None` where they are in those already.
+    #[must_use]
+    pub fn moved(&self, object: &Value) -> Option<Vec<Value>> {
+        let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+        let group = self.wanted.pointer("/spec/group")?.as_str()?;
+        let stays = |api_version: &str| {
+            let names = versions(&self.wanted).filter_map(name);
+            names
+                .map(|name| format!("{group}/{name}"))
+                .any(|one| one == api_version)
+        };
+        let to = format!("{group}/{}", self.storage);
+        managed_fields::move_versions(entries, |version| !stays(version), &to)
+    }
+
+    /// The way from the live definition to the wanted one; `None` where no stored version is dropped. `count`: of its objects,
+    /// where they could be counted.
+    #[must_use]
+    pub fn of(live: &Value, wanted: &Arc<Value>, count: Option<usize>) -> Option<Self> {
+        let versions = dropped(live, wanted);
+        let storage = storage(wanted)?.to_owned();
+        if versions.is_empty() {
+            return None;
+        }
+        let text = |pointer| live.pointer(pointer).and_then(Value::as_str);
+        let mark = live
+            .get("metadata")
+            .and_then(|metadata| metadata.get("annotations")?.get(ANNOTATION_MIGRATING));
+        let begun: Vec<&str> = mark
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .split(',')
+            .collect();
+        Some(Self {
+            definition: ObjectKey::of(wanted).unwrap_or_default(),
+            kind: text("/spec/names/kind").unwrap_or_default().to_owned(),
+            is_begun: versions
+                .iter()
+                .all(|version| begun.contains(&version.as_str())),
+            versions,
+            storage,
+            has_objects: count != Some(0),
+            count,
+            is_accepted: false,
+            wanted: Arc::clone(wanted),
+            digest: String::new(),
+        })
+    }
+
+    /// The wanted definition with the dropped versions beside its own, unserved. Objects are read through the webhook that
+    /// converts them so far, where the wanted definition has none.
+    #[must_use]
+    pub fn transitional(&self, live: &Value) -> Value {
+        let mut object = Value::clone(&self.wanted);
+        let old = versions(live)
+            .filter(|version| name(version).is_some_and(|name| self.drops(name)))
+            .map(|version| {
+                let mut version = version.clone();
+                version["served"] = json!(false);
+                version["storage"] = json!(false);
+                version
+            });
+        let old: Vec<Value> = old.collect();
+        if let Some(all) = object
+            .pointer_mut("/spec/versions")
+            .and_then(Value::as_array_mut)
+        {
+            all.extend(old);
+        }
+        if converts(live) && !converts(&object) {
+            object["spec"]["conversion"] = live["spec"]["conversion"].clone();
+        }
+        object["metadata"]["annotations"][ANNOTATION_MIGRATING] = json!(self.versions.join(","));
+        object
+    }
+
+    /// The definition as it is after the last step, by what the server makes of the transitional one.
+    #[must_use]
+    pub fn finished(&self, transitional: &Value) -> Value {
+        let mut object = transitional.clone();
+        let all = object.pointer_mut("/spec/versions");
+        if let Some(all) = all.and_then(Value::as_array_mut) {
+            all.retain(|version| name(version).is_none_or(|name| !self.drops(name)));
+        }
+        let annotations = object.pointer_mut("/metadata/annotations");
+        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+            annotations.remove(ANNOTATION_MIGRATING);
+        }
+        if !converts(&self.wanted) {
+            let wanted = self.wanted.pointer("/spec/conversion").cloned();
+            object["spec"]["conversion"] = wanted.unwrap_or_else(|| json!({"strategy": "None"}));
+        }
+        object
+    }
+
+    fn drops(&self, version: &str) -> bool {
+        self.versions.iter().any(|dropped| dropped == version)
+    }
+
+    /// Whether the live definition is the transitional one: objects are stored in the version that stays, and no one can write
+    /// them in another.
+    #[must_use]
+    pub fn is_transitional(&self, live: &Value) -> bool {
+        let unserved = |name: &str| {
+            let found = versions(live).find(|version| self::name(version) == Some(name));
+            found.is_none_or(|version| version.get("served") != Some(&Value::Bool(true)))
+        };
+        storage(live) == Some(self.storage.as_str())
+            && self.versions.iter().all(|version| unserved(version))
+    }
+
+    /// Whether nothing has to be asked.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        !self.has_objects || self.is_begun
+    }
+
+    /// `3 Policies`, `the Policies`.
+    fn objects(&self) -> String {
+        match self.count {
+            Some(count) => counted(count, &self.kind),
+            None => format!("every {}", self.kind),
+        }
+    }
+
+    /// Why it has to be accepted.
+    fn question(&self) -> String {
+        format!(
+            "{}: version {} is removed, and {} may be stored in it (status.storedVersions): each has to be written again in {}",
+            self.definition,
+            self.versions.join(", "),
+            self.objects(),
+            self.storage
+        )
+    }
+}
+
+impl fmt::Display for Migration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let versions = self.versions.join(", ");
+        let (objects, storage) = (self.objects(), &self.storage);
+        let what = if self.has_objects {
+            format!("{objects} written again in {storage}, then {versions} is removed")
+        } else {
+            format!("{versions} is removed, no object is stored in it")
+        };
+        write!(
+            f,
+            "{}: {what}; no rollback goes back below that",
+            self.definition
+        )
+    }
+}
+
+impl InstallationPlan {
+    /// Takes a migration into the plan: its step applies the transitional definition.
+    pub fn migrate(&mut self, mut migration: Migration, live: &Value) {
+        let key = migration.definition.clone();
+        let found = self
+            .steps
+            .binary_search_by(|step| step.target.key.cmp(&key));
+        let Some(step) = found.ok().and_then(|at| self.steps.get_mut(at)) else {
+            return;
+        };
+        let object = migration.transitional(live);
+        migration.digest =
+            std::mem::replace(&mut step.digest, digest_of(&key, &object, &self.mask));
+        step.object = Arc::new(object);
+        if let Some(item) = self.exact.objects.get_mut(&key) {
+            item.object.digest.clone_from(&step.digest);
+        }
+        migration.is_accepted = migration.is_free();
+        self.migrations.push(migration);
+    }
+
+    /// The same plan where objects may be written again.
+    #[must_use]
+    pub fn accepting_migrations(mut self) -> Self {
+        for migration in &mut self.migrations {
+            migration.is_accepted = true;
+        }
+        self
+    }
+
+    /// Refuses a plan whose objects would have to be written again, unless that was accepted.
+    ///
+    /// # Errors
+    /// [`MigrationError`], with every definition.
+    pub fn check_migrations(&self) -> Result<(), MigrationError> {
+        let open = self.migrations.iter().filter(|one| !one.is_accepted);
+        let migrations: Vec<String> = open.map(Migration::question).collect();
+        if migrations.is_empty() {
+            return Ok(());
+        }
+        Err(MigrationError {
+            installation: self.installation.clone(),
+            verb: self.verb,
+            migrations,
+        })
+    }
+}
+
+fn name(version: &Value) -> Option<&str> {
+    version.get("name")?.as_str()
+}
+
+/// Whether a webhook converts the objects of a definition.
+fn converts(definition: &Value) -> bool {
+    let strategy = definition.pointer("/spec/conversion/strategy");
+    strategy.and_then(Value::as_str) == Some("Webhook")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! The plan that changes owners and nothing else: what exists of the wanted objects becomes ours. What differs is applied by the next
+//! upgrade, which the user agrees to (semantics 12).
+
+use std::sync::Arc;
+
+use super::super::adoption::Adoption;
+use super::super::conflicts::Policy;
+use super::super::decide::{Decision, Judge};
+use super::super::desired::DesiredObject;
+use super::super::inventory::{Inventory, Item};
+use super::super::snapshot::LiveObject;
+use super::super::{Action, InstallationPlan, Step, Verb};
+use super::{PlanError, PlanInput, Refusal, Wanted, empty, wait_targets};
+use common::api::installation::Installed;
+use common::api::names::owner_hash;
+
+/// Makes the plan.
+pub(super) fn adopt(
+    input: &PlanInput<'_>,
+    wanted: &Wanted<'_>,
+) -> Result<InstallationPlan, PlanError> {
+    let owner = owner_hash(&input.installation.namespace, &input.installation.name);
+    let judge = Judge {
+        owner: &owner,
+        claims: input.claims,
+        due: true,
+        restores: true,
+        conflicts: wanted.conflicts,
+        adopts: true,
+    };
+    let mut plan = InstallationPlan {
+        verb: Verb::Adopt,
+        to: Some(Installed {
+            adopted: true,
+            ..wanted.to.clone()
+        }),
+        ..empty(input)
+    };
+    let mut refusals = Vec::new();
+    let (mut union, mut exact) = (Inventory::default(), Inventory::default());
+    for (key, object) in &wanted.desired.objects {
+        let Some(live) = input.snapshot.live.get(key) else {
+            continue;
+        };
+        let recorded = input.inventory.objects.get(key);
+        let decided = judge.decide(object, recorded, Some(live));
+        let Decision {
+            action,
+            before,
+            mut after,
+            inherited,
+            ..
+        } = match decided {
+            Ok(decision) => decision,
+            Err(reason) => {
+                let key = key.clone();
+                refusals.push(Refusal { key, reason });
+                continue;
+            }
+        };
+        // What is ours already stays as it is recorded.
+        if action.is_none() || recorded.is_some_and(Item::was_applied) {
+            let item = recorded.unwrap_or(&before);
+            plan.unchanged.push(key.clone());
+            union.objects.insert(key.clone(), item.clone());
+            exact.objects.insert(key.clone(), item.clone());
+            continue;
+        }
+        let policy = Policy {
+            conflicts: wanted.conflicts,
+            inherited,
+            ..Policy::default()
+        };
+        plan.steps.push(step(object, live, policy));
+        // Nothing of the manifest was applied: whatever differs is due.
+        after.object.digest.clear();
+        union.objects.insert(key.clone(), before);
+        exact.objects.insert(key.clone(), after);
+    }
+    if !refusals.is_empty() {
+        return Err(PlanError::Refused { objects: refusals });
+    }
+    let adopted = wait_targets(wanted.desired).into_iter();
+    plan.wait_for = adopted
+        .filter(|target| plan.step(&target.key).is_some())
+        .collect();
+    plan.exact = Inventory::union(&exact, input.inventory);
+    plan.union = Inventory::union(&union, input.inventory).fitting(&plan.exact)?;
+    Ok(plan)
+}
+
+fn step(object: &DesiredObject, live: &LiveObject, policy: Policy) -> Step {
+    Step {
+        target: object.target.clone(),
+        action: Action::Adopt,
+        object: Arc::clone(&object.object),
+        uid: Some(live.uid.clone()),
+        digest: object.digest.clone(),
+        seen: Some(live.resource_version.clone()),
+        policy: Policy {
+            adopted: Some(Adoption {
+                only_owner: true,
+                ..Adoption::of(live)
+            }),
+            ..policy
+        },
+    }
+}

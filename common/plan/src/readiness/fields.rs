@@ -1,0 +1,92 @@
+//! Reading fields and conditions of live objects, whatever they hold.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use common::shorten::shortened;
+
+/// Longest server message in a message of ours, in characters.
+const MAX_TEXT: usize = 200;
+
+/// A field at a path.
+pub(super) fn field<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |value, key| value.get(key))
+}
+
+/// A text at a path, empty where there is none.
+pub(super) fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
+    field(object, path).and_then(Value::as_str).unwrap_or("")
+}
+
+/// A whole number at a path; some controllers write it as text (helm#32615).
+pub(super) fn number(object: &Value, path: &[&str]) -> Option<i64> {
+    match field(object, path)? {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether a path holds `true`.
+pub(super) fn is_true(object: &Value, path: &[&str]) -> bool {
+    field(object, path) == Some(&Value::Bool(true))
+}
+
+/// One condition of the status.
+#[derive(Clone, Copy)]
+pub(super) struct Condition<'a>(&'a Value);
+
+/// The condition of a type.
+pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
+    field(object, &["status", "conditions"])?
+        .as_array()?
+        .iter()
+        .find(|condition| text(condition, &["type"]) == kind)
+        .map(Condition)
+}
+
+impl<'a> Condition<'a> {
+    pub(super) fn is_true(self) -> bool {
+        text(self.0, &["status"]) == "True"
+    }
+
+    pub(super) fn is_false(self) -> bool {
+        text(self.0, &["status"]) == "False"
+    }
+
+    pub(super) fn reason(self) -> &'a str {
+        text(self.0, &["reason"])
+    }
+
+    pub(super) fn message(self) -> &'a str {
+        text(self.0, &["message"])
+    }
+
+    /// When it last changed.
+    pub(super) fn since(self) -> Option<Timestamp> {
+        text(self.0, &["lastTransitionTime"]).parse().ok()
+    }
+
+    /// The generation that it is about, if it has one.
+    pub(super) fn observed_generation(self) -> Option<i64> {
+        number(self.0, &["observedGeneration"])
+    }
+
+    /// `REASON, MESSAGE`, as far as they exist.
+    pub(super) fn why(self) -> String {
+        why(self.reason(), self.message())
+    }
+}
+
+/// `REASON, MESSAGE`, on one line, short, without control characters, because it is shown on terminals.
+pub(super) fn why(reason: &str, message: &str) -> String {
+    let message = message.trim().lines().next().unwrap_or_default();
+    let mut joined = match (reason, message) {
+        ("", "") => "no reason given".to_owned(),
+        (reason, "") => reason.to_owned(),
+        ("", message) => message.to_owned(),
+        (reason, message) => format!("{reason}, {message}"),
+    };
+    joined.retain(|c| !c.is_control());
+    shortened(joined, MAX_TEXT)
+}

@@ -1,0 +1,97 @@
+//! Rules for every kind, and custom resources by their conditions.
+
+use serde_json::Value;
+
+use super::fields::{condition, field, number, text, why};
+use super::{Context, GRACE, Readiness, Status};
+use common::entrance;
+
+/// Deletion, generation, Reconciling, Stalled: judged before the rule of the kind (kstatus).
+pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
+    if field(object, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null()) {
+        return Some(Readiness::new(Status::Terminating, deletion(object)));
+    }
+    if let Some(why) = entrance::reduced(object) {
+        return Some(Readiness::new(
+            Status::Unknown,
+            format!("it cannot be read: {why}"),
+        ));
+    }
+    let generation = number(object, &["metadata", "generation"]);
+    let observed = number(object, &["status", "observedGeneration"]);
+    if let (Some(generation), Some(observed)) = (generation, observed)
+        && generation != observed
+    {
+        return Some(Readiness::in_progress(
+            "waiting: not yet seen by its controller",
+        ));
+    }
+    if let Some(reconciling) = condition(object, "Reconciling")
+        && reconciling.is_true()
+    {
+        return Some(Readiness::in_progress(format!(
+            "waiting: {}",
+            reconciling.why()
+        )));
+    }
+    if let Some(stalled) = condition(object, "Stalled")
+        && stalled.is_true()
+    {
+        return Some(Readiness::failed(format!("stalled: {}", stalled.why())));
+    }
+    None
+}
+
+/// Whether the object has no status yet.
+pub(super) fn is_unreported(object: &Value) -> bool {
+    match field(object, &["status"]) {
+        None | Some(Value::Null) => true,
+        Some(status) => status.as_object().is_some_and(serde_json::Map::is_empty),
+    }
+}
+
+/// The first of these conditions that exists decides; an object without any is ready.
+///
+/// A custom resource whose controller has not seen it yet has no status either (helm#32066, kapp, kstatus: ready at
+/// once). Where its kind has a status it gets [`GRACE`] from its creation; most that still have none never get one.
+pub(super) fn by_conditions(object: &Value, kinds: &[&str], ctx: &Context<'_>) -> Readiness {
+    if ctx.has_status && is_unreported(object) {
+        let created = text(object, &["metadata", "creationTimestamp"]).parse();
+        let age = ctx.now.zip(created.ok());
+        if age.is_some_and(|(now, created)| now.duration_since(created) < GRACE) {
+            return Readiness::in_progress("waiting: no status yet");
+        }
+        let seconds = GRACE.as_secs();
+        return Readiness::current(format!("ready, no status after {seconds} s"));
+    }
+    let Some((kind, condition)) = kinds
+        .iter()
+        .find_map(|kind| Some((kind, condition(object, kind)?)))
+    else {
+        return Readiness::current("ready");
+    };
+    let generation = number(object, &["metadata", "generation"]);
+    if let (Some(generation), Some(observed)) = (generation, condition.observed_generation())
+        && observed < generation
+    {
+        return Readiness::in_progress("waiting: not yet seen by its controller");
+    }
+    if condition.is_true() {
+        return Readiness::current(kind.to_lowercase());
+    }
+    Readiness::in_progress(format!("waiting: {}", condition.why()))
+}
+
+fn deletion(object: &Value) -> String {
+    let finalizers: Vec<_> = field(object, &["metadata", "finalizers"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if finalizers.is_empty() {
+        "being deleted".to_owned()
+    } else {
+        format!("being deleted, held by {}", why("", &finalizers.join(", ")))
+    }
+}

@@ -1,0 +1,57 @@
+//! Objects that are recorded in a group that the cluster does not serve any more, and live in another one: Ingress moved from
+//! extensions to networking.k8s.io. The uid shows that it is the same object.
+
+use std::collections::BTreeMap;
+
+use super::inventory::{Inventory, Item};
+use super::snapshot::Snapshot;
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::KindTable;
+
+/// Where a recorded object may be now; nowhere else where its kind is served as recorded.
+pub(super) fn places<'a>(
+    key: &'a ObjectKey,
+    kinds: &'a KindTable,
+) -> impl Iterator<Item = ObjectKey> + 'a {
+    let is_served = kinds.preferred(&key.group, &key.kind).is_some();
+    let groups = kinds.groups_of(&key.kind).filter(move |_| !is_served);
+    groups.map(|group| ObjectKey {
+        group: group.to_owned(),
+        ..key.clone()
+    })
+}
+
+/// The inventory with every object where it lives now; `None` where all of them are where they are recorded.
+pub(super) fn relocated(
+    inventory: &Inventory,
+    snapshot: &Snapshot,
+    kinds: &KindTable,
+) -> Option<Inventory> {
+    let moved: BTreeMap<&ObjectKey, (ObjectKey, Item)> = inventory
+        .objects
+        .iter()
+        .filter(|(_, item)| !item.object.uid.is_empty())
+        .filter_map(|(key, item)| {
+            let mut places = places(key, kinds);
+            let place = places.find(|place| {
+                let live = snapshot.live.get(place);
+                live.is_some_and(|live| live.uid == item.object.uid)
+            })?;
+            let (gvk, _) = kinds.preferred(&place.group, &place.kind)?;
+            let item = Item {
+                version: gvk.version,
+                ..item.clone()
+            };
+            Some((key, (place, item)))
+        })
+        .collect();
+    if moved.is_empty() {
+        return None;
+    }
+    let mut relocated = inventory.clone();
+    for (key, (place, item)) in moved {
+        relocated.remove(key);
+        relocated.objects.entry(place).or_insert(item);
+    }
+    Some(relocated)
+}

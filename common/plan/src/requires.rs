@@ -1,0 +1,285 @@
+//! `requires` between add-ons: checked and ordered, never solved. Nothing is installed that was not asked for.
+
+mod problem;
+
+use std::collections::BTreeMap;
+
+use addons_versions::constraint::Constraint;
+use addons_versions::tolerant;
+use common::api::catalogue::Requirement;
+pub use problem::{Problem, RequiresError};
+
+/// An add-on that a command installs or upgrades.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// `NAMESPACE/NAME` of its installation.
+    pub installation: &'a str,
+    /// The add-on.
+    pub addon: &'a str,
+    /// Its version when the command has ended; empty where the entry has none.
+    pub version: &'a str,
+    /// What it requires.
+    pub requires: &'a [Requirement],
+}
+
+/// An installation that is in the cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Present<'a> {
+    /// `NAMESPACE/NAME`.
+    pub installation: &'a str,
+    /// The add-on.
+    pub addon: &'a str,
+    /// Its installed version; empty where the entry had none.
+    pub version: &'a str,
+    /// What it requires, as it was recorded when it was installed.
+    pub requires: &'a [Requirement],
+    /// Whether its record says that it is ready.
+    pub ready: bool,
+    /// Whether the record is taken at its word by installations of every namespace, and not only by those of its own
+    /// ([`super::claims::is_believed`]).
+    pub is_believed: bool,
+}
+
+impl Present<'_> {
+    /// Whether an installation takes the record at its word.
+    fn counts_for(&self, installation: &str) -> bool {
+        self.is_believed || namespace(self.installation) == namespace(installation)
+    }
+}
+
+/// The namespace of `NAMESPACE/NAME`.
+fn namespace(installation: &str) -> Option<&str> {
+    let (namespace, _) = installation.split_once('/')?;
+    Some(namespace)
+}
+
+/// What has to be installed first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// Candidate by candidate, the indexes of those that have to be installed before it, sorted.
+    pub first: Vec<Vec<usize>>,
+    /// Required installations that are not ready.
+    pub unready: Vec<Unready>,
+}
+
+/// A requirement that an installed add-on meets, which is not ready.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{addon} requires {requires}: {installation} is installed, but not ready")]
+pub struct Unready {
+    /// The add-on that requires.
+    pub addon: String,
+    /// The required add-on.
+    pub requires: String,
+    /// `NAMESPACE/NAME` of the installation that is not ready.
+    pub installation: String,
+}
+
+impl Unready {
+    fn of(candidate: &Candidate<'_>, present: &Present<'_>) -> Self {
+        Self {
+            addon: candidate.addon.to_owned(),
+            requires: present.addon.to_owned(),
+            installation: present.installation.to_owned(),
+        }
+    }
+}
+
+/// An installation that requires something that would be removed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dependent {
+    /// `NAMESPACE/NAME` of the installation that stays.
+    pub installation: String,
+    /// The add-on that it requires.
+    pub requires: String,
+    /// In which versions, as written; `None`: in any.
+    pub constraint: Option<String>,
+}
+
+/// Checks what the candidates of one command require: of each other, and of what is installed, as far as they take its record at its
+/// word. For an installation that the command changes, the new version counts. `available` are the versions of each add-on that the catalogues have.
+///
+/// # Errors
+/// [`RequiresError`] with every problem of every candidate.
+pub fn order(
+    candidates: &[Candidate<'_>],
+    present: &[Present<'_>],
+    available: &BTreeMap<String, Vec<String>>,
+) -> Result<Order, RequiresError> {
+    let mut order = Order::default();
+    let mut problems = Vec::new();
+    let stays = |present: &&Present<'_>| {
+        let mut candidates = candidates.iter();
+        !candidates.any(|candidate| candidate.installation == present.installation)
+    };
+    let staying: Vec<&Present<'_>> = present.iter().filter(stays).collect();
+    for (index, candidate) in candidates.iter().enumerate() {
+        let mut first = Vec::new();
+        let believed = staying.iter();
+        let believed = believed.filter(|present| present.counts_for(candidate.installation));
+        for requirement in candidate.requires {
+            let accepts = match Acceptance::of(requirement) {
+                Ok(accepts) => accepts,
+                Err(error) => {
+                    problems.push(Problem::constraint(
+                        candidate,
+                        requirement,
+                        error.to_string(),
+                    ));
+                    continue;
+                }
+            };
+            let name = requirement.name.as_str();
+            let with: Vec<usize> = candidates
+                .iter()
+                .enumerate()
+                .filter(|(other, of)| {
+                    *other != index && of.addon == name && accepts.version(of.version)
+                })
+                .map(|(other, _)| other)
+                .collect();
+            if !with.is_empty() {
+                first.extend(with);
+                continue;
+            }
+            let mut there = believed
+                .clone()
+                .filter(|present| present.addon == name && accepts.version(present.version));
+            match there
+                .clone()
+                .find(|present| present.ready)
+                .or_else(|| there.next())
+            {
+                Some(present) if present.ready => {}
+                Some(present) => order.unready.push(Unready::of(candidate, present)),
+                None => {
+                    let other = candidates
+                        .iter()
+                        .enumerate()
+                        .filter(|(other, of)| *other != index && of.addon == name)
+                        .map(|(_, of)| of.version);
+                    let staying = believed.clone().filter(|present| present.addon == name);
+                    let wrong: Vec<&str> = other
+                        .chain(staying.map(|present| present.version))
+                        .collect();
+                    let versions = available.get(name).map_or(&[][..], Vec::as_slice);
+                    let fitting = accepts.newest(versions);
+                    problems.push(Problem::unmet(candidate, requirement, &wrong, fitting));
+                }
+            }
+        }
+        first.sort_unstable();
+        first.dedup();
+        order.first.push(first);
+    }
+    problems.extend(cycle(candidates, &order.first));
+    if problems.is_empty() {
+        Ok(order)
+    } else {
+        problems.sort();
+        problems.dedup();
+        Err(RequiresError { problems })
+    }
+}
+
+/// The installations that would be broken if the add-ons `gone` were uninstalled and `remaining` stayed: nothing that
+/// remains meets their requirement. Sorted.
+#[must_use]
+pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
+    let mut dependents = Vec::new();
+    for present in remaining {
+        for requirement in present.requires {
+            if !gone.contains(&requirement.name.as_str()) {
+                continue;
+            }
+            // An unreadable constraint counts as not met: then the user sees it and decides.
+            let met = Acceptance::of(requirement).is_ok_and(|accepts| {
+                remaining.iter().any(|other| {
+                    other.installation != present.installation
+                        && other.addon == requirement.name
+                        && other.counts_for(present.installation)
+                        && accepts.version(other.version)
+                })
+            });
+            if !met {
+                dependents.push(Dependent {
+                    installation: present.installation.to_owned(),
+                    requires: requirement.name.clone(),
+                    constraint: written(requirement).map(str::to_owned),
+                });
+            }
+        }
+    }
+    dependents.sort();
+    dependents
+}
+
+/// Missing, null, empty = any (semantics 3).
+fn written(requirement: &Requirement) -> Option<&str> {
+    let text = requirement.version.as_deref()?;
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// The versions that a requirement accepts; `None`: any, also an empty one.
+struct Acceptance(Option<Constraint>);
+
+impl Acceptance {
+    fn of(requirement: &Requirement) -> Result<Self, addons_versions::RangeError> {
+        Ok(Self(
+            written(requirement).map(Constraint::parse).transpose()?,
+        ))
+    }
+
+    fn version(&self, version: &str) -> bool {
+        self.0.as_ref().is_none_or(|constraint| {
+            tolerant::parse(version).is_ok_and(|version| constraint.matches(&version))
+        })
+    }
+
+    /// The newest of some versions that is accepted.
+    fn newest<'v>(&self, versions: &'v [String]) -> Option<&'v str> {
+        let fitting = versions.iter().filter(|version| self.version(version));
+        let newest = fitting.max_by(|a, b| match (tolerant::parse(a), tolerant::parse(b)) {
+            (Ok(a), Ok(b)) => a.cmp_precedence(&b),
+            (a, b) => a.is_ok().cmp(&b.is_ok()),
+        });
+        newest.map(String::as_str)
+    }
+}
+
+/// Candidates that wait for each other: one cycle.
+fn cycle(candidates: &[Candidate<'_>], first: &[Vec<usize>]) -> Option<Problem> {
+    let mut open: Vec<usize> = (0..first.len()).collect();
+    loop {
+        let before = open.len();
+        let waits = |index: &usize| {
+            let first = first.get(*index).map_or(&[][..], Vec::as_slice);
+            first.iter().any(|other| open.contains(other))
+        };
+        open = open.iter().copied().filter(waits).collect();
+        if open.len() == before {
+            break;
+        }
+    }
+    // Every remaining add-on waits for another remaining one: following them leads back to one of them.
+    let mut path: Vec<usize> = vec![*open.first()?];
+    loop {
+        let next = first
+            .get(*path.last()?)?
+            .iter()
+            .find(|other| open.contains(other))?;
+        if let Some(start) = path.iter().position(|seen| seen == next) {
+            let names = path
+                .iter()
+                .skip(start)
+                .filter_map(|index| candidates.get(*index));
+            let names = names.map(|candidate| candidate.addon.to_owned());
+            return Some(Problem::Cycle {
+                names: names.collect(),
+            });
+        }
+        path.push(*next);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Why add-ons cannot be installed beside the installed ones.
+
+use std::fmt;
+
+use super::{Candidate, written};
+use crate::found::Install;
+use crate::one_a_line;
+use common::api::catalogue::Requirement;
+
+/// Every reason, sorted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", one_a_line(problems))]
+pub struct RequiresError {
+    /// The reasons; one at least.
+    pub problems: Vec<Problem>,
+}
+
+/// One reason.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Problem {
+    /// The constraint of the catalogue cannot be read.
+    Constraint {
+        /// The add-on that requires.
+        addon: String,
+        /// What it requires.
+        requires: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Neither an installed add-on nor one of the command meets the requirement.
+    Unmet {
+        /// The add-on that requires, and its version.
+        addon: String,
+        /// The required add-on.
+        requires: String,
+        /// In which versions, as written.
+        constraint: Option<String>,
+        /// Installed versions, and those of the command, that do not match; empty: the add-on is missing.
+        there: Vec<String>,
+        /// The newest version of the catalogues that matches.
+        fitting: Option<String>,
+        /// What another tool has installed of the missing add-on: a second one beside it would be wrong.
+        elsewhere: Option<Box<Install>>,
+    },
+    /// Add-ons that require each other.
+    Cycle {
+        /// Each requires the next, the last one the first.
+        names: Vec<String>,
+    },
+}
+
+impl Problem {
+    pub(super) fn constraint(
+        candidate: &Candidate<'_>,
+        requirement: &Requirement,
+        problem: String,
+    ) -> Self {
+        Self::Constraint {
+            addon: named(candidate.addon, candidate.version),
+            requires: requirement.name.clone(),
+            problem,
+        }
+    }
+
+    pub(super) fn unmet(
+        candidate: &Candidate<'_>,
+        requirement: &Requirement,
+        there: &[&str],
+        fitting: Option<&str>,
+    ) -> Self {
+        Self::Unmet {
+            addon: named(candidate.addon, candidate.version),
+            requires: requirement.name.clone(),
+            constraint: written(requirement).map(str::to_owned),
+            there: there.iter().map(|version| (*version).to_owned()).collect(),
+            fitting: fitting.map(str::to_owned),
+            elsewhere: None,
+        }
+    }
+
+    /// The add-on that is missing altogether.
+    #[must_use]
+    pub fn missing(&self) -> Option<&str> {
+        match self {
+            Self::Unmet {
+                requires, there, ..
+            } if there.is_empty() => Some(requires),
+            _ => None,
+        }
+    }
+}
+
+fn named(addon: &str, version: &str) -> String {
+    [addon, version].join(" ").trim_end().to_owned()
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constraint {
+                addon,
+                requires,
+                problem,
+            } => write!(
+                f,
+                "{addon} requires {requires} in versions that cannot be read: {problem}; correct the catalogue"
+            ),
+            Self::Unmet {
+                addon,
+                requires,
+                constraint,
+                there,
+                elsewhere,
+                ..
+            } => {
+                write!(f, "{addon} requires {requires}")?;
+                if let Some(constraint) = constraint {
+                    write!(f, " {constraint}")?;
+                }
+                if let Some(install) = elsewhere {
+                    write!(f, ", which no installation has: {install} has it")?;
+                } else if there.is_empty() {
+                    f.write_str(", which is not installed")?;
+                } else {
+                    let there = there.iter().map(|version| match version.as_str() {
+                        "" => "one without a version",
+                        version => version,
+                    });
+                    let there: Vec<&str> = there.collect();
+                    write!(f, ", found {}", there.join(", "))?;
+                }
+                Ok(())
+            }
+            Self::Cycle { names } => {
+                f.write_str("these add-ons require each other: ")?;
+                for name in names {
+                    write!(f, "{name} → ")?;
+                }
+                let first = names.first().map_or("", String::as_str);
+                write!(
+                    f,
+                    "{first}; remove one of these requirements from the catalogue"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The plan that records again what is there: no object changes, and the next upgrade is due (semantics 13).
+
+use serde::{Deserialize, Serialize};
+
+use super::super::claims::Claims;
+use super::super::inventory::{Inventory, Item, TooLarge};
+use super::super::snapshot::{LiveObject, Snapshot};
+use super::super::{InstallationPlan, Verb};
+use common::api::installation::{CreatedNamespace, Installed, ObjectState};
+use common::api::names::{InstallationName, owner_hash};
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::KindTable;
+
+/// What an inventory is recorded again from.
+#[derive(Clone, Copy, Debug)]
+pub struct Rebuild<'a> {
+    /// The installation.
+    pub installation: &'a InstallationName,
+    /// The add-on.
+    pub addon: &'a str,
+    /// What its record says is installed.
+    pub from: Option<&'a Installed>,
+    /// What is recorded.
+    pub inventory: &'a Inventory,
+    /// The recorded objects, and every object that carries the label of the installation.
+    pub snapshot: &'a Snapshot,
+    /// What the cluster serves.
+    pub kinds: &'a KindTable,
+    /// What other installations use.
+    pub claims: &'a Claims,
+    /// The namespace of objects that name none, as far as the record says it.
+    pub target_namespace: Option<&'a str>,
+    /// Whether the record is of another cluster, where its Jobs have run.
+    pub is_other_cluster: bool,
+}
+
+/// How an inventory differs that is recorded again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rebuilt {
+    /// Objects that were not recorded.
+    pub added: Vec<ObjectKey>,
+    /// Recorded objects that are gone, or are of someone else.
+    pub forgotten: Vec<ObjectKey>,
+    /// The target namespace, where it carries the label of the installation, which has created it then.
+    pub namespace: Option<CreatedNamespace>,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// The inventory does not fit into the record.
+pub fn rebuild(input: &Rebuild<'_>) -> Result<InstallationPlan, TooLarge> {
+    let name = input.installation;
+    let owner = owner_hash(&name.namespace, &name.name);
+    let snapshot = input.snapshot;
+    let mut exact = Inventory::default();
+    let mut rebuilt = Rebuilt::default();
+    for (key, recorded) in &input.inventory.objects {
+        let kept = match snapshot.live.get(key) {
+            Some(live) => known(recorded, live, &owner),
+            None => (snapshot.unreadable.contains_key(key)
+                || is_job(key) && !input.is_other_cluster)
+                .then(|| recorded.clone()),
+        };
+        match kept {
+            Some(item) => {
+                exact.objects.insert(key.clone(), item);
+            }
+            None => rebuilt.forgotten.push(key.clone()),
+        }
+    }
+    let unrecorded = snapshot.live.iter().chain(&snapshot.unasked);
+    let unrecorded = unrecorded.filter(|(key, _)| !input.inventory.objects.contains_key(*key));
+    for (key, live) in unrecorded.filter(|(_, live)| live.owner.as_ref() == Some(&owner)) {
+        let is_target = input.target_namespace == Some(key.name.as_str()) && is_namespace(key);
+        if is_target && live.written.is_none() {
+            rebuilt.namespace = Some(CreatedNamespace {
+                name: key.name.clone(),
+                uid: live.uid.clone(),
+            });
+        } else if let Some(item) = found(input, key, live) {
+            rebuilt.added.push(key.clone());
+            exact.objects.insert(key.clone(), item);
+        }
+    }
+    let union = Inventory::union(&exact, input.inventory).fitting(&exact)?;
+    Ok(InstallationPlan {
+        verb: Verb::Adopt,
+        from: input.from.cloned(),
+        to: Some(Installed {
+            adopted: true,
+            ..input.from.cloned().unwrap_or_default()
+        }),
+        unchanged: exact.objects.keys().cloned().collect(),
+        rebuilt: Some(rebuilt),
+        union,
+        exact,
+        ..InstallationPlan::nothing(name.clone(), input.addon)
+    })
+}
+
+/// A recorded object as it is now; `None` where it is not the recorded one. What was edited since is applied by the next upgrade.
+fn known(recorded: &Item, live: &LiveObject, owner: &str) -> Option<Item> {
+    let is_ours = live.owner.as_deref() == Some(owner);
+    let is_same = live.uid == recorded.object.uid;
+    let is_left_alone = recorded.object.state == ObjectState::Preexisting;
+    if !is_ours && !is_same && !is_left_alone {
+        return None;
+    }
+    let mut item = recorded.clone();
+    if item.object.state == ObjectState::Planned {
+        item.object.state = state(live);
+    }
+    let is_applied = is_ours || recorded.was_applied();
+    if is_applied && recorded.object.was_edited(&live.state()) {
+        seen(&mut item, live);
+    }
+    item.object.uid.clone_from(&live.uid);
+    Some(item)
+}
+
+/// An object that is not recorded. Only our own field manager proves that it is ours: other tools copy labels.
+fn found(input: &Rebuild<'_>, key: &ObjectKey, live: &LiveObject) -> Option<Item> {
+    let claims = input.claims;
+    let is_claimed = claims.objects.contains_key(key) || claims.retained.contains_key(key);
+    if live.written.is_none() || live.controlled_by.is_some() || live.terminating || is_claimed {
+        return None;
+    }
+    let (gvk, _) = input.kinds.preferred(&key.group, &key.kind)?;
+    let mut item = Item::planned(&key.name, &gvk.version);
+    item.object.state = state(live);
+    item.object.uid.clone_from(&live.uid);
+    seen(&mut item, live);
+    Some(item)
+}
+
+/// What was applied of an object is not known: without its digest, whatever differs is due.
+fn seen(item: &mut Item, live: &LiveObject) {
+    item.object.digest.clear();
+    item.object.see(&live.state());
+}
+
+fn state(live: &LiveObject) -> ObjectState {
+    if live.create_only {
+        ObjectState::Retained
+    } else {
+        ObjectState::Owned
+    }
+}
+
+/// A Job may be gone because it ended (`ttlSecondsAfterFinished`): to forget it is to run it again.
+fn is_job(key: &ObjectKey) -> bool {
+    (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
+}
+
+fn is_namespace(key: &ObjectKey) -> bool {
+    key.group.is_empty() && key.kind == "Namespace"
+}
+
+#[cfg(test)]
+mod tests;

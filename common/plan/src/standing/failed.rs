@@ -1,0 +1,82 @@
+//! What failed, where the last operation did: objects that are not ready do not tell that by themselves.
+
+use crate::continuation::Continuation;
+use common::api::conditions::{self, STALLED};
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
+use common::catalogue::label;
+
+/// Why the last operation failed, and the way on.
+#[derive(Clone, Debug)]
+pub(super) struct Failed {
+    /// As it was recorded.
+    pub(super) why: String,
+    /// What continues it.
+    pub(super) next: Continuation,
+}
+
+impl Failed {
+    /// `None` where the last operation did not fail, or nothing is recorded of it.
+    pub(super) fn of(record: &AddonInstallation) -> Option<Self> {
+        let status = record.status.as_ref();
+        let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
+        let failed = status.history.first().filter(|one| !one.is_done())?;
+        let stalled = conditions::raised(&status.conditions, STALLED)?;
+        Some(Self {
+            why: stalled.message.clone(),
+            next: Continuation::of(record, &failed.verb, Some(&failed.installed)),
+        })
+    }
+}
+
+/// `upgrade to 1.2.0`; `None` where the last operation did not fail, or is not known.
+pub(super) fn operation(status: Option<&AddonInstallationStatus>) -> Option<String> {
+    let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
+    let failed = status.history.first().filter(|one| !one.is_done())?;
+    let installed = &failed.installed;
+    let version = (installed.version.as_str(), installed.id.as_str());
+    let to = match (failed.verb.as_str(), version) {
+        ("upgrade" | "rollback", (version, id)) if !(version.is_empty() && id.is_empty()) => {
+            format!(" to {}", label(version, id))
+        }
+        _ => String::new(),
+    };
+    Some(format!("{}{to}", failed.verb))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_failed_operation_is_named() {
+        let status = |phase: &str, history: Value| json!({"phase": phase, "history": history});
+        let ended = |verb: &str, installed: Value, outcome: &str| json!([{"verb": verb, "installed": installed, "outcome": outcome}]);
+        let (new, id) = (json!({"version": "1.2.0", "id": "b"}), json!({"id": "b"}));
+        for (status, expect) in [
+            (status("Ready", ended("upgrade", new.clone(), "done")), None),
+            (
+                status("Failed", ended("upgrade", new.clone(), "timed out")),
+                Some("upgrade to 1.2.0"),
+            ),
+            (
+                status("Failed", ended("rollback", id, "timed out")),
+                Some("rollback to id b"),
+            ),
+            (
+                status("Failed", ended("install", new.clone(), "timed out")),
+                Some("install"),
+            ),
+            (
+                status("Failed", ended("uninstall", new, "timed out")),
+                Some("uninstall"),
+            ),
+            (status("Failed", json!([])), None),
+        ] {
+            let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
+            assert_eq!(operation(Some(&read)).as_deref(), expect, "{status}");
+        }
+        assert_eq!(operation(None), None);
+    }
+}

@@ -1,0 +1,407 @@
+//! How one recorded object is: whether it exists, whose it is, whether it was edited, and whether it is ready.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::found;
+use crate::inventory::Item;
+use crate::readiness::blocker::Blocker;
+use crate::readiness::{Readiness, Status};
+use common::api::installation::{LiveState, ObjectState};
+use common::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER};
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::traits::{KeptKind, KindTraits, Waited};
+
+/// One object of an installation, and its readiness.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectHealth {
+    /// The object.
+    #[serde(flatten)]
+    pub key: ObjectKey,
+    /// Its readiness; `None` where it does not exist.
+    pub readiness: Option<Readiness>,
+    /// Whether it was planned and, as far as is known, never created.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
+    /// What keeps it from getting ready, where something was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocker: Option<Blocker>,
+    /// Whether it was edited since our last apply.
+    pub edited: bool,
+    /// The release of Helm whose marks it has, `shop/web`: helm can change and delete it, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+    /// Fields that were left to other managers: the object is not as the add-on wants it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub yielded: Vec<String>,
+}
+
+/// What was seen under the name of a recorded object.
+#[derive(Clone, Debug)]
+pub enum Sight<'a> {
+    /// An object.
+    There {
+        /// The live object; its metadata are enough.
+        live: &'a Value,
+        /// What tells whether it was edited.
+        state: LiveState<'a>,
+        /// Whether it is ready.
+        readiness: Readiness,
+    },
+    /// None.
+    Gone,
+    /// It cannot be looked at, and why.
+    Unread(&'a str),
+}
+
+impl ObjectHealth {
+    /// Judges an object by its record and by what was seen under its name. `owner`: the value of the owner label of its installation.
+    ///
+    /// What was only recorded (a Namespace that was there before, an object that is only created) carries no label of ours, and is there as
+    /// long as its name is. What we applied is ours by its label or its uid; where another client took the label away or created the object
+    /// again, it was edited, and where another installation has it, it is not ours any more.
+    #[must_use]
+    pub fn of(key: &ObjectKey, item: &Item, owner: &str, sight: &Sight<'_>) -> Self {
+        let object = &item.object;
+        let is_retained = object.state == ObjectState::Retained;
+        let health = Self {
+            key: key.clone(),
+            readiness: None,
+            planned: object.state == ObjectState::Planned,
+            blocker: None,
+            edited: false,
+            release: None,
+            yielded: Vec::new(),
+        };
+        let (live, state, readiness) = match sight {
+            _ if is_retained && KeptKind::of(key).is_some() => {
+                return health.ready(retained(item, owner, sight));
+            }
+            Sight::There {
+                live,
+                state,
+                readiness,
+            } => (live, state, readiness),
+            Sight::Unread(why) => {
+                let message = format!("cannot be read: {why}");
+                return health.with(Status::Unknown, message);
+            }
+            // A Job that deleted itself (ttlSecondsAfterFinished) cannot be distinguished from one that a user deleted. Neither is
+            // missed: it did its work when it was installed.
+            Sight::Gone if is_job(key) && !health.planned => {
+                return health.ready("gone, as a Job may be after its end");
+            }
+            Sight::Gone => return health,
+        };
+        let metadata = &live["metadata"];
+        let label = metadata["labels"][LABEL_OWNER].as_str();
+        let is_ours = label == Some(owner);
+        if health.planned && !is_ours {
+            return health;
+        }
+        let is_applied = item.was_applied() && !is_retained;
+        if is_applied && !is_ours && label.is_some() {
+            let other = metadata["annotations"][ANNOTATION_INSTALLATION].as_str();
+            let other = other.unwrap_or("another installation");
+            return health.with(Status::Failed, format!("belongs to {other}"));
+        }
+        let annotation = |name: &str| metadata["annotations"][name].as_str();
+        Self {
+            readiness: Some(readiness.clone()),
+            planned: false,
+            edited: is_applied && (!is_ours || object.is_versioned() && object.was_edited(state)),
+            release: found::release(annotation).map(|release| release.to_string()),
+            yielded: object.yielded.clone(),
+            ..health
+        }
+    }
+
+    fn with(self, status: Status, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            readiness: Some(Readiness { status, message }),
+            planned: false,
+            ..self
+        }
+    }
+
+    fn ready(self, message: &str) -> Self {
+        self.with(Status::Current, message)
+    }
+
+    /// Whether it exists and is ready.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.readiness
+            .as_ref()
+            .is_some_and(|readiness| readiness.status == Status::Current)
+    }
+
+    /// Whether it cannot be read: then it is not known whether it exists and is ready.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        let readiness = self.readiness.as_ref();
+        readiness.is_some_and(|readiness| readiness.status == Status::Unknown)
+    }
+
+    /// Whether the installation is not well because of it: it does not exist, is being deleted, or is of a kind that an operation waits for
+    /// and is not ready.
+    #[must_use]
+    pub fn is_trouble(&self) -> bool {
+        match self.readiness.as_ref().map(|readiness| readiness.status) {
+            None | Some(Status::Terminating) => true,
+            Some(Status::Current | Status::Unknown) => false,
+            Some(Status::InProgress | Status::Failed) => tells(&self.key),
+        }
+    }
+
+    /// Whether an apply of what is installed would restore it: it is gone, or was edited.
+    #[must_use]
+    pub fn is_restorable(&self) -> bool {
+        self.edited || self.readiness.is_none() && !self.planned
+    }
+
+    /// Its readiness, for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        match &self.readiness {
+            Some(readiness) => &readiness.message,
+            None if self.planned => "does not exist yet",
+            None => "is gone",
+        }
+    }
+}
+
+/// Whether the readiness of an object tells how its installation is: it is of a kind that an operation waits for. All others are ready once
+/// they exist, or get ready for reasons outside the cluster.
+#[must_use]
+pub fn tells(key: &ObjectKey) -> bool {
+    KindTraits::of_key(key).waited != Waited::Never
+}
+
+/// What is said of an object that was kept because it holds data: no version wants it, so nothing waits for it.
+fn retained(item: &Item, owner: &str, sight: &Sight<'_>) -> &'static str {
+    match sight {
+        Sight::There { live, state, .. }
+            if live["metadata"]["labels"][LABEL_OWNER] == *owner
+                || state.uid == item.object.uid =>
+        {
+            "retained"
+        }
+        Sight::Unread(_) => "retained, and cannot be read",
+        Sight::There { .. } | Sight::Gone => "was retained, and is gone",
+    }
+}
+
+fn is_job(key: &ObjectKey) -> bool {
+    (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use common::api::installation::InventoryObject;
+
+    fn key(kind: &str) -> ObjectKey {
+        ObjectKey {
+            group: match kind {
+                "Deployment" => "apps",
+                "Job" => "batch",
+                _ => "",
+            }
+            .to_owned(),
+            kind: kind.to_owned(),
+            namespace: None,
+            name: "web".to_owned(),
+        }
+    }
+
+    fn item(state: ObjectState, digest: &str) -> Item {
+        Item {
+            version: "v1".to_owned(),
+            object: InventoryObject {
+                name: "web".to_owned(),
+                state,
+                uid: "u".to_owned(),
+                digest: digest.to_owned(),
+                fields: (!digest.is_empty()).then(|| "f".to_owned()),
+                ..InventoryObject::default()
+            },
+        }
+    }
+
+    /// What is said of an object, and `!` where it was edited. `seen`: owner label, uid and digest of our fields.
+    fn said(kind: &str, item: &Item, seen: Option<(Option<&str>, &str, &str)>) -> String {
+        let live = seen.map(|(owner, uid, _)| {
+            let annotations = json!({ANNOTATION_INSTALLATION: "shop/other"});
+            json!({"metadata": {"uid": uid, "labels": {LABEL_OWNER: owner}, "annotations": annotations}})
+        });
+        let sight = match (&live, seen) {
+            (Some(live), Some((_, uid, fields))) => Sight::There {
+                live,
+                state: LiveState {
+                    uid,
+                    generation: None,
+                    resource_version: "1",
+                    fields,
+                },
+                readiness: Readiness {
+                    status: Status::Current,
+                    message: "ready".to_owned(),
+                },
+            },
+            _ => Sight::Gone,
+        };
+        let health = ObjectHealth::of(&key(kind), item, "me", &sight);
+        let edited = if health.edited { "!" } else { "" };
+        let trouble = if health.is_trouble() { "trouble: " } else { "" };
+        format!("{trouble}{}{edited}", health.message())
+    }
+
+    #[test]
+    fn an_object_is_there_and_ours_by_its_record_its_label_and_its_uid() {
+        use ObjectState::{Owned, Planned, Preexisting, Retained};
+        let (ours, nobodys, others) = (Some("me"), None, Some("other"));
+        for (kind, state, digest, seen, expected) in [
+            ("Deployment", Owned, "d", Some((ours, "u", "f")), "ready"),
+            // Another value of a field of ours, or another object.
+            ("Deployment", Owned, "d", Some((ours, "u", "g")), "ready!"),
+            ("Deployment", Owned, "d", Some((ours, "v", "f")), "ready!"),
+            // The label was taken away, or the object was created again by another client.
+            (
+                "Deployment",
+                Owned,
+                "d",
+                Some((nobodys, "u", "f")),
+                "ready!",
+            ),
+            ("Deployment", Owned, "d", Some((nobodys, "v", "")), "ready!"),
+            (
+                "Deployment",
+                Owned,
+                "d",
+                Some((others, "u", "f")),
+                "trouble: belongs to shop/other",
+            ),
+            ("Deployment", Owned, "d", None, "trouble: is gone"),
+            ("ConfigMap", Owned, "d", None, "trouble: is gone"),
+            (
+                "Deployment",
+                Planned,
+                "",
+                None,
+                "trouble: does not exist yet",
+            ),
+            (
+                "Deployment",
+                Planned,
+                "",
+                Some((nobodys, "v", "")),
+                "trouble: does not exist yet",
+            ),
+            ("Deployment", Planned, "", Some((ours, "v", "")), "ready"),
+            // Only recorded: no label of ours, whoever made it, and made it again.
+            (
+                "Namespace",
+                Preexisting,
+                "",
+                Some((nobodys, "u", "")),
+                "ready",
+            ),
+            (
+                "Namespace",
+                Preexisting,
+                "",
+                Some((others, "u", "")),
+                "ready",
+            ),
+            (
+                "Namespace",
+                Preexisting,
+                "",
+                Some((nobodys, "v", "")),
+                "ready",
+            ),
+            ("Namespace", Preexisting, "", None, "trouble: is gone"),
+            // Applied although it was there before.
+            (
+                "ConfigMap",
+                Preexisting,
+                "d",
+                Some((ours, "u", "g")),
+                "ready!",
+            ),
+            // Only created: it may be edited.
+            ("ConfigMap", Retained, "d", Some((ours, "u", "g")), "ready"),
+            (
+                "ConfigMap",
+                Retained,
+                "d",
+                Some((nobodys, "v", "")),
+                "ready",
+            ),
+            ("ConfigMap", Retained, "d", None, "trouble: is gone"),
+            // Kept because it holds data: nothing waits for it.
+            (
+                "Namespace",
+                Retained,
+                "d",
+                Some((ours, "u", "f")),
+                "retained",
+            ),
+            (
+                "Namespace",
+                Retained,
+                "d",
+                Some((nobodys, "u", "f")),
+                "retained",
+            ),
+            (
+                "Namespace",
+                Retained,
+                "d",
+                Some((nobodys, "v", "f")),
+                "was retained, and is gone",
+            ),
+            (
+                "Job",
+                Owned,
+                "d",
+                None,
+                "gone, as a Job may be after its end",
+            ),
+            ("Job", Planned, "", None, "trouble: does not exist yet"),
+        ] {
+            let found = said(kind, &item(state, digest), seen);
+            assert_eq!(found, expected, "{kind} {state:?} {digest:?} {seen:?}");
+        }
+    }
+
+    /// (status, of a Deployment, of a ConfigMap)
+    #[test]
+    fn kinds_that_no_operation_waits_for_tell_only_that_they_are_there() {
+        let current = |status| {
+            ["Deployment", "ConfigMap"].map(|kind| {
+                let health = ObjectHealth::of(
+                    &key(kind),
+                    &item(ObjectState::Owned, "d"),
+                    "me",
+                    &Sight::Gone,
+                );
+                health.with(status, "").is_trouble()
+            })
+        };
+        for (status, expected) in [
+            (Status::Current, [false, false]),
+            (Status::InProgress, [true, false]),
+            (Status::Failed, [true, false]),
+            (Status::Terminating, [true, true]),
+            (Status::Unknown, [false, false]),
+        ] {
+            assert_eq!(current(status), expected, "{status:?}");
+        }
+    }
+}

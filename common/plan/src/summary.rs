@@ -1,0 +1,235 @@
+//! A plan as text for people, with the counts that the report repeats.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::graph::Graph;
+use super::order::Rank;
+use super::{Action, InstallationPlan, Step};
+use common::manifest::key::ObjectKey;
+
+/// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// `create`, `adopt`, `update`, `restore`, `refresh`, `recreate`, `prune`, `release` or `retain`.
+    pub word: &'static str,
+    /// How many objects.
+    pub objects: usize,
+    /// Their kinds with counts, in the order in which they are applied.
+    pub kinds: String,
+}
+
+/// A line for each kind of action that the plan has.
+#[must_use]
+pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
+    let recreated = plan.recreations.iter();
+    // Where others are deleted before it, the object itself is not.
+    let recreated = recreated.filter(|object| object.holders.is_empty());
+    let recreated: Vec<&ObjectKey> = recreated.map(|object| &object.key).collect();
+    let steps = |action: Action| -> Vec<&ObjectKey> {
+        let steps = plan.steps.iter().filter(|step| step.action == action);
+        let keys = steps.map(|step| &step.target.key);
+        keys.filter(|key| !recreated.contains(key)).collect()
+    };
+    let deletions = plan.prune.iter().flatten();
+    let all = [
+        ("create", steps(Action::Create)),
+        ("adopt", steps(Action::Adopt)),
+        ("update", steps(Action::Update)),
+        ("restore", steps(Action::Restore)),
+        ("refresh", steps(Action::Refresh)),
+        ("recreate", recreated.clone()),
+        (
+            "prune",
+            deletions.map(|deletion| &deletion.target.key).collect(),
+        ),
+        (
+            "release",
+            plan.release.iter().map(|target| &target.key).collect(),
+        ),
+        ("retain", plan.retained.iter().collect()),
+    ];
+    let lines = all.into_iter().filter(|(_, keys)| !keys.is_empty());
+    lines
+        .map(|(word, keys)| Line {
+            word,
+            objects: keys.len(),
+            kinds: kinds(keys),
+        })
+        .collect()
+}
+
+/// Kinds with counts, in the order in which they are applied: `ServiceAccount, ClusterRole ×2, Deployment`.
+#[must_use]
+pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
+    let mut counts: BTreeMap<(Rank, &str, &str), usize> = BTreeMap::new();
+    for key in keys {
+        let kind = (Rank::of(key, None), key.group.as_str(), key.kind.as_str());
+        *counts.entry(kind).or_default() += 1;
+    }
+    let words = counts.into_iter().map(|((_, _, kind), count)| match count {
+        1 => kind.to_owned(),
+        count => format!("{kind} ×{count}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The steps of one installation in the levels of the command's graph, as people read them:
+/// `1 identity and rules → 2 Service, Deployment → 3 APIService`. A level waits for some object of an earlier one; objects of
+/// one level are independent of each other. `None` where nothing waits.
+#[must_use]
+pub fn order(plan: &InstallationPlan, graph: &Graph, part: usize) -> Option<String> {
+    let levels = graph.levels().into_iter().filter_map(|level| {
+        let keys = level.iter().filter_map(|node| graph.object_of(*node, part));
+        let steps = keys.filter_map(|key| plan.step(key));
+        let mut ranks: BTreeMap<Rank, BTreeSet<(&str, &str)>> = BTreeMap::new();
+        for step in steps {
+            let key = &step.target.key;
+            let kinds = ranks.entry(rank(step)).or_default();
+            kinds.insert((&key.group, &key.kind));
+        }
+        let words = ranks.iter().map(|(rank, kinds)| rank_words(*rank, kinds));
+        let words: Vec<String> = words.collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    });
+    let levels: Vec<String> = levels
+        .zip(1..)
+        .map(|(words, number)| format!("{number} {words}"))
+        .collect();
+    (levels.len() > 1).then(|| levels.join(" → "))
+}
+
+/// How many steps of which rank a plan has.
+#[must_use]
+pub fn steps_by_rank(plan: &InstallationPlan) -> BTreeMap<Rank, usize> {
+    let mut counts = BTreeMap::new();
+    for step in &plan.steps {
+        *counts.entry(rank(step)).or_default() += 1;
+    }
+    counts
+}
+
+fn rank(step: &Step) -> Rank {
+    Rank::of(&step.target.key, Some(&step.object))
+}
+
+/// The kinds of a rank where they are few and more precise than its title.
+fn rank_words(rank: Rank, kinds: &BTreeSet<(&str, &str)>) -> String {
+    const FEW: usize = 3;
+    if rank == Rank::Identity || kinds.len() > FEW {
+        return rank.title().to_owned();
+    }
+    let kinds: Vec<&str> = kinds.iter().map(|(_, kind)| *kind).collect();
+    kinds.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::graph::{Edge, Node, Reason, Until};
+    use crate::{Deletion, Target, Verb};
+    use common::api::names::InstallationName;
+
+    fn target(group: &str, kind: &str, name: &str) -> Target {
+        Target {
+            key: ObjectKey {
+                group: group.to_owned(),
+                kind: kind.to_owned(),
+                namespace: None,
+                name: name.to_owned(),
+            },
+            version: "v1".to_owned(),
+            plural: String::new(),
+        }
+    }
+
+    /// The example of the documentation, whose bindings have a rank of their own here.
+    #[test]
+    fn words() {
+        let rbac = "rbac.authorization.k8s.io";
+        let step = |(group, kind, name)| Step {
+            target: target(group, kind, name),
+            action: Action::Create,
+            object: Arc::new(Value::Null),
+            uid: None,
+            digest: String::new(),
+            seen: None,
+            policy: crate::conflicts::Policy::default(),
+        };
+        let steps = [
+            ("apiregistration.k8s.io", "APIService", "a"),
+            ("apps", "Deployment", "a"),
+            ("", "Service", "a"),
+            (rbac, "RoleBinding", "a"),
+            (rbac, "ClusterRoleBinding", "a"),
+            (rbac, "ClusterRoleBinding", "b"),
+            (rbac, "ClusterRole", "a"),
+            (rbac, "ClusterRole", "b"),
+            ("", "ServiceAccount", "a"),
+        ];
+        let mut steps = steps.map(step);
+        steps.sort_by(|a, b| a.target.key.cmp(&b.target.key));
+        let plan = InstallationPlan {
+            verb: Verb::Install,
+            steps: steps.to_vec(),
+            prune: vec![vec![Deletion {
+                target: target("", "ConfigMap", "old"),
+                uid: String::new(),
+                resource_version: String::new(),
+                labels: BTreeMap::new(),
+            }]],
+            ..InstallationPlan::nothing(
+                InstallationName {
+                    namespace: "kubectl-addons".to_owned(),
+                    name: "metrics-server".to_owned(),
+                },
+                "metrics-server",
+            )
+        };
+        let line = |word, objects, kinds: &str| Line {
+            word,
+            objects,
+            kinds: kinds.to_owned(),
+        };
+        let created = "ServiceAccount, ClusterRole ×2, ClusterRoleBinding ×2, RoleBinding, Service, Deployment, APIService";
+        assert_eq!(
+            lines(&plan),
+            [line("create", 9, created), line("prune", 1, "ConfigMap")]
+        );
+        let keys = plan.steps.iter().map(|step| &step.target.key);
+        let node = |key: &ObjectKey| Node::Object {
+            part: 0,
+            key: key.clone(),
+        };
+        let alone = Graph {
+            nodes: keys.clone().map(node).collect(),
+            edges: Vec::new(),
+        };
+        assert_eq!(order(&plan, &alone, 0), None, "nothing waits");
+        let api_service = plan
+            .steps
+            .iter()
+            .position(|step| step.target.key.kind == "APIService");
+        let last = api_service.unwrap();
+        let graph = Graph {
+            edges: (0..plan.steps.len())
+                .filter(|node| *node != last)
+                .map(|from| Edge {
+                    from,
+                    to: last,
+                    until: Until::Applied,
+                    reason: Reason::ApiService,
+                })
+                .collect(),
+            ..alone
+        };
+        assert_eq!(
+            order(&plan, &graph, 0).unwrap(),
+            "1 identity and rules, ClusterRoleBinding, RoleBinding, Service, Deployment → 2 APIService"
+        );
+        assert_eq!(order(&plan, &graph, 1), None, "another installation");
+    }
+}

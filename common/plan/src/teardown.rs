@@ -1,0 +1,189 @@
+//! The order in which objects are deleted.
+//!
+//! Custom resources are deleted while their controller runs, then what the API server calls, workloads, rights, configuration,
+//! definitions, and namespaces at the very end. Deleting a definition deletes every object of its kind, also those of users,
+//! whose finalizers need the controller: where such objects exist, it is deleted right after the custom
+//! resources.
+
+pub mod holder;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::crd_safety::counted;
+use super::order::Rank;
+use super::snapshot::Inhabited;
+use super::{Deletion, InstallationPlan};
+use common::manifest::key::ObjectKey;
+
+/// Objects that are named one by one.
+const NAMED: usize = 5;
+
+/// When an object is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    CustomResources,
+    InhabitedDefinitions,
+    Admission,
+    Workloads,
+    Bindings,
+    Identity,
+    EmptyDefinitions,
+    Namespaces,
+}
+
+impl Turn {
+    fn of(key: &ObjectKey, inhabited: &BTreeSet<&ObjectKey>) -> Self {
+        match Rank::of(key, None) {
+            Rank::CustomResources => Self::CustomResources,
+            Rank::Definitions if inhabited.contains(key) => Self::InhabitedDefinitions,
+            Rank::Admission => Self::Admission,
+            Rank::Workloads => Self::Workloads,
+            Rank::Bindings => Self::Bindings,
+            Rank::Identity => Self::Identity,
+            Rank::Definitions => Self::EmptyDefinitions,
+            Rank::Namespaces => Self::Namespaces,
+        }
+    }
+}
+
+/// Deletions in groups, each sorted by key: a group begins when the one before is gone. `inhabited` are the definitions
+/// with live objects that are deleted with them.
+#[must_use]
+pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec<Vec<Deletion>> {
+    let mut groups: BTreeMap<Turn, Vec<Deletion>> = BTreeMap::new();
+    for deletion in deletions {
+        let turn = Turn::of(&deletion.target.key, inhabited);
+        groups.entry(turn).or_default().push(deletion);
+    }
+    let groups = groups.into_values().map(|mut group| {
+        group.sort_by(|a, b| a.target.cmp(&b.target));
+        group
+    });
+    groups.collect()
+}
+
+/// Puts the deleted definitions that have live objects, beside those that the plan itself deletes, where the controllers of these
+/// objects still run, and warns about the objects.
+pub(super) fn keep_controllers(
+    plan: &mut InstallationPlan,
+    inhabited: &BTreeMap<ObjectKey, Inhabited>,
+) {
+    let deleted: BTreeSet<ObjectKey> = plan
+        .prune
+        .iter()
+        .flatten()
+        .map(|deletion| deletion.target.key.clone())
+        .collect();
+    let mut definitions = BTreeSet::new();
+    for (key, found) in inhabited {
+        let objects = found.objects.iter().filter(|key| !deleted.contains(*key));
+        let objects: Vec<&ObjectKey> = objects.collect();
+        if deleted.contains(key) && (!objects.is_empty() || found.more > 0) {
+            plan.warnings.push(words(key, found, &objects));
+            definitions.insert(key);
+        }
+    }
+    if !definitions.is_empty() {
+        let deletions = plan.prune.drain(..).flatten().collect();
+        plan.prune = groups(deletions, &definitions);
+    }
+}
+
+/// `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
+fn words(definition: &ObjectKey, found: &Inhabited, objects: &[&ObjectKey]) -> String {
+    let names = objects.iter().take(NAMED);
+    let names = names.map(|key| match &key.namespace {
+        Some(namespace) => format!("{namespace}/{}", key.name),
+        None => key.name.clone(),
+    });
+    let mut names: Vec<String> = names.collect();
+    let count = objects.len().saturating_add(found.more);
+    if count > names.len() {
+        names.push("…".to_owned());
+    }
+    format!(
+        "{definition}: deleting it also deletes {} ({})",
+        counted(count, &format!("live {}", found.kind)),
+        names.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Target;
+
+    fn key(group: &str, kind: &str) -> ObjectKey {
+        ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: None,
+            name: "x".to_owned(),
+        }
+    }
+
+    fn order(kinds: &[(&str, &str)], inhabited: &BTreeSet<&ObjectKey>) -> Vec<String> {
+        let deletions = kinds.iter().rev().map(|(group, kind)| Deletion {
+            target: Target {
+                key: key(group, kind),
+                version: "v1".to_owned(),
+                plural: String::new(),
+            },
+            uid: String::new(),
+            resource_version: String::new(),
+            labels: BTreeMap::new(),
+        });
+        let groups = groups(deletions.collect(), inhabited);
+        let kinds = groups.iter().flatten();
+        kinds
+            .map(|deletion| deletion.target.key.kind.clone())
+            .collect()
+    }
+
+    #[test]
+    fn controllers_outlive_what_they_control() {
+        let definition = ("apiextensions.k8s.io", "CustomResourceDefinition");
+        let rest = [
+            (
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration",
+            ),
+            ("apps", "Deployment"),
+            ("rbac.authorization.k8s.io", "RoleBinding"),
+            ("", "ServiceAccount"),
+        ];
+        let till = [("shop.example", "Till")];
+        let namespace = [("", "Namespace")];
+        let kinds = |parts: &[&[(&'static str, &'static str)]]| parts.concat();
+        let names = |kinds: &[(&str, &str)]| -> Vec<String> {
+            kinds.iter().map(|(_, kind)| (*kind).to_owned()).collect()
+        };
+        let empty = kinds(&[&till, &rest, &[definition], &namespace]);
+        assert_eq!(order(&empty, &BTreeSet::new()), names(&empty));
+        let inhabited = kinds(&[&till, &[definition], &rest, &namespace]);
+        let key = key(definition.0, definition.1);
+        assert_eq!(
+            order(&inhabited, &BTreeSet::from([&key])),
+            names(&inhabited)
+        );
+    }
+
+    #[test]
+    fn objects_that_are_deleted_with_a_definition_are_named() {
+        let definition = key("apiextensions.k8s.io", "CustomResourceDefinition");
+        let policy = key("shop.example", "Policy");
+        let mut found = Inhabited {
+            kind: "Policy".to_owned(),
+            ..Inhabited::default()
+        };
+        assert_eq!(
+            words(&definition, &found, &[&policy]),
+            "CustomResourceDefinition x: deleting it also deletes 1 live Policy (x)"
+        );
+        found.more = 600;
+        assert_eq!(
+            words(&definition, &found, &[&policy]),
+            "CustomResourceDefinition x: deleting it also deletes 601 live Policies (x, …)"
+        );
+    }
+}

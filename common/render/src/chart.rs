@@ -1,0 +1,423 @@
+//! The metadata of a chart, read before helm runs: a folder without a chart, a library, a dependency that cannot be
+//! resolved are reported here, with the name of the file.
+
+pub mod lock;
+pub mod references;
+pub mod release_name;
+mod schema;
+pub mod unknown;
+
+use std::collections::BTreeSet;
+
+use addons_versions::constraint::Constraint;
+use memchr::memmem;
+use serde_json::{Map, Value};
+
+use common::api::catalogue::Constraints;
+use common::entrance;
+
+use super::package::{Package, normal_path};
+use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, YamlProblem, documents};
+
+/// The key under which the data of templates reaches a chart, beside its values (semantics 10).
+pub const TEMPLATE_DATA: &str = "templateData";
+
+const CHART: &str = "Chart.yaml";
+/// Dependencies of charts of Helm 2 (`apiVersion: v1`).
+const REQUIREMENTS: &str = "requirements.yaml";
+const VALUES: &str = "values.yaml";
+const LOCKS: [&str; 2] = ["Chart.lock", "requirements.lock"];
+/// How many charts below the package an error names.
+const NAMED: usize = 3;
+
+/// The parts of a chart that are needed here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// `name`.
+    pub name: String,
+    /// `version`.
+    pub version: String,
+    /// `kubeVersion`: the versions of Kubernetes that it is for. Without the suffix of a distribution, as helm compares it.
+    pub kube_version: Option<String>,
+    /// The charts that it depends on, in the order of the file.
+    pub dependencies: Vec<Dependency>,
+    /// `values.yaml`: the package's layer of values (semantics 9).
+    pub values: Value,
+    /// Whether its schema refuses [`TEMPLATE_DATA`] among the values (semantics 10): then it is left out.
+    pub is_closed: bool,
+    /// Whether only other charts can use it.
+    pub is_library: bool,
+}
+
+/// A chart that another one depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// `name`.
+    pub name: String,
+    /// `version`: often a range.
+    pub version: String,
+    /// `repository`; empty where it has to be in `charts/`.
+    pub repository: String,
+    /// `alias`: the key of its values, where that is not its name.
+    pub alias: Option<String>,
+}
+
+/// The origin of a dependency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A folder of the package, relative to it.
+    Folder(String),
+    /// A chart repository or registry.
+    Remote(String),
+}
+
+/// Why a package is not a chart that can be rendered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChartError {
+    /// No `Chart.yaml` at its root.
+    #[error("there is no Chart.yaml at its root{}", hint(.elsewhere))]
+    NoChart {
+        /// Folders below that have one.
+        elsewhere: Vec<String>,
+    },
+    /// A file that is not YAML.
+    #[error("{file}:{line}: cannot be read as YAML")]
+    Yaml {
+        /// Its path.
+        file: &'static str,
+        /// Where.
+        line: usize,
+        /// What is wrong.
+        #[source]
+        problem: YamlProblem,
+    },
+    /// A file that is YAML, but has the wrong content.
+    #[error("{file}: {problem}")]
+    Content {
+        /// Its path.
+        file: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A chart that only other charts can use.
+    #[error(
+        "{name} is a library chart (type: library in Chart.yaml), which has nothing to install: name the chart that uses it"
+    )]
+    Library {
+        /// Its name.
+        name: String,
+    },
+    /// A lock file that does not say what the chart is made of.
+    #[error(
+        "{file} {problem}: run helm dependency update in the chart and commit {file}, or charts/"
+    )]
+    Lock {
+        /// Its path.
+        file: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A dependency that cannot be resolved.
+    #[error("dependency {name} is not in charts/, and {problem}: {way_out}")]
+    Dependency {
+        /// Its name.
+        name: String,
+        /// Why it cannot be resolved.
+        problem: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+}
+
+const SCHEMA: &str = "values.schema.json";
+const VENDOR: &str = "run helm dependency update there and commit charts/";
+
+fn hint(elsewhere: &[String]) -> String {
+    if elsewhere.is_empty() {
+        return ": a chart is a folder with Chart.yaml, or a .tgz of one".to_owned();
+    }
+    format!(
+        "; there is one in {}: name that folder as the path of the source",
+        elsewhere.join(", ")
+    )
+}
+
+impl Chart {
+    /// Reads the chart at the root of a folder, which can be installed.
+    ///
+    /// # Errors
+    /// [`ChartError`].
+    pub fn read(package: &Package) -> Result<Self, ChartError> {
+        let chart = Self::read_any(package)?;
+        if chart.is_library {
+            return Err(ChartError::Library { name: chart.name });
+        }
+        Ok(chart)
+    }
+
+    /// Reads the chart at the root of a folder, which may be a library.
+    ///
+    /// # Errors
+    /// [`ChartError`].
+    pub fn read_any(package: &Package) -> Result<Self, ChartError> {
+        let Some(about) = map(package, CHART)? else {
+            let elsewhere = package.files().iter();
+            let elsewhere = elsewhere.filter_map(|file| file.path.strip_suffix("/Chart.yaml"));
+            let charts = elsewhere.filter(|folder| !format!("/{folder}/").contains("/charts/"));
+            return Err(ChartError::NoChart {
+                elsewhere: charts.take(NAMED).map(str::to_owned).collect(),
+            });
+        };
+        let field = |name: &str| {
+            let text = about.get(name).and_then(Value::as_str).unwrap_or_default();
+            if text.is_empty() {
+                return Err(content(
+                    CHART,
+                    format!("{name} is missing, which every chart has"),
+                ));
+            }
+            Ok(text.to_owned())
+        };
+        let name = field("name")?;
+        if name.contains(['/', '\\']) || name == "." || name == ".." {
+            return Err(content(
+                CHART,
+                format!("{name:?} is not a valid name: it is a path"),
+            ));
+        }
+        let version = field("version")?;
+        let requirements = map(package, REQUIREMENTS)?.unwrap_or_default();
+        let mut all = dependencies(CHART, &about)?;
+        all.extend(dependencies(REQUIREMENTS, &requirements)?);
+        Ok(Self {
+            name,
+            version,
+            kube_version: about
+                .get("kubeVersion")
+                .and_then(Value::as_str)
+                .filter(|range| Constraint::parse(range).is_ok())
+                .map(str::to_owned),
+            dependencies: all,
+            values: Value::Object(map(package, VALUES)?.unwrap_or_default()),
+            is_closed: is_closed(package),
+            is_library: about.get("type").and_then(Value::as_str) == Some("library"),
+        })
+    }
+
+    /// What an entry of a catalogue has to say of the clusters that it fits.
+    #[must_use]
+    pub fn constraints(&self) -> Constraints {
+        Constraints {
+            k8s_version: self.kube_version.clone(),
+            ..Constraints::default()
+        }
+    }
+
+    /// The dependencies that are not in `charts/`, with their origins. `archived`: the names of the charts that lie there as archives,
+    /// whatever the files are called.
+    ///
+    /// # Errors
+    /// One that cannot be resolved, or not to the same version each time: [`ChartError::Dependency`].
+    pub fn missing(
+        &self,
+        package: &Package,
+        archived: &BTreeSet<String>,
+    ) -> Result<Vec<(&Dependency, Origin)>, ChartError> {
+        let missing = self.dependencies.iter().filter(|dependency| {
+            let name = &dependency.name;
+            !archived.contains(name) && !is_unpacked(package, name)
+        });
+        missing
+            .map(|dependency| Ok((dependency, self.origin(package, dependency)?)))
+            .collect()
+    }
+
+    fn origin(&self, package: &Package, dependency: &Dependency) -> Result<Origin, ChartError> {
+        let wrong = |problem: String, way_out| ChartError::Dependency {
+            name: dependency.name.clone(),
+            problem,
+            way_out,
+        };
+        let repository = dependency.repository.as_str();
+        match repository.split_once("://") {
+            Some(("file", path)) => {
+                let folder = inside(path).ok_or_else(|| {
+                    wrong(format!("{repository} lies outside of the chart"), VENDOR)
+                })?;
+                if package.get(&format!("{folder}/{CHART}")).is_none() {
+                    let problem = format!("there is no chart in {repository}");
+                    return Err(wrong(problem, VENDOR));
+                }
+                Ok(Origin::Folder(folder))
+            }
+            Some(("http" | "https" | "oci", rest)) => {
+                if rest
+                    .split('/')
+                    .next()
+                    .is_some_and(|host| host.contains('@'))
+                {
+                    let problem = "its repository holds a user name or password".to_owned();
+                    return Err(wrong(problem, VENDOR));
+                }
+                if LOCKS.iter().all(|lock| package.get(lock).is_none()) {
+                    let problem = "there is no Chart.lock that says which version it has";
+                    let way_out =
+                        "run helm dependency update there and commit Chart.lock, or charts/";
+                    return Err(wrong(problem.to_owned(), way_out));
+                }
+                Ok(Origin::Remote(repository.to_owned()))
+            }
+            None if repository.starts_with(['@']) || repository.starts_with("alias:") => {
+                Err(wrong(
+                    format!("{repository} is a repository that only its author's helm knows"),
+                    "write the repository's URL into Chart.yaml, or commit charts/",
+                ))
+            }
+            None if repository.is_empty() => Err(wrong("it has no repository".to_owned(), VENDOR)),
+            _ => Err(wrong(
+                format!(
+                    "{repository:?} is not a repository; use file://, http://, https:// or oci://"
+                ),
+                VENDOR,
+            )),
+        }
+    }
+}
+
+/// The values for helm that result in `merged`, although it merges them over `defaults` again: a key
+/// that was removed is given as null.
+#[must_use]
+pub fn overrides(defaults: &Value, merged: &Value) -> Value {
+    let (Value::Object(defaults), Value::Object(merged)) = (defaults, merged) else {
+        return merged.clone();
+    };
+    let taken = defaults.iter().filter(|(key, value)| {
+        // Helm itself drops a default of null.
+        !merged.contains_key(*key) && !value.is_null()
+    });
+    let taken = taken.map(|(key, _)| (key.clone(), Value::Null));
+    let given = merged.iter().map(|(key, value)| {
+        let value = match defaults.get(key) {
+            Some(default) => overrides(default, value),
+            None => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    Value::Object(given.chain(taken).collect())
+}
+
+/// Whether the schema of the values forbids the data of templates. An unreadable schema is left to helm.
+fn is_closed(package: &Package) -> bool {
+    let schema = package.get(SCHEMA);
+    let schema = schema.and_then(|file| entrance::from_slice::<Value>(&file.bytes).ok());
+    schema.is_some_and(|schema| schema::refuses(&schema, TEMPLATE_DATA))
+}
+
+/// Whether a file of a chart names the data of templates; pages for people and archives aside.
+#[must_use]
+pub fn names_data(package: &Package) -> bool {
+    let is_read = |path: &str| !path.ends_with(".md") && !path.ends_with(".tgz");
+    let mut files = package.files().iter();
+    files.any(|file| {
+        is_read(&file.path) && memmem::find(&file.bytes, TEMPLATE_DATA.as_bytes()).is_some()
+    })
+}
+
+/// The map in a file of the package; `None` where the file does not exist.
+fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value>>, ChartError> {
+    let Some(found) = package.get(file) else {
+        return Ok(None);
+    };
+    let options = YamlOptions {
+        duplicate_keys: DuplicateKeys::LastWins,
+        // Versions are text; other values are text only in quotes.
+        floats: if file == VALUES {
+            Floats::Number
+        } else {
+            Floats::Text
+        },
+    };
+    // Helm reads the first document and no other.
+    match documents(&found.bytes, &options).next() {
+        None => Ok(Some(Map::new())),
+        Some(Ok(document)) => match document.value {
+            Value::Object(map) => Ok(Some(map)),
+            Value::Null => Ok(Some(Map::new())),
+            _ => Err(content(
+                file,
+                "it is not a map, as in `name: value`".to_owned(),
+            )),
+        },
+        Some(Err(error)) => Err(ChartError::Yaml {
+            file,
+            line: error.line,
+            problem: error.problem,
+        }),
+    }
+}
+
+fn dependencies(
+    file: &'static str,
+    about: &Map<String, Value>,
+) -> Result<Vec<Dependency>, ChartError> {
+    let list = match about.get("dependencies") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(content(file, "dependencies is not a list".to_owned())),
+    };
+    let read = list.iter().enumerate().map(|(index, dependency)| {
+        let text = |name| dependency.get(name).and_then(Value::as_str);
+        let name = text("name").filter(|name| !name.is_empty());
+        let name =
+            name.ok_or_else(|| content(file, format!("dependencies[{index}].name is missing")))?;
+        Ok(Dependency {
+            name: name.to_owned(),
+            version: text("version").unwrap_or_default().to_owned(),
+            repository: text("repository").unwrap_or_default().to_owned(),
+            alias: text("alias").map(str::to_owned),
+        })
+    });
+    read.collect()
+}
+
+fn content(file: &'static str, problem: String) -> ChartError {
+    ChartError::Content { file, problem }
+}
+
+/// The name of the chart in an unpacked archive of `charts/`.
+#[must_use]
+pub fn name(package: &Package) -> Option<String> {
+    let about = map(package, CHART).ok()??;
+    about.get("name").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Whether a dependency is in `charts/` as a folder, which may have any name.
+fn is_unpacked(package: &Package, name: &str) -> bool {
+    package.files().iter().any(|file| {
+        let path = file.path.strip_prefix("charts/");
+        let inside = path.and_then(|path| path.split_once('/'));
+        matches!(inside, Some((_, CHART))) && is_called(&file.bytes, name)
+    })
+}
+
+fn is_called(chart: &[u8], name: &str) -> bool {
+    let options = YamlOptions {
+        duplicate_keys: DuplicateKeys::LastWins,
+        floats: Floats::Text,
+    };
+    matches!(
+        documents(chart, &options).next(),
+        Some(Ok(document)) if document.value.get("name").and_then(Value::as_str) == Some(name)
+    )
+}
+
+/// A path relative to the chart, without `.` and `..`; `None` where it leads out.
+fn inside(path: &str) -> Option<String> {
+    if path.starts_with('/') || path.contains(['\\', '%']) {
+        return None;
+    }
+    normal_path(path).filter(|path| !path.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The name of a chart's release: names of objects contain it, so it never changes.
+
+use common::api::names::{hex_prefix, is_object_name};
+
+/// Longest name that helm accepts: charts append to it, and many names end at 63.
+pub const MAX_LENGTH: usize = 53;
+/// Digits of the hash that replaces the rest of a longer name (KKP cuts the same way).
+const HASH: usize = 9;
+
+/// A name that helm would refuse.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "template.helm.releaseName {name:?} is not a valid release name: at most {MAX_LENGTH} lower-case letters, digits, - and ."
+)]
+pub struct ReleaseNameError {
+    /// As the catalogue has it.
+    pub name: String,
+}
+
+/// The name that the catalogue sets, else that of the installation, cut where it is too long.
+///
+/// # Errors
+/// A name of the catalogue that helm would refuse: a cut name would differ from the requested one.
+pub fn release_name(set: Option<&str>, installation: &str) -> Result<String, ReleaseNameError> {
+    match set {
+        Some(name) if name.len() <= MAX_LENGTH && is_object_name(name) => Ok(name.to_owned()),
+        Some(name) => Err(ReleaseNameError {
+            name: name.to_owned(),
+        }),
+        None => Ok(cut(installation)),
+    }
+}
+
+fn cut(installation: &str) -> String {
+    if installation.len() <= MAX_LENGTH {
+        return installation.to_owned();
+    }
+    let room = MAX_LENGTH - HASH - 1;
+    let kept = installation.get(..room).unwrap_or_default();
+    let kept = kept.trim_end_matches(['-', '.']);
+    format!("{kept}-{}", hex_prefix(installation.as_bytes(), HASH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The hashes were computed with `printf NAME | sha256sum`.
+    #[test]
+    fn names_are_stable_and_short() {
+        let long = "a".repeat(54);
+        let dotted = format!("{}.{}", "a".repeat(42), "b".repeat(20));
+        for (set, installation, expected) in [
+            (None, "metrics-server", Some("metrics-server")),
+            (
+                None,
+                "alb-ssl-ingress-1f2e3d4c",
+                Some("alb-ssl-ingress-1f2e3d4c"),
+            ),
+            (None, &"a".repeat(53), Some(&*"a".repeat(53))),
+            (
+                None,
+                &long,
+                Some("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-a3f01b693"),
+            ),
+            (
+                None,
+                &dotted,
+                Some("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-c7e23293c"),
+            ),
+            (Some("ms"), "metrics-server", Some("ms")),
+            (Some("MS"), "metrics-server", None),
+            (Some(""), "metrics-server", None),
+            (Some(&long), "metrics-server", None),
+            (Some("a_b"), "metrics-server", None),
+        ] {
+            let name = release_name(set, installation);
+            assert_eq!(name.as_deref().ok(), expected, "{set:?} {installation}");
+            if let Ok(name) = name {
+                assert!(name.len() <= MAX_LENGTH && is_object_name(&name), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The data of templates: the facts of a cluster, in the shape and with the field names of KKP's
+//! add-on data.
+//!
+//! Three layers, later wins by RFC 7386: the facts from the API ([`Facts`]), the ConfigMap and then the Secret
+//! `addon-template-data` beside the installation ([`Overlays`]). `.Variables` are the values of the installation and
+//! nothing else. Unknown fields have the zero value of their Go type, as in KKP's own structs, so that templates
+//! written for KKP find every field.
+
+mod kubeadm;
+mod observed;
+mod plugin;
+mod provider;
+mod shape;
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use common::manifest::digest;
+pub use observed::Observed;
+pub use plugin::{NetworkPlugin, is_network_plugin};
+
+/// The facts from the API of a cluster; an empty field is not known. Values that change by themselves are not included: number,
+/// names and ranges of nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// `.Cluster.Name`.
+    pub name: String,
+    /// `.Cluster.Version` without `v`, pre-release and build: `1.36.3`. `.Cluster.MajorMinorVersion` follows from it.
+    pub version: String,
+    /// `.Cluster.CloudProviderName` as KKP spells it: `aws`, `gcp`, `hetzner`.
+    pub provider: String,
+    /// `.Cluster.CNIPlugin`.
+    pub plugin: NetworkPlugin,
+    /// `HOST:PORT` or `HOST` of the API server as clients outside reach it; `.Cluster.Address` follows from it.
+    pub endpoint: String,
+    /// `.Cluster.Network.DNSDomain`.
+    pub dns_domain: String,
+    /// `.Cluster.Network.DNSClusterIP`.
+    pub dns_address: String,
+    /// `.Cluster.Network.DNSResolverIP`: the server that answers pods.
+    pub resolver_address: String,
+    /// `.Cluster.Network.PodCIDRBlocks`; `PodCIDRIPv4` and `PodCIDRIPv6` are the first of each family.
+    pub pod_ranges: Vec<String>,
+    /// `.Cluster.Network.ServiceCIDRBlocks`.
+    pub service_ranges: Vec<String>,
+    /// `.Cluster.Network.ProxyMode`: `ipvs`, `iptables`, `nftables`, or `ebpf` where there is no kube-proxy.
+    pub proxy_mode: String,
+    /// `.Cluster.Network.StrictArp`, only with ipvs.
+    pub strict_arp: Option<bool>,
+    /// `.Cluster.Network.NodePortRange`.
+    pub node_ports: String,
+    /// `.Cluster.Network.NodeCIDRMaskSizeIPv4`, 0 where it is not known.
+    pub mask_size_v4: u8,
+    /// `.Cluster.Network.NodeCIDRMaskSizeIPv6`, 0 where it is not known.
+    pub mask_size_v6: u8,
+}
+
+/// Data that users add to the facts; it wins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overlays {
+    /// Of the ConfigMap.
+    pub config_map: Option<Value>,
+    /// Of the Secret; it wins over the ConfigMap.
+    pub secret: Option<SecretOverlay>,
+}
+
+/// Data that only templates may see.
+#[derive(Clone, PartialEq)]
+pub struct SecretOverlay {
+    /// The data.
+    pub document: Value,
+    /// uid and resourceVersion of the Secret: they replace the data in digests, from which it could be guessed.
+    pub revision: String,
+}
+
+impl fmt::Debug for SecretOverlay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretOverlay")
+            .field("revision", &self.revision)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The data of one add-on's templates. `variables` are the merged values of the installation; `Variables` in overlays
+/// are ignored, because values have layers and forms of their own (semantics 9 and 10).
+#[must_use]
+pub fn document(facts: &Facts, overlays: &Overlays, variables: &Value) -> Value {
+    let mut document = facts.document();
+    let secret = overlays.secret.as_ref().map(|secret| &secret.document);
+    for overlay in overlays.config_map.iter().chain(secret) {
+        // Any value but a map would replace the whole document.
+        if overlay.is_object() {
+            json_patch::merge(&mut document, overlay);
+        }
+    }
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("Variables".to_owned(), variables.clone());
+    }
+    document
+}
+
+/// The content of `Installed.template_data_hash`: the same for the same facts and overlays, whatever the values (they have a
+/// digest of their own). The Secret's content is not part of it (semantics 13).
+#[must_use]
+pub fn digest(facts: &Facts, overlays: &Overlays) -> String {
+    digest::digest(&json!({
+        "facts": facts.document(),
+        "configMap": overlays.config_map,
+        "secret": overlays.secret.as_ref().map(|secret| &secret.revision),
+    }))
+}
+
+impl Facts {
+    /// The unknown fields, as templates write them.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<&'static str> {
+        let fields = [
+            (".Cluster.Name", self.name.is_empty()),
+            (".Cluster.Version", self.version.is_empty()),
+            (".Cluster.CloudProviderName", self.provider.is_empty()),
+            (".Cluster.CNIPlugin.Type", self.plugin.kind.is_empty()),
+            (".Cluster.CNIPlugin.Version", self.plugin.version.is_empty()),
+            (".Cluster.Address", self.endpoint.is_empty()),
+            (".Cluster.Network.DNSDomain", self.dns_domain.is_empty()),
+            (".Cluster.Network.DNSClusterIP", self.dns_address.is_empty()),
+            (
+                ".Cluster.Network.DNSResolverIP",
+                self.resolver_address.is_empty(),
+            ),
+            (".Cluster.Network.PodCIDRBlocks", self.pod_ranges.is_empty()),
+            (
+                ".Cluster.Network.ServiceCIDRBlocks",
+                self.service_ranges.is_empty(),
+            ),
+            (".Cluster.Network.ProxyMode", self.proxy_mode.is_empty()),
+            (".Cluster.Network.NodePortRange", self.node_ports.is_empty()),
+        ];
+        let unknown = fields.into_iter().filter(|(_, is_unknown)| *is_unknown);
+        unknown.map(|(field, _)| field).collect()
+    }
+
+    /// The facts alone, in the whole shape.
+    fn document(&self) -> Value {
+        let mut document = shape::zero();
+        json_patch::merge(
+            &mut document,
+            &json!({"Cluster": {
+                "Name": self.name,
+                "CloudProviderName": self.provider,
+                "Version": self.version,
+                "MajorMinorVersion": major_minor(&self.version),
+                "Address": self.address(),
+                "CNIPlugin": {"Type": self.plugin.kind, "Version": self.plugin.version},
+                "Network": {
+                    "DNSDomain": self.dns_domain,
+                    "DNSClusterIP": self.dns_address,
+                    "DNSResolverIP": self.resolver_address,
+                    "PodCIDRBlocks": self.pod_ranges,
+                    "ServiceCIDRBlocks": self.service_ranges,
+                    "ProxyMode": self.proxy_mode,
+                    "DualStack": is_dual(&self.pod_ranges) || is_dual(&self.service_ranges),
+                    "PodCIDRIPv4": first(&self.pod_ranges, false),
+                    "PodCIDRIPv6": first(&self.pod_ranges, true),
+                    "NodeCIDRMaskSizeIPv4": self.mask_size_v4,
+                    "NodeCIDRMaskSizeIPv6": self.mask_size_v6,
+                    "NodePortRange": self.node_ports,
+                },
+            }}),
+        );
+        // In a merge null would mean "unchanged".
+        if let Some(strict) = document.pointer_mut("/Cluster/Network/StrictArp") {
+            *strict = json!(self.strict_arp);
+        }
+        document
+    }
+
+    /// The fields of `.Cluster.Address` that follow from an endpoint.
+    fn address(&self) -> Value {
+        if self.endpoint.is_empty() {
+            return json!({});
+        }
+        let (host, port) = split(&self.endpoint);
+        let is_address = host.parse::<core::net::IpAddr>().is_ok();
+        let written = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.to_owned()
+        };
+        json!({
+            "URL": format!("https://{written}:{port}"),
+            "Port": port,
+            "ExternalName": host,
+            "IP": if is_address { host } else { "" },
+        })
+    }
+}
+
+/// Host and port of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; kubeadm's own port where there is none.
+fn split(endpoint: &str) -> (&str, u16) {
+    const PORT: u16 = 6443;
+    if endpoint.parse::<core::net::Ipv6Addr>().is_ok() {
+        return (endpoint, PORT);
+    }
+    let (host, port) = match endpoint.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().unwrap_or(PORT)),
+        _ => (endpoint, PORT),
+    };
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    (bare.unwrap_or(host), port)
+}
+
+/// `1.36` of `1.36.3`.
+fn major_minor(version: &str) -> String {
+    let mut parts = version.split('.');
+    match (parts.next(), parts.next()) {
+        (Some(major), Some(minor)) => format!("{major}.{minor}"),
+        _ => String::new(),
+    }
+}
+
+fn is_dual(ranges: &[String]) -> bool {
+    !first(ranges, false).is_empty() && !first(ranges, true).is_empty()
+}
+
+/// The first range of a family.
+fn first(ranges: &[String], is_v6: bool) -> &str {
+    let mut of_family = ranges.iter().filter(|range| range.contains(':') == is_v6);
+    of_family.next().map_or("", String::as_str)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! From objects of a cluster to facts.
+
+use serde_json::Value;
+
+use super::{Facts, kubeadm, plugin, provider};
+use addons_versions::kubernetes;
+use common::values;
+
+/// The objects that contain facts, as the API serves them; what does not exist, or may not be read, is empty.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// `gitVersion` of the server.
+    pub git_version: String,
+    /// ConfigMap `kube-system/kubeadm-config`.
+    pub kubeadm: Value,
+    /// ConfigMap `kube-system/coredns`.
+    pub coredns: Value,
+    /// ConfigMap `kube-system/kube-proxy`.
+    pub kube_proxy: Value,
+    /// ServiceCIDR `kubernetes` (Kubernetes 1.33 and later).
+    pub service_range: Value,
+    /// The Services of kube-system.
+    pub services: Vec<Value>,
+    /// One page of nodes.
+    pub nodes: Vec<Value>,
+    /// The DaemonSets of all namespaces.
+    pub daemon_sets: Vec<Value>,
+}
+
+impl Facts {
+    /// The facts from these objects; where several have the same fact, in this order:
+    ///
+    /// | fact | from |
+    /// |---|---|
+    /// | version | `/version`, without pre-release and build, as constraints read it |
+    /// | name | kubeadm's `clusterName` |
+    /// | provider | scheme of the nodes' `spec.providerID` |
+    /// | network plugin | its DaemonSet and the tag of its image |
+    /// | endpoint | kubeadm's `controlPlaneEndpoint` |
+    /// | DNS domain | kubeadm's `networking.dnsDomain`, the zone of CoreDNS' plugin `kubernetes` |
+    /// | DNS address | `clusterIP` of Service `kube-dns`, else of the one that carries the label `k8s-app` of one |
+    /// | resolver | first `-localip` of DaemonSet `node-local-dns`, else the DNS address |
+    /// | pod ranges | kubeadm's `networking.podSubnet`, kube-proxy's `clusterCIDR`; never `podCIDR` of a node, which is a part of it |
+    /// | service ranges | ServiceCIDR `kubernetes`, kubeadm's `networking.serviceSubnet` |
+    /// | proxy mode | kube-proxy's `mode` (none is iptables); ebpf where cilium runs without kube-proxy |
+    /// | strictARP | kube-proxy's `ipvs.strictARP`, with mode ipvs |
+    /// | node ports, mask sizes | kubeadm's flags of the control plane, else their defaults |
+    #[must_use]
+    pub fn of(observed: &Observed) -> Self {
+        let mut facts = Self::default();
+        kubeadm::fill(
+            &mut facts,
+            &nested(&observed.kubeadm, "ClusterConfiguration"),
+        );
+        if let Ok(version) = kubernetes::parse(&observed.git_version) {
+            let (major, minor, patch) = (version.major, version.minor, version.patch);
+            facts.version = format!("{major}.{minor}.{patch}");
+        }
+        facts.provider = provider::of(&observed.nodes);
+        facts.plugin = plugin::of(&observed.daemon_sets);
+        if facts.dns_domain.is_empty() {
+            let corefile = text(&observed.coredns, "/data/Corefile");
+            zone(corefile).clone_into(&mut facts.dns_domain);
+        }
+        dns_address(&observed.services).clone_into(&mut facts.dns_address);
+        let resolver = local_resolver(&observed.daemon_sets).unwrap_or(&facts.dns_address);
+        facts.resolver_address = resolver.to_owned();
+        let served = observed.service_range.pointer("/spec/cidrs");
+        let served = served.and_then(Value::as_array).into_iter().flatten();
+        let served: Vec<String> = served
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
+        if !served.is_empty() {
+            facts.service_ranges = served;
+        }
+        facts.fill_proxy(observed);
+        facts
+    }
+
+    fn fill_proxy(&mut self, observed: &Observed) {
+        let configuration = nested(&observed.kube_proxy, "config.conf");
+        if self.pod_ranges.is_empty() {
+            self.pod_ranges = kubeadm::ranges(text(&configuration, "/clusterCIDR"));
+        }
+        let runs = plugin::has(&observed.daemon_sets, "kube-system", "kube-proxy");
+        if self.plugin.kind == "cilium" && !runs {
+            "ebpf".clone_into(&mut self.proxy_mode);
+        } else if configuration.is_object() {
+            let mode = text(&configuration, "/mode");
+            let mode = if mode.is_empty() { "iptables" } else { mode };
+            mode.clone_into(&mut self.proxy_mode);
+        }
+        if self.proxy_mode == "ipvs" {
+            let strict = configuration.pointer("/ipvs/strictARP");
+            self.strict_arp = strict.and_then(Value::as_bool);
+        }
+    }
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    let text = object.pointer(pointer).and_then(Value::as_str);
+    text.unwrap_or_default()
+}
+
+/// A document in a key of a ConfigMap; null where there is none, or none that can be read.
+fn nested(config_map: &Value, key: &str) -> Value {
+    let document = config_map
+        .get("data")
+        .and_then(|data| data.get(key)?.as_str());
+    let document = document.and_then(|document| values::read(document.as_bytes(), key).ok());
+    document.unwrap_or_default()
+}
+
+/// The zone that CoreDNS' plugin `kubernetes` answers for, the reverse ones excepted.
+fn zone(corefile: &str) -> &str {
+    let mut lines = corefile.lines();
+    let zones = lines.find_map(|line| {
+        let (name, zones) = line.trim().split_once(char::is_whitespace)?;
+        (name == "kubernetes").then_some(zones)
+    });
+    let mut zones = zones.unwrap_or_default().split_whitespace();
+    let zone = zones.find(|zone| *zone != "{" && !zone.trim_end_matches('.').ends_with(".arpa"));
+    zone.unwrap_or_default().trim_end_matches('.')
+}
+
+/// The address of the cluster's DNS.
+fn dns_address(services: &[Value]) -> &str {
+    let by = |pointer: &str, wanted: &str| {
+        let mut services = services.iter();
+        services.find(|service| text(service, pointer) == wanted)
+    };
+    let label = "/metadata/labels/k8s-app";
+    let service = by("/metadata/name", "kube-dns").or_else(|| by(label, "kube-dns"));
+    match service.map(|service| text(service, "/spec/clusterIP")) {
+        None | Some("None") => "",
+        Some(address) => address,
+    }
+}
+
+/// The address on which NodeLocal DNSCache answers the pods of each node.
+fn local_resolver(daemon_sets: &[Value]) -> Option<&str> {
+    let mut daemon_sets = daemon_sets.iter();
+    let cache = daemon_sets.find(|object| {
+        text(object, "/metadata/name") == "node-local-dns"
+            && text(object, "/metadata/namespace") == "kube-system"
+    })?;
+    let arguments = cache
+        .pointer("/spec/template/spec/containers/0/args")?
+        .as_array()?;
+    let mut arguments = arguments.iter().filter_map(Value::as_str);
+    arguments.find(|argument| argument.trim_start_matches('-') == "localip")?;
+    arguments.next()?.split(',').next()
+}

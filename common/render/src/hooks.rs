@@ -1,0 +1,329 @@
+//! Which rendered objects an installation or upgrade applies, whatever rendered them: `helm template` prints hooks for other
+//! occasions as well, and people save its output as a manifest. The rules are the same for charts, templates and plain manifests.
+//!
+//! | annotation | its own tool | with us |
+//! |---|---|---|
+//! | `config.kubernetes.io/local-config`, but for `"false"` | kustomize and kpt leave it out | left out with a warning |
+//! | `argocd.argoproj.io/hook` without `PreSync`, `Sync` or `PostSync`: `PreDelete`, `PostDelete`, `SyncFail`, `Skip` | Argo CD applies it then, or never | left out with a warning |
+//! | `helm.sh/hook` | runs at its occasion | see below |
+//!
+//! What the policies of Helm's hooks mean for objects that are in an inventory. Their order (before or after everything else, by
+//! weight, each waited for) is that of `helm.sh/hook` and `helm.sh/hook-weight` in [`addons_plan::graph`].
+//!
+//! | `helm.sh/hook` | with Helm | with us |
+//! |---|---|---|
+//! | `test` | run by `helm test` | left out, with a warning where it is not in a chart |
+//! | `pre-delete`, `post-delete`, `pre-rollback`, `post-rollback` | run then | left out with a warning: for a chart, `template.helm.mode: release` runs them |
+//! | an unknown hook | left out | left out with a warning |
+//! | `pre-upgrade`, `post-upgrade` alone | not at an installation | left out of the first one, and of repairs |
+//! | `pre-install`, `post-install` alone | not at an upgrade; what it created stays for ever | left out of upgrades: Jobs and Pods, which have run, are pruned; everything else is created once and stays |
+//! | both | run each time | applied; runs again when it changed |
+//! | one of these alone, where nothing but edits is restored | – | neither an installation nor an upgrade: nothing runs, and what has run stays |
+//! | `before-hook-creation` (the default) | recreated each time | a Job or Pod is recreated where it changed; others are applied in place, and recreated where a field cannot change |
+//! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only when it changed; other kinds stay until the add-on is uninstalled, or upgraded to what does not have them |
+//! | `hook-failed` | deleted at once | stays, so that one can see why |
+//! | `helm.sh/resource-policy: keep` | stays | stays ([`addons_plan::prune::keep`]) |
+//! | `crd-install` (Helm 2) | not a hook | not a hook |
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use common::api::catalogue::Method;
+use common::api::names::{
+    ANNOTATION_APPLY, ANNOTATION_HOOK, ANNOTATION_RECREATE, APPLY_CREATE_ONLY,
+};
+use common::manifest::digest::digest;
+use common::manifest::key::ObjectKey;
+use common::manifest::{Manifest, Place};
+
+const HOOK: &str = "helm.sh/hook";
+const ARGO_HOOK: &str = "argocd.argoproj.io/hook";
+/// The hooks of Argo CD that are part of each synchronisation.
+const SYNC: [&str; 3] = ["PreSync", "Sync", "PostSync"];
+/// The hooks of Argo CD that are not.
+const NO_SYNC: [&str; 4] = ["PreDelete", "PostDelete", "SyncFail", "Skip"];
+const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
+const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
+/// Seconds for which a Job stays that its chart deletes after success: long enough to read its logs.
+const STAYS: u64 = 600;
+
+/// The operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Occasion {
+    /// Nothing was installed before.
+    Install,
+    /// Another version was.
+    Upgrade,
+    /// What is installed stays as it is, but for what others edited or deleted: no hook of an installation or upgrade runs.
+    Repair,
+}
+
+/// The objects that belong to an occasion.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kept {
+    /// In the order of the input.
+    pub manifests: Vec<Manifest>,
+    /// What was left out that users may miss.
+    pub left_out: Vec<LeftOut>,
+    /// Hooks of installations or upgrades that a repair leaves out, as they are written: those that have run stay.
+    pub resting: Vec<ObjectKey>,
+}
+
+/// An object that is not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Where it was read.
+    pub place: Place,
+    /// Kind, namespace and name.
+    pub key: String,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, key, why } = self;
+        write!(f, "{place}: {key} is left out: {why}")
+    }
+}
+
+/// When a hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// `pre-` (true) or `post-`.
+    Install {
+        before: bool,
+    },
+    Upgrade {
+        before: bool,
+    },
+    /// By its name.
+    Leaving(&'static str),
+    Test,
+}
+
+/// Leaves out what an installation or upgrade does not apply, and translates the policies of hooks into our annotations.
+#[must_use]
+pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion, method: Method) -> Kept {
+    let mut kept = Kept::default();
+    for mut manifest in manifests {
+        if let Some(why) = never_applied(&manifest.object) {
+            kept.leave_out(manifest, why);
+            continue;
+        }
+        let Some(hooks) = hooks(&manifest.object) else {
+            kept.manifests.push(manifest);
+            continue;
+        };
+        match events(&hooks) {
+            Err(unknown) => {
+                let why = format!("{unknown:?} is not a hook of Helm, which ignores it, too");
+                kept.leave_out(manifest, why);
+            }
+            Ok(events) if is_applied(&events, occasion) => {
+                adapt(Arc::make_mut(&mut manifest.object), &events, occasion);
+                kept.manifests.push(manifest);
+            }
+            Ok(events) => {
+                if let Some(why) = other_occasion(&events, method) {
+                    kept.leave_out(manifest, why);
+                } else if occasion == Occasion::Repair {
+                    kept.resting.extend(ObjectKey::of(&manifest.object));
+                }
+            }
+        }
+    }
+    kept
+}
+
+/// Whether a hook is applied; by a repair, where it is one of installations and of upgrades.
+fn is_applied(events: &[Event], occasion: Occasion) -> bool {
+    let is_of = |occasion| events.iter().any(|event| event.is_of(occasion));
+    match occasion {
+        Occasion::Repair => is_of(Occasion::Install) && is_of(Occasion::Upgrade),
+        occasion => is_of(occasion),
+    }
+}
+
+/// Why an object is not applied by any installation or upgrade, according to annotations of tools other than Helm.
+fn never_applied(object: &Value) -> Option<String> {
+    if annotation(object, LOCAL_CONFIG).is_some_and(|value| value != "false") {
+        return Some(format!("{LOCAL_CONFIG} says that it is not for a cluster"));
+    }
+    let text = annotation(object, ARGO_HOOK)?;
+    let words = || text.split(',').map(str::trim);
+    // Argo CD goes by Helm's hooks where it knows none of its own.
+    let is_known =
+        words().any(|word| NO_SYNC.contains(&word)) || annotation(object, HOOK).is_none();
+    let is_left_out = is_known
+        && words().any(|word| !word.is_empty())
+        && !words().any(|word| SYNC.contains(&word));
+    is_left_out.then(|| format!("{ARGO_HOOK}: {text} is not applied by an installation or upgrade"))
+}
+
+/// What people may miss of a hook that is only for other occasions than installing and upgrading.
+fn other_occasion(events: &[Event], method: Method) -> Option<String> {
+    let mut names = events.iter().filter_map(|event| match event {
+        Event::Leaving(name) => Some(*name),
+        Event::Test if method != Method::Helm => Some(event.name()),
+        _ => None,
+    });
+    let name = names.next()?;
+    Some(match method {
+        Method::Helm => {
+            format!("it is a hook of {name}, which only runs with template.helm.mode: release")
+        }
+        Method::Manifest | Method::GoTemplate => {
+            format!("it is a hook of {name}, not of an installation or upgrade")
+        }
+    })
+}
+
+impl Kept {
+    fn leave_out(&mut self, manifest: Manifest, why: String) {
+        let key = ObjectKey::of(&manifest.object);
+        self.left_out.push(LeftOut {
+            place: manifest.place,
+            key: key.map_or_else(String::new, |key| key.to_string()),
+            why,
+        });
+    }
+}
+
+impl Event {
+    fn is_of(self, occasion: Occasion) -> bool {
+        matches!(
+            (self, occasion),
+            (Self::Install { .. }, Occasion::Install)
+                | (Self::Upgrade { .. }, Occasion::Upgrade | Occasion::Repair)
+        )
+    }
+
+    /// Whether it runs before everything that is not a hook; `None` for other occasions than installing and upgrading.
+    fn is_before(self) -> Option<bool> {
+        match self {
+            Self::Install { before } | Self::Upgrade { before } => Some(before),
+            Self::Leaving(_) | Self::Test => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Install { before: true } => "pre-install",
+            Self::Install { before: false } => "post-install",
+            Self::Upgrade { before: true } => "pre-upgrade",
+            Self::Upgrade { before: false } => "post-upgrade",
+            Self::Leaving(name) => name,
+            Self::Test => "test",
+        }
+    }
+}
+
+/// The value of `helm.sh/hook`; `None` for an object that is not a hook.
+fn hooks(object: &Value) -> Option<String> {
+    let hooks = annotation(object, HOOK)?.trim().to_ascii_lowercase();
+    (hooks != "crd-install").then_some(hooks)
+}
+
+/// The events, or the first word that is not an event.
+fn events(hooks: &str) -> Result<Vec<Event>, String> {
+    let event = |word: &str| {
+        Ok(match word {
+            "pre-install" => Event::Install { before: true },
+            "post-install" => Event::Install { before: false },
+            "pre-upgrade" => Event::Upgrade { before: true },
+            "post-upgrade" => Event::Upgrade { before: false },
+            "pre-delete" => Event::Leaving("pre-delete"),
+            "post-delete" => Event::Leaving("post-delete"),
+            "pre-rollback" => Event::Leaving("pre-rollback"),
+            "post-rollback" => Event::Leaving("post-rollback"),
+            "test" | "test-success" | "test-failure" => Event::Test,
+            word => return Err(word.to_owned()),
+        })
+    };
+    hooks.split(',').map(|word| event(word.trim())).collect()
+}
+
+/// Adds our annotations for what the hook asks for.
+fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
+    let is_job = is(object, "batch", "Job");
+    let runs = is_job || is(object, "", "Pod");
+    let digest = digest(object);
+    let removed = annotation(object, DELETE_POLICY).is_some_and(|policies| {
+        policies
+            .split(',')
+            .any(|policy| policy.trim().eq_ignore_ascii_case("hook-succeeded"))
+    });
+    let upgrades = events.iter().any(|event| event.is_of(Occasion::Upgrade));
+    let phase = |event: &&Event| event.is_of(occasion) && event.is_before() == Some(true);
+    let before_now = events.iter().any(|event| phase(&event));
+    let before_ever = events.iter().any(|event| event.is_before() == Some(true));
+    let Some(annotations) = annotations(object) else {
+        return;
+    };
+    // The order follows from the first phase that is named, which must not be that of another occasion.
+    if before_now != before_ever {
+        let now = events.iter().filter(|event| event.is_of(occasion));
+        let names: Vec<&str> = now.map(|event| event.name()).collect();
+        annotations.insert(HOOK.to_owned(), names.join(",").into());
+    }
+    // Helm deletes at once what has `hook-succeeded`, so nothing relies on it afterwards.
+    if runs || upgrades || removed {
+        annotations
+            .entry(ANNOTATION_RECREATE)
+            .or_insert_with(|| "true".into());
+    } else {
+        annotations
+            .entry(ANNOTATION_APPLY)
+            .or_insert_with(|| APPLY_CREATE_ONLY.into());
+    }
+    if is_job {
+        job(object, digest, removed);
+    }
+}
+
+/// A changed Job has to be recreated, because it has run; one with `hook-succeeded` is deleted by its time to live.
+fn job(object: &mut Value, digest: String, removed: bool) {
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if removed {
+        spec.entry("ttlSecondsAfterFinished")
+            .or_insert(STAYS.into());
+    }
+    if let Some(annotations) = spec.get_mut("template").and_then(annotations) {
+        annotations.insert(ANNOTATION_HOOK.to_owned(), digest.into());
+    }
+}
+
+fn is(object: &Value, group: &str, kind: &str) -> bool {
+    ObjectKey::of(object).is_some_and(|key| key.group == group && key.kind == kind)
+}
+
+fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object
+        .get("metadata")?
+        .get("annotations")?
+        .get(name)?
+        .as_str()
+}
+
+/// The annotations, created where there are none; `None` where they are not a map.
+fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let mut place = object;
+    for field in ["metadata", "annotations"] {
+        let map = place.as_object_mut()?;
+        let inner = map.entry(field).or_insert(Value::Null);
+        if inner.is_null() {
+            *inner = Value::Object(Map::new());
+        }
+        place = inner;
+    }
+    place.as_object_mut()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,375 @@
+//! Images in rendered objects: their places, and how they move to a private registry.
+//!
+//! Images are in the containers of pods, however deep (custom resources contain pod templates as well), in image
+//! volumes, and in known `fields` of custom resources. Elsewhere, in arguments and variables of containers, in the data of
+//! ConfigMaps and Secrets and in other fields of custom resources, a text only may be an image: those are not changed, but reported
+//! as doubts.
+
+mod fields;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+
+use common::image::Image;
+use common::manifest::kinds::traits::is_built_in;
+use common::registry::Registry;
+use common::values::path;
+
+/// How deep objects are searched, which is the limit of the YAML loader.
+const MAX_DEPTH: usize = 256;
+
+/// The result for the images of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    /// How many references were changed.
+    pub count: usize,
+    /// What was not changed and may need a look, for people: `spec.containers.0.args.1 names IMAGE …`
+    pub doubts: Vec<String>,
+}
+
+/// The images of an object, as they are written.
+#[must_use]
+pub fn images(object: &Value) -> BTreeSet<String> {
+    let places = places(object);
+    let images = places
+        .iter()
+        .filter_map(|place| object.pointer(place)?.as_str());
+    images
+        .filter(|image| !image.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A text that looks like an image, but may be something else: an argument, a variable, a line of a ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// Its place: `spec.containers.0.args.1`.
+    pub place: String,
+    /// The text.
+    pub image: String,
+    /// Whether the text is of a Secret, and must not be shown.
+    pub is_secret: bool,
+}
+
+impl Mention {
+    /// The place, and what it names: `data.sidecar names quay.io/a/b:1`.
+    #[must_use]
+    pub fn named(&self) -> String {
+        match self.is_secret {
+            true => format!("{} names an image", self.place),
+            false => format!("{} names {}", self.place, self.image),
+        }
+    }
+}
+
+/// Texts of an object that look like an image, each once for its place: with an explicit registry, and a tag or digest; in arguments
+/// and variables of containers, and under a key that speaks of an image, also without a registry.
+#[must_use]
+pub fn mentions(object: &Value) -> Vec<Mention> {
+    let is_secret = kind_of(object) == ("", "Secret");
+    let mut mentions: Vec<Mention> = Vec::new();
+    for text in texts(object) {
+        let between = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | '"' | '\'');
+        let lines = text
+            .text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'));
+        for word in lines.flat_map(|line| line.split(between)) {
+            let is_image = is_likely_image(word) || text.is_of_images && is_hostless_image(word);
+            if !is_image {
+                continue;
+            }
+            let mention = Mention {
+                place: dotted(&text.place),
+                image: word.to_owned(),
+                is_secret,
+            };
+            if !mentions.contains(&mention) {
+                mentions.push(mention);
+            }
+        }
+    }
+    mentions
+}
+
+/// A text of an object in which images are looked for.
+struct Text<'a> {
+    /// A JSON pointer.
+    place: String,
+    text: Cow<'a, str>,
+    /// Whether images are usual there, so that one without a registry counts, too.
+    is_of_images: bool,
+}
+
+fn texts(object: &Value) -> Vec<Text<'_>> {
+    match kind_of(object) {
+        ("", "ConfigMap" | "Secret") => data(object),
+        (group, _) if !is_built_in(group) => {
+            let mut texts = arguments(object);
+            let known = places(object);
+            let is_taken = |texts: &[Text<'_>], place: &String| {
+                known.contains(place) || texts.iter().any(|text| text.place == *place)
+            };
+            let mut leaves = Vec::new();
+            find_leaves(object, &mut String::new(), 0, &mut leaves);
+            leaves.retain(|(place, _)| {
+                let is_content = ["/metadata/", "/status/", "/apiVersion", "/kind"]
+                    .iter()
+                    .all(|other| !place.starts_with(other));
+                is_content && !is_taken(&texts, place)
+            });
+            texts.extend(leaves.into_iter().map(|(place, text)| Text {
+                place,
+                text: text.into(),
+                is_of_images: false,
+            }));
+            texts
+        }
+        _ => arguments(object),
+    }
+}
+
+/// The data of a ConfigMap or Secret. Keys that begin with an underscore hold examples.
+fn data(object: &Value) -> Vec<Text<'_>> {
+    let is_encoded = |field: &str| field == "data" && kind_of(object).1 == "Secret";
+    let mut texts = Vec::new();
+    for field in ["data", "stringData"] {
+        let entries = object.get(field).and_then(Value::as_object);
+        for (key, value) in entries.into_iter().flatten() {
+            let Some(value) = value.as_str().filter(|_| !key.starts_with('_')) else {
+                continue;
+            };
+            let text = match is_encoded(field) {
+                false => Some(Cow::Borrowed(value)),
+                true => {
+                    let bytes = BASE64_STANDARD.decode(value).ok();
+                    bytes.and_then(|bytes| String::from_utf8(bytes).ok().map(Cow::Owned))
+                }
+            };
+            texts.extend(text.map(|text| Text {
+                place: format!("/{field}/{}", path::escaped(key)),
+                text,
+                is_of_images: key.to_ascii_lowercase().contains("image"),
+            }));
+        }
+    }
+    texts
+}
+
+/// Arguments, commands and variables of containers.
+fn arguments(object: &Value) -> Vec<Text<'_>> {
+    let mut texts = Vec::new();
+    find_texts(object, &mut String::new(), 0, &mut texts);
+    let texts = texts.into_iter().map(|(place, text)| Text {
+        place,
+        text: text.into(),
+        is_of_images: true,
+    });
+    texts.collect()
+}
+
+fn find_leaves<'a>(
+    value: &'a Value,
+    place: &mut String,
+    depth: usize,
+    leaves: &mut Vec<(String, &'a str)>,
+) {
+    for_each_child(value, place, depth, |_, child, place| match child {
+        Value::String(text) => leaves.push((place.clone(), text)),
+        child => find_leaves(child, place, depth + 1, leaves),
+    });
+}
+
+/// Group and kind.
+fn kind_of(object: &Value) -> (&str, &str) {
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let group = text("apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    (group, text("kind"))
+}
+
+/// Moves the images of an object to `registry`.
+pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
+    let mut rewritten = Rewritten::default();
+    for place in places(object) {
+        let Some(Value::String(image)) = object.pointer_mut(&place) else {
+            continue;
+        };
+        if image.is_empty() {
+            continue;
+        }
+        match registry.rewrite(image) {
+            Ok(moved) if moved == *image => {}
+            Ok(moved) => {
+                *image = moved;
+                rewritten.count += 1;
+            }
+            Err(error) => rewritten
+                .doubts
+                .push(format!("{}: {error}", dotted(&place))),
+        }
+    }
+    for mention in mentions(object) {
+        let image = &mention.image;
+        if registry.rewrite(image).is_ok_and(|moved| moved != *image) {
+            rewritten.doubts.push(format!(
+                "{}, which is not rewritten: set it in the values of the add-on",
+                mention.named()
+            ));
+        }
+    }
+    rewritten
+}
+
+/// JSON pointers to the images of an object.
+fn places(object: &Value) -> Vec<String> {
+    let mut places = Vec::new();
+    find_containers(object, &mut String::new(), 0, &mut places);
+    for path in fields::of(object) {
+        find_path(object, path, &mut String::new(), &mut places);
+    }
+    places.sort();
+    places.dedup();
+    places
+}
+
+fn find_containers(value: &Value, place: &mut String, depth: usize, places: &mut Vec<String>) {
+    for_each_child(value, place, depth, |name, child, place| {
+        let path: &[&str] = match name {
+            "containers" | "initContainers" | "ephemeralContainers" => &["*", "image"],
+            "volumes" => &["*", "image", "reference"],
+            _ => &[],
+        };
+        if !path.is_empty() && child.is_array() {
+            find_path(child, path, place, places);
+        }
+        find_containers(child, place, depth + 1, places);
+    });
+}
+
+/// Arguments, commands and variables of containers.
+fn find_texts<'a>(
+    value: &'a Value,
+    place: &mut String,
+    depth: usize,
+    texts: &mut Vec<(String, &'a str)>,
+) {
+    for_each_child(value, place, depth, |name, child, place| {
+        let path: &[&str] = match name {
+            "args" | "command" => &["*"],
+            "env" => &["*", "value"],
+            _ => &[],
+        };
+        if !path.is_empty() && child.is_array() {
+            let mut places = Vec::new();
+            find_path(child, path, &mut String::new(), &mut places);
+            let found = places.into_iter().filter_map(|inner| {
+                let text = child.pointer(&inner)?.as_str()?;
+                Some((format!("{place}{inner}"), text))
+            });
+            texts.extend(found);
+        }
+        find_texts(child, place, depth + 1, texts);
+    });
+}
+
+/// Visits the fields of an object and the items of a list, with `place` pointing at each.
+fn for_each_child<'a>(
+    value: &'a Value,
+    place: &mut String,
+    depth: usize,
+    mut visit: impl FnMut(&str, &'a Value, &mut String),
+) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let length = place.len();
+    let mut step = |name: &str, child: &'a Value, place: &mut String| {
+        place.push('/');
+        place.push_str(&path::escaped(name));
+        visit(name, child, place);
+        place.truncate(length);
+    };
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(name, child)| step(name, child, place)),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, child)| step(&index.to_string(), child, place));
+        }
+        _ => {}
+    }
+}
+
+/// The places of texts below `value` at `path`; `*` is every item of a list.
+fn find_path(value: &Value, path: &[&str], place: &mut String, places: &mut Vec<String>) {
+    let Some((name, rest)) = path.split_first() else {
+        if value.is_string() {
+            places.push(place.clone());
+        }
+        return;
+    };
+    let length = place.len();
+    match (*name, value) {
+        ("*", Value::Array(items)) => {
+            for (index, item) in items.iter().enumerate() {
+                place.push_str(&format!("/{index}"));
+                find_path(item, rest, place, places);
+                place.truncate(length);
+            }
+        }
+        (name, Value::Object(fields)) => {
+            if let Some(child) = fields.get(name) {
+                place.push('/');
+                place.push_str(name);
+                find_path(child, rest, place, places);
+                place.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `--config-reloader-image=quay.io/coreos/configmap-reload:v0.0.1`: an explicit registry, and a tag or digest.
+fn is_likely_image(word: &str) -> bool {
+    let has_port = |host: &str| {
+        let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+        !port.is_empty() && port.chars().all(|c| c.is_ascii_digit())
+    };
+    let has_domain =
+        |host: &str| host.contains('.') && host.chars().any(|c| c.is_ascii_alphabetic());
+    let names_host = |host: &str| host == "localhost" || has_port(host) || has_domain(host);
+    word.split_once('/')
+        .is_some_and(|(host, _)| names_host(host))
+        && Image::parse(word).is_ok_and(|image| image.tag.is_some() || image.digest.is_some())
+}
+
+/// `longhornio/longhorn-engine:v1.9.2`: no registry, but a version for a tag. Paths and ports are not images.
+fn is_hostless_image(word: &str) -> bool {
+    let name = |name: &str| {
+        name.contains('/')
+            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && !name.contains("//")
+    };
+    let version = |tag: &str| {
+        let number = tag.strip_prefix('v').unwrap_or(tag);
+        number.starts_with(|c: char| c.is_ascii_digit()) && number.contains('.')
+    };
+    word.split_once(':')
+        .is_some_and(|(of_name, tag)| name(of_name) && version(tag))
+        && Image::parse(word).is_ok()
+}
+
+/// `/spec/containers/0` as people write it.
+fn dotted(place: &str) -> String {
+    path::unescaped(&place.trim_start_matches('/').replace('/', "."))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Templates of the add-ons of Kubermatic (KKP), rendered as KKP does: its functions, its data, its way to join files.
+
+mod config_hash;
+mod data;
+mod field;
+mod functions;
+mod shapes;
+
+#[cfg(test)]
+mod tests;
+
+use addons_gotemplate::function::{Arguments, Context, Function};
+use addons_gotemplate::limits::Limits;
+pub use addons_gotemplate::limits::Stop;
+use addons_gotemplate::sprig::SPRIG;
+use addons_gotemplate::value::Type;
+use addons_gotemplate::{Rendered, Template, TemplateError};
+use serde_json::Value;
+
+pub use field::FieldError;
+
+use common::registry::Registry;
+
+/// The text after every file.
+pub const SEPARATOR: &str = "\n\n---\n\n";
+
+/// How templates are rendered.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether it is an error to print a missing value.
+    pub strict: bool,
+    /// The registry that replaces the registry of every image in `Image`.
+    pub registry: Option<Registry>,
+    /// The limits of the templates.
+    pub limits: Limits,
+    /// Stops the rendering from another thread.
+    pub stop: Stop,
+}
+
+/// Why rendering failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// A template that is not valid, or that fails.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// Data that cannot be read as a TemplateData document.
+    #[error(transparent)]
+    Data(#[from] FieldError),
+}
+
+const HELM: &str = "it is a function of Helm; a chart is rendered with `method: helm`";
+
+/// Functions that people expect from Helm and from older versions of KKP.
+const UNDEFINED: [(&str, &str); 13] = [
+    ("include", HELM),
+    ("tpl", HELM),
+    ("required", HELM),
+    ("lookup", HELM),
+    ("toYaml", HELM),
+    ("toYamlPretty", HELM),
+    ("fromYaml", HELM),
+    ("fromYamlArray", HELM),
+    ("fromJsonArray", HELM),
+    ("toToml", HELM),
+    ("fromToml", HELM),
+    ("mustToYaml", HELM),
+    (
+        "Registry",
+        "KKP has dropped it; write the whole reference with Image, as in {{ Image \"docker.io/org/name:tag\" }}",
+    ),
+];
+
+/// Renders files with sprig's functions and those of KKP; `data` is a TemplateData document, of which any part may be
+/// missing. Each file is followed by [`SEPARATOR`].
+///
+/// # Errors
+/// [`RenderError`]
+pub fn render(
+    templates: &[Template<'_>],
+    data: &Value,
+    options: &Options,
+) -> Result<Rendered, RenderError> {
+    let registry = options.registry.as_ref();
+    let image = |_: &mut Context, args: Arguments<'_>| functions::image(args.text(0)?, registry);
+    let image = [Function::new("Image", &[Type::Text], &image)];
+    let own: [&[Function<'_>]; 2] = [&image, functions::FUNCTIONS];
+    let stop = Some(&options.stop);
+    let options = addons_gotemplate::Options {
+        stop,
+        functions: &[&own, SPRIG].concat(),
+        undefined: &UNDEFINED,
+        separator: SEPARATOR,
+        strict: options.strict,
+        limits: options.limits,
+    };
+    Ok(addons_gotemplate::render(
+        templates,
+        data::read(data)?,
+        &options,
+    )?)
+}
+
+/// Whether a file is a template: its syntax, and whether its functions exist.
+///
+/// # Errors
+/// [`TemplateError::Parse`].
+pub fn check(template: Template<'_>) -> Result<(), TemplateError> {
+    let image = |_: &mut Context, args: Arguments<'_>| functions::image(args.text(0)?, None);
+    let image = [Function::new("Image", &[Type::Text], &image)];
+    let own: [&[Function<'_>]; 2] = [&image, functions::FUNCTIONS];
+    let options = addons_gotemplate::Options {
+        functions: &[&own, SPRIG].concat(),
+        undefined: &UNDEFINED,
+        ..addons_gotemplate::Options::default()
+    };
+    addons_gotemplate::check(template, &options)
+}

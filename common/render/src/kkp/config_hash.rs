@@ -1,0 +1,32 @@
+//! `.Cluster.Network.ConfigHash`: changes when the network's settings change, so that pods roll out again.
+
+use addons_gotemplate::sprig::to_json;
+use addons_gotemplate::value::{Record, Value};
+use sha1::{Digest as _, Sha1};
+
+use super::field::{Field, FieldError, Null};
+use super::shapes::HASHED;
+use common::hex;
+
+/// The lower-case hex SHA-1 of the compact JSON that Go writes of the struct, whose lists are sorted.
+pub(super) fn config_hash(network: &Field<'_>) -> Result<String, FieldError> {
+    let mut values = Vec::with_capacity(HASHED.fields.len());
+    for (name, of) in HASHED.fields {
+        let value = network.get(name)?.value(of, Null::Nil)?;
+        values.push(match value {
+            Value::List(list) => {
+                let texts = list.iter().filter_map(|item| match item {
+                    Value::Text(text) => Some(text.clone()),
+                    _ => None,
+                });
+                let mut texts: Vec<_> = texts.collect();
+                texts.sort_unstable();
+                Value::texts(texts)
+            }
+            other => other,
+        });
+    }
+    let json = to_json(&Value::Record(Record::new(&HASHED, values).into()));
+    let json = json.map_err(|error| network.error(error.to_string()))?;
+    Ok(hex::of(&Sha1::digest(json.as_bytes())))
+}

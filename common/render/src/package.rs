@@ -1,0 +1,346 @@
+//! The content of a source: files with their paths, in memory, whatever it was fetched from.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use common::manifest::digest::sha256;
+
+/// Files that a package may have.
+pub const MAX_FILES: usize = 10_000;
+/// Bytes that the files of a package may have together.
+pub const MAX_BYTES: usize = 64 << 20;
+/// Names of a README, the best first, as in helm's `pkg/action/show.go`.
+const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
+/// Bytes of one path.
+const MAX_PATH: usize = 1024;
+/// Characters of a path that is too long, in its error.
+const SHOWN: usize = 60;
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Relative to the package, with `/`, without `.` and `..`.
+    pub path: String,
+    /// Its bytes.
+    #[serde(with = "crate::text::base64")]
+    pub bytes: Vec<u8>,
+}
+
+/// A file, or the files of a folder in the order in which a walk finds them: the entries of each folder sorted by name, so
+/// that `a/x.yaml` comes before `a-b/x.yaml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Package {
+    files: Vec<File>,
+    is_folder: bool,
+}
+
+/// Why files are not a package.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PackageError {
+    /// A path that leads out of the package, or names nothing.
+    #[error("the path {path:?} leads out of the package, or names no file")]
+    Path {
+        /// As the source spells it.
+        path: String,
+    },
+    /// A path of more than 1024 bytes.
+    #[error("the path {start}... has more than {MAX_PATH} bytes")]
+    Long {
+        /// How it begins.
+        start: String,
+    },
+    /// One path twice.
+    #[error("{path} occurs twice")]
+    Duplicate {
+        /// The path.
+        path: String,
+    },
+    /// More than [`MAX_FILES`].
+    #[error("more than {MAX_FILES} files")]
+    TooMany,
+    /// More than [`MAX_BYTES`].
+    #[error("its files have more than {} MiB", MAX_BYTES >> 20)]
+    TooLarge,
+    /// A folder without files.
+    #[error("it holds no file")]
+    Empty,
+    /// Bytes that [`Package::to_bytes`] did not write.
+    #[error("it cannot be read as a package")]
+    Malformed,
+}
+
+impl Package {
+    /// One file by itself; the ending of `name` shows its kind.
+    #[must_use]
+    pub fn file(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        let path = name.into();
+        Self {
+            files: vec![File { path, bytes }],
+            is_folder: false,
+        }
+    }
+
+    /// The files of a folder, in any order.
+    ///
+    /// # Errors
+    /// [`PackageError`]: no file, too much, or an invalid path.
+    pub fn folder(mut files: Vec<File>) -> Result<Self, PackageError> {
+        if files.is_empty() {
+            return Err(PackageError::Empty);
+        }
+        if files.len() > MAX_FILES {
+            return Err(PackageError::TooMany);
+        }
+        let mut bytes = 0_usize;
+        let mut paths = BTreeSet::new();
+        for file in &files {
+            bytes = bytes.saturating_add(file.bytes.len());
+            check_length(&file.path)?;
+            let path = file.path.clone();
+            if !is_relative(&path) {
+                return Err(PackageError::Path { path });
+            }
+            if !paths.insert(&file.path) {
+                return Err(PackageError::Duplicate { path });
+            }
+        }
+        if bytes > MAX_BYTES {
+            return Err(PackageError::TooLarge);
+        }
+        files.sort_by(|a, b| walk_order(&a.path, &b.path));
+        Ok(Self {
+            files,
+            is_folder: true,
+        })
+    }
+
+    /// The files, in walk order.
+    #[must_use]
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// The file of that path.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&File> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// The README of a folder: the file that `helm show readme` takes, at the root and in any case.
+    #[must_use]
+    pub fn readme(&self) -> Option<&File> {
+        let named = |name: &&str| {
+            let mut files = self.files.iter();
+            files.find(|file| self.is_folder && file.path.eq_ignore_ascii_case(name))
+        };
+        READMES.iter().find_map(named)
+    }
+
+    /// The only file, where this is not a folder.
+    #[must_use]
+    pub fn as_file(&self) -> Option<&File> {
+        self.files.first().filter(|_| !self.is_folder)
+    }
+
+    /// Hex sha256: of the bytes of a file; of a folder that of its [`Package::listing`].
+    #[must_use]
+    pub fn digest(&self) -> String {
+        match self.as_file() {
+            Some(file) => sha256(&file.bytes),
+            None => sha256(self.listing().as_bytes()),
+        }
+    }
+
+    /// The lines `HASH  PATH` of the files, as `sha256sum` prints them: the input for the `manifestHash` of a folder.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        let lines = self.files.iter();
+        lines
+            .map(|file| format!("{}  {}\n", sha256(&file.bytes), file.path))
+            .collect()
+    }
+
+    /// The files, in any order.
+    #[must_use]
+    pub fn into_files(self) -> Vec<File> {
+        self.files
+    }
+
+    /// The package as one piece of bytes, for the cache.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![u8::from(self.is_folder)];
+        for file in &self.files {
+            for part in [file.path.as_bytes(), &file.bytes] {
+                bytes.extend((part.len() as u64).to_be_bytes());
+                bytes.extend(part);
+            }
+        }
+        bytes
+    }
+
+    /// The opposite of [`Package::to_bytes`].
+    ///
+    /// # Errors
+    /// Other bytes, and whatever [`Package::folder`] refuses.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PackageError> {
+        let (kind, mut rest) = bytes.split_first().ok_or(PackageError::Malformed)?;
+        let mut files = Vec::new();
+        while !rest.is_empty() {
+            let path = part(&mut rest).ok_or(PackageError::Malformed)?;
+            let bytes = part(&mut rest).ok_or(PackageError::Malformed)?.to_vec();
+            let path = String::from_utf8(path.to_vec()).map_err(|_| PackageError::Malformed)?;
+            files.push(File { path, bytes });
+        }
+        match (kind, files.pop()) {
+            (0, Some(file)) if files.is_empty() => Ok(Self::file(file.path, file.bytes)),
+            (1, last) => Self::folder(files.into_iter().chain(last).collect()),
+            _ => Err(PackageError::Malformed),
+        }
+    }
+}
+
+/// The next part of [`Package::to_bytes`].
+fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, tail) = rest.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
+    let (part, tail) = tail.split_at_checked(length)?;
+    *rest = tail;
+    Some(part)
+}
+
+/// Refuses a path that no package may have. Who walks folders asks this for every path that they make: a few short names make
+/// gigabytes of paths.
+///
+/// # Errors
+/// [`PackageError::Long`].
+pub fn check_length(path: &str) -> Result<(), PackageError> {
+    if path.len() <= MAX_PATH {
+        return Ok(());
+    }
+    let start = path.chars().take(SHOWN).collect();
+    Err(PackageError::Long { start })
+}
+
+/// Whether a path is below the package.
+fn is_relative(path: &str) -> bool {
+    !path.contains(['\\', '\0', '\n'])
+        && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// A path without `/` at its ends, without `.` and `..`; empty for the root, `None` where it leads above that.
+#[must_use]
+pub fn normal_path(path: &str) -> Option<String> {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// By the names of each level: a file and a folder of one name cannot be in one folder.
+fn walk_order(a: &str, b: &str) -> Ordering {
+    a.split('/').cmp(b.split('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> File {
+        File {
+            path: path.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        }
+    }
+
+    #[test]
+    fn folders_are_walked_level_by_level() {
+        let files = ["b.yaml", "a-b/x.yaml", "a/y.yaml", "a/x.yaml"];
+        let package = Package::folder(files.map(|path| file(path, "")).to_vec()).unwrap();
+        let paths: Vec<&str> = package
+            .files()
+            .iter()
+            .map(|file| file.path.as_str())
+            .collect();
+        assert_eq!(paths, ["a/x.yaml", "a/y.yaml", "a-b/x.yaml", "b.yaml"]);
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        for path in [
+            "", "/a", "../a", "a/../b", "./a", "a//b", "a\\b", "a\0", "a/",
+        ] {
+            let error = Package::folder(vec![file(path, "")]).unwrap_err();
+            assert!(matches!(error, PackageError::Path { .. }), "{path:?}");
+        }
+        let twice = vec![file("a", "1"), file("a", "2")];
+        let path = "a".to_owned();
+        assert_eq!(
+            Package::folder(twice),
+            Err(PackageError::Duplicate { path })
+        );
+        assert_eq!(Package::folder(Vec::new()), Err(PackageError::Empty));
+        let (most, more) = ("n".repeat(MAX_PATH), "n".repeat(MAX_PATH + 1));
+        assert!(Package::folder(vec![file(&most, "")]).is_ok());
+        let error = Package::folder(vec![file(&more, "")]).unwrap_err();
+        let expected = format!("the path {}... has more than 1024 bytes", "n".repeat(SHOWN));
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_folder_has_one_readme() {
+        for (files, expected) in [
+            (
+                &["README.txt", "ReadMe.md", "a/README.md"][..],
+                Some("ReadMe.md"),
+            ),
+            (&["README", "README.markdown"], Some("README")),
+            (&["a/README.md", "values.yaml"], None),
+        ] {
+            let files = files.iter().map(|path| file(path, "")).collect();
+            let package = Package::folder(files).unwrap();
+            let found = package.readme().map(|file| file.path.as_str());
+            assert_eq!(found, expected);
+        }
+        assert_eq!(Package::file("README.md", Vec::new()).readme(), None);
+    }
+
+    /// Computed with `sha256sum`.
+    #[test]
+    fn digests_can_be_made_with_sha256sum() {
+        let one = Package::file("a.yaml", b"a: 1\n".to_vec());
+        assert_eq!(
+            one.digest(),
+            "37b128c59f1f5097f73f82691cb519f1f568667faab5ced1b4ab979d36837eae"
+        );
+        let folder = Package::folder(vec![file("b/c.yaml", "b: 2\n"), file("a.yaml", "a: 1\n")]);
+        assert_eq!(
+            folder.unwrap().digest(),
+            "5b9c7cc25a2fea20b747e7df4817648e4923d67eaaa2686f899fd522f41f14bc"
+        );
+    }
+
+    #[test]
+    fn bytes_and_back() {
+        let folder = Package::folder(vec![file("a", "1"), file("b/c", "")]).unwrap();
+        let one = Package::file("x.tgz", vec![0, 1, 2]);
+        for package in [folder, one] {
+            let bytes = package.to_bytes();
+            assert_eq!(Package::from_bytes(&bytes), Ok(package));
+            for cut in 0..bytes.len() {
+                // Cut between two files the rest is a valid smaller package; the cache compares digests.
+                let _ = Package::from_bytes(bytes.get(..cut).unwrap());
+            }
+        }
+        assert_eq!(Package::from_bytes(&[2]), Err(PackageError::Malformed));
+    }
+}

@@ -1,0 +1,326 @@
+//! The text that manifests are read from, cut where the output of each file begins.
+
+use addons_gotemplate::{Template, TemplateError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use common::manifest::Place;
+use common::manifest::parse::{self, File, ManifestError, Options, Parsed};
+
+use super::kkp::{self, RenderError};
+use super::package::{self, Package};
+use common::values::layers::Values;
+use common::values::{self, ValuesError};
+
+/// The package's own values for method `go-template`: this file is not a template.
+const VALUES: &str = "values.yaml";
+/// Endings of files with plain manifests.
+const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// The output of a package, before it is parsed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    /// The output of each file, in order.
+    pub sections: Vec<Section>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// A template that is not UTF-8.
+    #[error("{file}: the template is not UTF-8: save the file as UTF-8")]
+    NotUtf8 {
+        /// The file.
+        file: String,
+    },
+    /// A folder without templates.
+    #[error(
+        "no file in it ends in .yaml: give the folder of the templates as the path of the source"
+    )]
+    NoTemplate,
+    /// A template that fails.
+    #[error(transparent)]
+    Template(#[from] RenderError),
+}
+
+/// The file with the default values of a folder of templates, or of a chart: `values.yaml` at its root.
+#[must_use]
+pub fn values_file(package: &Package) -> Option<&package::File> {
+    package.get(VALUES).filter(|_| package.as_file().is_none())
+}
+
+/// The values of a package of templates.
+///
+/// # Errors
+/// It is not a map.
+pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
+    match values_file(package) {
+        Some(file) => Ok(Values::new(
+            format!("{VALUES} of the package"),
+            values::read(&file.bytes, VALUES)?,
+        )),
+        None => Ok(Values::default()),
+    }
+}
+
+/// The templates of a package: the file, or of a folder the files that end in `.yaml`, except the values.
+fn templates(package: &Package) -> Result<Vec<Template<'_>>, TextError> {
+    let is_file = package.as_file().is_some();
+    let files = package.files().iter();
+    let files =
+        files.filter(|file| is_file || (file.path.ends_with(".yaml") && file.path != VALUES));
+    let mut templates = Vec::new();
+    for file in files {
+        let name = file.path.as_str();
+        let text = std::str::from_utf8(&file.bytes).map_err(|_| TextError::NotUtf8 {
+            file: name.to_owned(),
+        })?;
+        templates.push(Template { name, text });
+    }
+    if templates.is_empty() {
+        return Err(TextError::NoTemplate);
+    }
+    Ok(templates)
+}
+
+/// Every reason why the templates of a package fail whatever the data is, with its place; each file is read by itself. `location`
+/// is that of the package.
+#[must_use]
+pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, String)> {
+    let whole = Place {
+        file: location.to_owned(),
+        ..Place::default()
+    };
+    let templates = match templates(package) {
+        Ok(templates) => templates,
+        Err(error) => return vec![(whole, error.to_string())],
+    };
+    let is_file = package.as_file().is_some();
+    let mistake = |template: Template<'_>| {
+        let TemplateError::Parse { place, problem } = kkp::check(template).err()? else {
+            return None;
+        };
+        let file = match is_file {
+            true => location.to_owned(),
+            false => format!("{}/{}", location.trim_end_matches('/'), place.file),
+        };
+        let place = Place {
+            file,
+            line: place.line,
+            column: place.column,
+        };
+        Some((place, problem))
+    };
+    templates.into_iter().filter_map(mistake).collect()
+}
+
+/// The output of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// The file; empty where the location of the package already names it.
+    pub file: String,
+    /// Its bytes.
+    #[serde(with = "base64")]
+    pub bytes: Vec<u8>,
+}
+
+/// Bytes in JSON.
+pub(super) mod base64 {
+    use ::base64::Engine as _;
+    use ::base64::engine::general_purpose::STANDARD;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map_err(D::Error::custom)
+    }
+}
+
+impl Text {
+    /// Method `manifest`: the files unchanged; of a folder those that end in `.yaml`, `.yml` or `.json`.
+    #[must_use]
+    pub fn plain(package: Package) -> Self {
+        let is_file = package.as_file().is_some();
+        let files = package.into_files().into_iter();
+        let sections = files
+            .filter(|file| is_file || MANIFESTS.iter().any(|end| file.path.ends_with(end)))
+            .map(|file| Section {
+                file: if is_file { String::new() } else { file.path },
+                bytes: file.bytes,
+            });
+        Self {
+            sections: sections.collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Method `go-template`: of a folder the files that end in `.yaml`, as in Kubermatic, except
+    /// [`package_values`].
+    ///
+    /// # Errors
+    /// A file that is not UTF-8, or not a valid template.
+    pub fn of_templates(
+        package: &Package,
+        data: &Value,
+        options: &kkp::Options,
+    ) -> Result<Self, TextError> {
+        let is_file = package.as_file().is_some();
+        let templates = templates(package)?;
+        let rendered = kkp::render(&templates, data, options)?;
+        let mut sections = Vec::with_capacity(templates.len());
+        let ends = rendered.starts.iter().skip(1).copied();
+        let ends = ends.chain([rendered.text.len()]);
+        for ((template, start), end) in templates.iter().zip(&rendered.starts).zip(ends) {
+            let text = rendered.text.get(*start..end).unwrap_or_default();
+            sections.push(Section {
+                file: if is_file {
+                    String::new()
+                } else {
+                    template.name.to_owned()
+                },
+                bytes: text.as_bytes().to_vec(),
+            });
+        }
+        Ok(Self {
+            sections,
+            warnings: rendered.warnings.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// Method `helm`: the output of helm.
+    #[must_use]
+    pub fn of_chart(text: String) -> Self {
+        Self {
+            sections: vec![Section {
+                file: String::new(),
+                bytes: text.into_bytes(),
+            }],
+            warnings: Vec::new(),
+        }
+    }
+
+    /// All output, unchanged.
+    #[must_use]
+    pub fn raw(&self) -> Vec<u8> {
+        let sections = self.sections.iter();
+        let sections: Vec<&[u8]> = sections.map(|section| section.bytes.as_slice()).collect();
+        sections.concat()
+    }
+
+    /// Its objects; `location` is that of the package, and places are `LOCATION/FILE:LINE`, with the line of the
+    /// file's output.
+    ///
+    /// # Errors
+    /// [`ManifestError`].
+    pub fn objects(&self, location: &str, options: &Options) -> Result<Parsed, ManifestError> {
+        let names = self.names(location);
+        let mut parsed = parse::parse_files(self.files(&names), options)?;
+        parsed.warnings.splice(0..0, self.warnings.iter().cloned());
+        Ok(parsed)
+    }
+
+    /// Every reason why [`Text::objects`] would fail.
+    #[must_use]
+    pub fn mistakes(&self, location: &str, options: &Options) -> Vec<ManifestError> {
+        let names = self.names(location);
+        parse::every(self.files(&names), options).1
+    }
+
+    /// What messages call the files.
+    fn names(&self, location: &str) -> Vec<String> {
+        let sections = self.sections.iter();
+        let name = |section: &Section| match section.file.as_str() {
+            "" => location.to_owned(),
+            file => format!("{}/{file}", location.trim_end_matches('/')),
+        };
+        sections.map(name).collect()
+    }
+
+    fn files<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = File<'a>> {
+        let files = self.sections.iter().zip(names);
+        files.map(|(section, name)| File {
+            name,
+            bytes: &section.bytes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::package::File;
+    use super::*;
+
+    fn config_map(path: &str, name: &str) -> File {
+        File {
+            path: path.to_owned(),
+            bytes: format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n")
+                .into_bytes(),
+        }
+    }
+
+    #[test]
+    fn a_folder_gives_its_manifests_with_their_places() {
+        let files = vec![
+            config_map("b.yml", "b"),
+            config_map("a/c.json", "c"),
+            config_map("README.md", "none"),
+        ];
+        let text = Text::plain(Package::folder(files).unwrap());
+        let parsed = text
+            .objects("https://example/repo/", &Options::default())
+            .unwrap();
+        let places: Vec<String> = parsed
+            .manifests
+            .iter()
+            .map(|manifest| manifest.place.to_string())
+            .collect();
+        assert_eq!(
+            places,
+            [
+                "https://example/repo/a/c.json:1",
+                "https://example/repo/b.yml:1"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_invalid_template_is_named() {
+        let file = |path: &str, text: &str| File {
+            path: path.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let package = Package::folder(vec![
+            file("a.yaml", "a: {{ .x }}\nb: {{ if }}\n"),
+            file(
+                "b.yaml",
+                "{{ Image \"docker.io/a/b:1\" }} {{ .Cluster.Name | upper }}",
+            ),
+            file("c.yaml", "{{ include \"x\" . }}"),
+            file("values.yaml", "{{"),
+        ]);
+        let found = invalid_templates(&package.unwrap(), "templates/");
+        let places: Vec<String> = found.iter().map(|(place, _)| place.to_string()).collect();
+        assert_eq!(places, ["templates/a.yaml:2:10", "templates/c.yaml:1:4"]);
+        let one = Package::file("x", b"\n{{ end }}".to_vec());
+        let found = invalid_templates(&one, "x.yaml");
+        assert_eq!(found[0].0.to_string(), "x.yaml:2:4");
+    }
+
+    #[test]
+    fn a_file_is_a_manifest_whatever_its_name() {
+        let one = config_map("manifest", "a");
+        let text = Text::plain(Package::file(one.path, one.bytes.clone()));
+        assert_eq!(text.raw(), one.bytes);
+        let parsed = text.objects("./manifest", &Options::default()).unwrap();
+        assert_eq!(parsed.manifests[0].place.to_string(), "./manifest:1");
+    }
+}

@@ -1,0 +1,171 @@
+//! `index.json` of an archive: every name, and the manifest that it stands for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::manifest::{Descriptor, INDEX, is_digest};
+use crate::entrance;
+use crate::image::{Image, ImageError};
+
+/// The content of `oci-layout`.
+pub const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
+/// The annotation with the name, which skopeo and oras read as well.
+const NAME: &str = "org.opencontainers.image.ref.name";
+
+/// A name and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// With a tag or a digest, spelled out in full. Referrers have the name of their repository and their own digest.
+    pub image: Image,
+    /// The manifest.
+    pub descriptor: Descriptor,
+}
+
+/// Why `index.json` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutError {
+    /// Not JSON of this shape.
+    #[error("index.json cannot be read: {0}")]
+    Malformed(#[source] serde_json::Error),
+    /// An entry without a name.
+    #[error(
+        "index.json: {digest} has no annotation {NAME}: `kubectl addons export` wrote no such archive"
+    )]
+    NoName {
+        /// Of the entry.
+        digest: String,
+    },
+    /// A name that is not one.
+    #[error("index.json")]
+    Name(#[from] ImageError),
+    /// A name that stands for another manifest than it says, or for none.
+    #[error("index.json: {name} stands for {digest}")]
+    Digest {
+        /// The name.
+        name: String,
+        /// Of the entry.
+        digest: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Index {
+    schema_version: u32,
+    media_type: String,
+    manifests: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    #[serde(flatten)]
+    descriptor: Descriptor,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+/// The bytes of `index.json`.
+#[must_use]
+pub fn write(named: &[Named]) -> Vec<u8> {
+    let entries = named.iter().map(|one| Entry {
+        descriptor: one.descriptor.clone(),
+        annotations: BTreeMap::from([(NAME.to_owned(), one.image.to_string())]),
+    });
+    let index = Index {
+        schema_version: 2,
+        media_type: INDEX.to_owned(),
+        manifests: entries.collect(),
+    };
+    // Texts and numbers can always be written as JSON.
+    serde_json::to_vec(&index).unwrap_or_default()
+}
+
+/// What `index.json` lists, in its order: an image before what refers to it.
+///
+/// # Errors
+/// [`LayoutError`].
+pub fn read(bytes: &[u8]) -> Result<Vec<Named>, LayoutError> {
+    let index: Index = entrance::from_slice(bytes).map_err(LayoutError::Malformed)?;
+    let entries = index.manifests.into_iter();
+    entries.map(named).collect()
+}
+
+fn named(entry: Entry) -> Result<Named, LayoutError> {
+    let Entry {
+        descriptor,
+        annotations,
+    } = entry;
+    let digest = descriptor.digest.clone();
+    let Some(name) = annotations.get(NAME) else {
+        return Err(LayoutError::NoName { digest });
+    };
+    let image = Image::parse(name)?;
+    let is_named = match &image.digest {
+        Some(named) => *named == digest,
+        None => image.tag.is_some(),
+    };
+    if !is_named || !is_digest(&digest) {
+        let name = name.clone();
+        return Err(LayoutError::Digest { name, digest });
+    }
+    Ok(Named { image, descriptor })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn digest(digit: &str) -> String {
+        format!("sha256:{}", digit.repeat(64))
+    }
+
+    fn entry(name: &str, digest: &str) -> Named {
+        Named {
+            image: Image::parse(name).unwrap(),
+            descriptor: Descriptor {
+                media_type: INDEX.to_owned(),
+                digest: digest.to_owned(),
+                size: 7,
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let signature = format!("quay.io/a/b@{}", digest("b"));
+        let named = [
+            entry("quay.io/a/b:1", &digest("a")),
+            entry(&signature, &digest("b")),
+        ];
+        assert_eq!(read(&write(&named)).unwrap(), named);
+    }
+
+    #[test]
+    fn entries_that_cannot_be_pushed_are_refused() {
+        let of = |name: &str, digest: &str| {
+            json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [{
+                "mediaType": INDEX, "digest": digest, "size": 1, "annotations": {NAME: name},
+            }]})
+        };
+        let nameless = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [
+            {"mediaType": INDEX, "digest": digest("a"), "size": 1},
+        ]});
+        for (index, words) in [
+            (json!([]), "cannot be read"),
+            (nameless, "has no annotation"),
+            (of("../x", &digest("a")), "index.json"),
+            (of("quay.io/a/b", &digest("a")), "stands for"),
+            (of("quay.io/a/b:1", "sha256:../../etc"), "stands for"),
+            (
+                of(&format!("quay.io/a/b@{}", digest("a")), &digest("b")),
+                "stands for",
+            ),
+        ] {
+            let error = read(index.to_string().as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(words), "{index}: {error}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Why a document cannot be read as an object of ours, with the path of each field: serde knows neither.
+
+use kube::CustomResourceExt;
+use serde_json::Value;
+
+use crate::schema;
+
+/// How many mistakes are named.
+const NAMED: usize = 5;
+
+/// Something wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Path of the field.
+    pub path: String,
+    /// What is wrong, with the path.
+    pub text: String,
+}
+
+/// The mistakes of an object of ours, by the schema that the API server would judge it by.
+#[must_use]
+pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<Mistake> {
+    let found = schema::problems(&schema_of::<K>(), document);
+    let mistake = |(path, message)| Mistake {
+        text: format!("{path} {message}"),
+        path,
+    };
+    found.into_iter().map(mistake).collect()
+}
+
+/// Fields that an object of ours does not have.
+#[must_use]
+pub fn unknown(paths: Vec<String>) -> Vec<Mistake> {
+    let mistake = |path| Mistake {
+        text: format!("unknown field {path}; remove it or correct its name"),
+        path,
+    };
+    paths.into_iter().map(mistake).collect()
+}
+
+/// Mistakes in the order of their file: the line of the first one, and all as one text, which names the other lines. `line`: that of a
+/// path.
+#[must_use]
+pub fn in_order(mistakes: &[Mistake], line: impl Fn(&str) -> usize) -> (usize, String) {
+    let lines = mistakes.iter().map(|mistake| line(&mistake.path));
+    let mut found: Vec<(usize, &Mistake)> = lines.zip(mistakes).collect();
+    found.sort_by_key(|(line, _)| *line);
+    let first = found.first().map_or(1, |(line, _)| *line);
+    let mut texts = Vec::new();
+    let mut last = first;
+    for (line, mistake) in found.iter().take(NAMED) {
+        texts.push(match *line == last {
+            true => mistake.text.clone(),
+            false => format!("line {line}: {}", mistake.text),
+        });
+        last = *line;
+    }
+    if found.len() > NAMED {
+        texts.push(format!("and {} more", found.len() - NAMED));
+    }
+    (first, texts.join("; "))
+}
+
+/// All of them, and the fields that an object of ours does not have: paths, and what is wrong there.
+#[must_use]
+pub fn every<K: CustomResourceExt>(document: &Value) -> Vec<(String, String)> {
+    schema::strict(&schema_of::<K>(), document)
+}
+
+/// A definition can always be written as JSON.
+fn schema_of<K: CustomResourceExt>() -> Value {
+    let mut definition = serde_json::to_value(K::crd()).unwrap_or_default();
+    let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema");
+    schema.map(Value::take).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::catalogue::AddonCatalogue;
+    use crate::api::names;
+
+    #[test]
+    fn every_mistake_has_its_path() {
+        let at = "spec.addons[0].versions[0]";
+        let source = json!({"url": {"manifest": "a"}});
+        for (version, expected) in [
+            (json!({"version": "1", "source": source}), None),
+            (
+                json!({"version": 1.2, "source": source}),
+                Some(format!(
+                    "{at}.version must be a string, not a number: put it in quotes"
+                )),
+            ),
+            (
+                json!({"version": "1", "source": "a"}),
+                Some(format!("{at}.source must be an object, not a string")),
+            ),
+            (
+                json!({"version": "1", "source": source, "template": {"method": "kustomize"}}),
+                Some(format!("{at}.template.method must be one of")),
+            ),
+            (
+                json!({"version": "1"}),
+                Some(format!("{at}.source is required")),
+            ),
+        ] {
+            let found = mistakes::<AddonCatalogue>(&json!({
+                "apiVersion": names::API_VERSION,
+                "kind": "AddonCatalogue",
+                "metadata": {"name": "c"},
+                "spec": {"addons": [{"name": "a", "versions": [version]}]},
+            }));
+            match expected {
+                Some(expected) => assert!(
+                    matches!(found.as_slice(), [one] if one.text.starts_with(&expected)),
+                    "{expected}: {found:?}"
+                ),
+                None => assert_eq!(found, []),
+            }
+        }
+    }
+}
