@@ -2,6 +2,7 @@
 
 mod entrance;
 mod modules;
+mod promises;
 mod static_policies;
 mod trust;
 mod typed;
