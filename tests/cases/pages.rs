@@ -200,15 +200,20 @@ fn resolve(page: &Page, folder: &Path, target: &str) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of the rules that a line cites: `semantics 3`, `semantics 3 and 11`, `semantics 1, 2, 14`.
-fn cited(text: &str) -> Vec<u32> {
+/// The rules and paragraphs that a line cites: `semantics 3`, `semantics 3 and 11.2`, `semantics 1, 2.5, 14`.
+fn cited(text: &str) -> Vec<String> {
     let mut numbers = Vec::new();
     for mut rest in text.split("semantics ").skip(1) {
         loop {
-            let digits = rest.find(|c: char| !c.is_ascii_digit());
-            let (number, tail) = rest.split_at(digits.unwrap_or(rest.len()));
-            let Ok(number) = number.parse() else { break };
-            numbers.push(number);
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+            let (number, _) = rest.split_at(end.unwrap_or(rest.len()));
+            // The full stop of a sentence is not part of the number.
+            let number = number.trim_end_matches('.');
+            if number.is_empty() {
+                break;
+            }
+            numbers.push(number.to_owned());
+            let tail = &rest[number.len()..];
             let next = [", and ", ", ", " and "];
             let Some(tail) = next.iter().find_map(|word| tail.strip_prefix(word)) else {
                 break;
@@ -217,6 +222,33 @@ fn cited(text: &str) -> Vec<u32> {
         }
     }
     numbers
+}
+
+/// The numbers of the rules of `semantics.md` and of their paragraphs.
+///
+/// # Errors
+/// They do not count from 1.
+fn rules(semantics: &Page) -> Result<BTreeSet<String>> {
+    let (mut rules, mut rule, mut paragraph) = (BTreeSet::new(), 0, 0);
+    for line in semantics.prose() {
+        let heading = line.text.strip_prefix("## ");
+        if let Some((number, _)) = heading.and_then(|text| text.split_once(". ")) {
+            (rule, paragraph) = (rule + 1, 0);
+            ensure!(number == rule.to_string(), "rule {number} is the {rule}th");
+            rules.insert(number.to_owned());
+        }
+        let text = line.text.strip_prefix("**");
+        if let Some((number, _)) = text.and_then(|text| text.split_once("** "))
+            && number.starts_with(|c: char| c.is_ascii_digit())
+        {
+            paragraph += 1;
+            let expected = format!("{rule}.{paragraph}");
+            ensure!(number == expected, "{number} instead of {expected}");
+            rules.insert(expected);
+        }
+    }
+    ensure!(rule > 1 && rules.len() > rule, "only {rules:?}");
+    Ok(rules)
 }
 
 /// Documents that lay beside the checkout of some author: no reader has them.
@@ -247,16 +279,7 @@ fn no_citation_leads_out_of_the_repository() -> Result<()> {
 fn every_rule_that_is_cited_is_there() -> Result<()> {
     let mut tally = Tally::new("pages::every_rule_that_is_cited_is_there");
     let semantics = Page::read(Path::new(ROOT).join("common/semantics.md"))?;
-    let rules = semantics.prose().filter_map(|line| {
-        let (number, _) = line.text.strip_prefix("## ")?.split_once(". ")?;
-        number.parse().ok()
-    });
-    let rules: Vec<u32> = rules.collect();
-    let numbers = 1..=u32::try_from(rules.len())?;
-    ensure!(
-        rules.len() > 1 && rules.iter().copied().eq(numbers),
-        "the rules are numbered {rules:?}"
-    );
+    let rules = rules(&semantics)?;
     let mut wrong = Vec::new();
     for path in files(&[".rs", ".md"])? {
         let text = fs::read_to_string(&path)?;
@@ -277,8 +300,8 @@ fn every_rule_that_is_cited_is_there() -> Result<()> {
 #[test]
 fn what_is_a_citation_and_what_a_link() {
     assert_eq!(
-        cited("(semantics 9 and 10), semantics 1, 2, then"),
-        [9, 10, 1, 2]
+        cited("(semantics 9 and 10.4), semantics 1, 2, then semantics 3."),
+        ["9", "10.4", "1", "2", "3"]
     );
     assert_eq!(targets("[a](b.md#c) and `[x](y)`, [d](e)"), ["b.md#c", "e"]);
 }
