@@ -182,7 +182,9 @@ async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<Webhook, Opera
     let mut parts = pairs(cluster, base).await?;
     let mut live = parts.iter().filter_map(|part| part.live.as_ref());
     let is_given = live.any(builtin::webhook::has_own_certificate);
-    parts.retain(|part| !is_given || !builtin::webhook::manages_certificates(&part.wanted));
+    if is_given {
+        parts.retain_mut(|part| builtin::webhook::without_managed_certificate(&mut part.wanted));
+    }
     let asked = match builtin::webhook::ask(ctx).await? {
         Answer::Denied => Asked::Denied,
         Answer::Accepted => Asked::Accepted,

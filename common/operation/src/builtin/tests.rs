@@ -36,16 +36,22 @@ fn the_template_makes_what_the_files_say() {
 #[test]
 fn what_manages_certificates_is_what_the_overlay_leaves_out() {
     let overlay = include_str!("../../../../deploy/overlays/cert-manager/kustomization.yaml");
-    let objects = webhook_objects().expect("it is built");
-    let managing = objects
-        .iter()
-        .filter(|object| webhook::manages_certificates(object));
-    let managing: Vec<&Value> = managing.collect();
-    assert_eq!(overlay.matches("$patch: delete").count(), managing.len());
-    for object in managing {
+    let role = include_str!("../../../../deploy/overlays/cert-manager/role.yaml");
+    let role: Value = serde_saphyr::from_str(role).expect("YAML");
+    let (mut gone, mut roles) = (0, 0);
+    for object in webhook_objects().expect("it is built") {
         let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-        let left_out = format!("kind: {kind}\n    metadata: {{name: '{name}'");
-        assert!(overlay.contains(&left_out), "{left_out}");
+        let mut left = object.clone();
+        if !webhook::without_managed_certificate(&mut left) {
+            let left_out = format!("kind: {kind}\n    metadata: {{name: '{name}'");
+            assert!(overlay.contains(&left_out), "{left_out}");
+            gone += 1;
+        } else if left != object {
+            assert_eq!((kind, &left["rules"]), ("Role".to_owned(), &role["rules"]));
+            roles += 1;
+        }
     }
+    assert_eq!(overlay.matches("$patch: delete").count(), gone);
+    assert_eq!(roles, 1);
 }

@@ -131,15 +131,22 @@ pub fn has_own_certificate(deployment: &Value) -> bool {
     })
 }
 
-/// Whether an object of ours is only there for certificates that the webhook manages itself (`deploy/overlays/cert-manager` leaves it out).
-pub fn manages_certificates(object: &Value) -> bool {
+/// Takes out of an object of ours what the webhook needs only to manage its certificate itself, as `deploy/overlays/cert-manager` does.
+/// Returns whether anything is left of the object.
+pub fn without_managed_certificate(object: &mut Value) -> bool {
     let name = object["metadata"]["name"].as_str();
     match object["kind"].as_str() {
-        Some("Secret" | "Role" | "RoleBinding") => true,
+        Some("Secret") => false,
         Some("ClusterRole" | "ClusterRoleBinding") => {
-            name == Some("kubectl-addons:webhook-configurations")
+            name != Some("kubectl-addons:webhook-configurations")
         }
-        _ => false,
+        Some("Role") => {
+            if let Some(rules) = object["rules"].as_array_mut() {
+                rules.retain(|rule| rule["resources"] != json!(["secrets"]));
+            }
+            true
+        }
+        _ => true,
     }
 }
 
