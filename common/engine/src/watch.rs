@@ -53,7 +53,8 @@ pub(super) enum Seen {
 /// Reports what exists and what changes to `see`, until it answers that it has seen enough. Otherwise it never ends; the caller
 /// sets the bound.
 ///
-/// `name` = only the object of that name. Objects always carry apiVersion and kind, which lists leave out.
+/// `name` = only the object of that name. Objects always carry apiVersion and kind, which lists leave out. Whenever the server ends a
+/// watch, the objects are listed again: whoever waits for one event must not miss it for ever because it was lost once.
 pub(super) async fn follow(
     cluster: &Cluster,
     collection: &Collection,
@@ -68,7 +69,7 @@ pub(super) async fn follow(
         ),
         None => call,
     };
-    list_and_watch(cluster, collection, &call, &call, &mut see).await
+    list_and_watch(cluster, collection, (&call, &call), true, &mut see).await
 }
 
 /// Reports to `see` that something of a large collection changed, by metadata alone; existing objects are not read. The first
@@ -90,7 +91,7 @@ pub(super) async fn changes(
     // One object, for the resourceVersion of the list.
     let list = select(Call::list(collection, METADATA_LIST)).query("limit", "1");
     let watch = select(Call::list(collection, METADATA));
-    list_and_watch(cluster, collection, &list, &watch, &mut see).await
+    list_and_watch(cluster, collection, (&list, &watch), false, &mut see).await
 }
 
 /// Reports what exists and what changes of the objects that a label selector matches, by metadata alone.
@@ -103,14 +104,15 @@ pub(super) async fn labelled(
     let selector = query_value(selector);
     let list = Call::list(collection, METADATA_LIST).query("labelSelector", &selector);
     let watch = Call::list(collection, METADATA).query("labelSelector", &selector);
-    list_and_watch(cluster, collection, &list, &watch, &mut see).await
+    list_and_watch(cluster, collection, (&list, &watch), false, &mut see).await
 }
 
+/// `relists`: a watch that the server ends is followed by a LIST, and not by the next watch.
 async fn list_and_watch(
     cluster: &Cluster,
     collection: &Collection,
-    listed: &Call,
-    watched: &Call,
+    (listed, watched): (&Call, &Call),
+    relists: bool,
     see: &mut impl FnMut(Seen) -> bool,
 ) -> Result<(), EngineError> {
     let mut pause = Pause::default();
@@ -142,7 +144,12 @@ async fn list_and_watch(
             match watched {
                 Ok(true) => return Ok(()),
                 // Servers end watches now and then; one that ends every watch at once must not be flooded with requests.
-                Ok(false) => pause.longer().await,
+                Ok(false) => {
+                    pause.longer().await;
+                    if relists && opened.elapsed() >= LONG {
+                        break;
+                    }
+                }
                 Err(error) if error.code() == Some(410) => {
                     pause.longer().await;
                     break;
