@@ -44,7 +44,7 @@ impl Death {
 async fn one_at_a_time(operation: Operation, name: &'static str) -> Result<()> {
     let undisturbed = operation.undisturbed().await?;
     matrix::run(name, Death::all(&undisturbed.points), async |death| {
-        let rig = Rig::new("crash").await?;
+        let rig = undisturbed.rig("crash").await?;
         let stop = Action::Stop {
             delivered: death.delivered,
         };
@@ -59,7 +59,7 @@ async fn many_at_a_time(operation: Operation, name: &'static str) -> Result<()> 
     let undisturbed = operation.undisturbed().await?;
     let numbers = seed::numbers(undisturbed.points.len(), MANY, name);
     matrix::run(name, numbers, async |number| {
-        let rig = Rig::new("crash-many").await?;
+        let rig = undisturbed.rig("crash-many").await?;
         let stop = Action::Stop {
             delivered: number % 2 == 0,
         };
@@ -126,7 +126,7 @@ async fn uninstall_with_many_at_a_time() -> Result<()> {
 async fn the_lock_of_the_dead_expires() -> Result<()> {
     let operation = Operation::Upgrade;
     let undisturbed = operation.undisturbed().await?;
-    let rig = Rig::new("crash-expires").await?;
+    let rig = undisturbed.rig("crash-expires").await?;
     let line = operation.prepare(&rig).await?;
     let stop = Fault::at(3, Action::Stop { delivered: true })
         .method("PATCH")

@@ -7,7 +7,7 @@ mod refused;
 mod writes;
 
 use addons_tests::chaos::matrix;
-use addons_tests::chaos::operation::Operation;
+use addons_tests::chaos::operation::{Operation, Undisturbed};
 use addons_tests::chaos::point::Point;
 use addons_tests::chaos::rig::Rig;
 use addons_tests::chaos::seed;
@@ -58,7 +58,7 @@ async fn a_namespace_that_could_not_be_removed_is_removed_by_the_next_run() -> R
         action: answer(500, None),
     });
     matrix::run("faults::namespace", cases.collect(), async |case| {
-        case.run(operation, &undisturbed.state).await
+        case.run(operation, &undisturbed).await
     })
     .await
 }
@@ -78,18 +78,18 @@ async fn faults(operation: Operation, name: &'static str) -> Result<()> {
     });
     let cases = cases.collect();
     matrix::run(name, cases, async |case| {
-        case.run(operation, &undisturbed.state).await
+        case.run(operation, &undisturbed).await
     })
     .await
 }
 
 impl Case {
-    async fn run(&self, operation: Operation, wanted: &Value) -> Result<bool> {
-        let rig = Rig::new("fault").await?;
+    async fn run(&self, operation: Operation, undisturbed: &Undisturbed) -> Result<bool> {
+        let rig = undisturbed.rig("fault").await?;
         let fault = self.at.fault(self.action.clone(), &rig.stage.namespace);
         // The same run gets over everything but that.
         let gets_over_it = !matches!(self.action, Action::Answer { status: 500, .. });
-        one(operation, &rig, fault, gets_over_it, wanted).await
+        one(operation, &rig, fault, gets_over_it, &undisturbed.state).await
     }
 }
 

@@ -2,7 +2,6 @@
 
 use addons_tests::chaos::matrix;
 use addons_tests::chaos::operation::Operation;
-use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
 use anyhow::{Result, ensure};
 
@@ -32,7 +31,7 @@ async fn writes_of_the_record(name: &'static str, operation: Operation) -> Resul
         })
         .collect();
     matrix::run(name, cases, async |&(number, method, path, delivered)| {
-        let rig = Rig::new("fault-record").await?;
+        let rig = undisturbed.rig("fault-record").await?;
         let fault = Fault::at(number, Action::Cut { delivered });
         let fault = fault.method(method).path(path);
         let is_broken = one(operation, &rig, fault, true, &undisturbed.state).await?;

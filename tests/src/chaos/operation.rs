@@ -1,7 +1,13 @@
 //! An operation on the add-on of thirty objects that is disturbed, and how it goes when it is not.
 
+use std::sync::Arc;
+
 use anyhow::{Result, ensure};
 use serde_json::Value;
+
+use crate::control_plane::ControlPlane;
+use crate::stage::Stage;
+use crate::tier::full;
 
 use super::addon::{self, NAME};
 use super::point::Point;
@@ -21,10 +27,19 @@ pub enum Operation {
 
 /// An undisturbed run.
 pub struct Undisturbed {
+    /// The cluster that it ran in, for the runs that are compared with it.
+    cluster: Arc<ControlPlane>,
     /// What it ends in.
     pub state: Value,
     /// Its requests.
     pub points: Vec<Point>,
+}
+
+impl Undisturbed {
+    /// A new user in its cluster.
+    pub async fn rig(&self, what: &str) -> Result<Rig> {
+        Rig::of(Stage::on(Arc::clone(&self.cluster), what).await?).await
+    }
 }
 
 impl Operation {
@@ -57,7 +72,12 @@ impl Operation {
 
     /// A run that nobody disturbs, with one request at a time. The next one has nothing to do.
     pub async fn undisturbed(self) -> Result<Undisturbed> {
-        let rig = Rig::new("undisturbed").await?;
+        // A namespace stays while a definition in the cluster is not served, and in a whole matrix those of the neighbours never rest.
+        let stage = match full() {
+            true => Stage::alone("undisturbed").await?,
+            false => Stage::new("undisturbed").await?,
+        };
+        let rig = Rig::of(stage).await?;
         // The definitions are not part of any operation.
         rig.stage.run("init").await?.done()?;
         let line = self.prepare(&rig).await?;
@@ -73,7 +93,12 @@ impl Operation {
         rig.foreign_is_untouched().await?;
         let state = state::of(&rig.stage, NAME).await?;
         rig.clear().await?;
-        Ok(Undisturbed { state, points })
+        let cluster = Arc::clone(&rig.stage.cluster);
+        Ok(Undisturbed {
+            cluster,
+            state,
+            points,
+        })
     }
 
     /// Runs it again after it was cut off, by somebody who does not wait for the dead client's lock to expire.

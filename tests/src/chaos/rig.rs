@@ -31,7 +31,11 @@ pub struct Rig {
 impl Rig {
     /// A new user. In their namespace there is a ConfigMap `foreign` that belongs to nobody, as does a ClusterRole.
     pub async fn new(what: &str) -> Result<Self> {
-        let stage = Stage::new(what).await?;
+        Self::of(Stage::new(what).await?).await
+    }
+
+    /// The same for a user who is there already.
+    pub async fn of(stage: Stage) -> Result<Self> {
         let proxy = Proxy::start(&stage.cluster)?;
         let user = stage.cluster.user(&stage.namespace, &["system:masters"])?;
         let kubeconfig = proxy.client(CLIENT, &user)?;
