@@ -6,7 +6,7 @@ use std::time::Duration;
 use addons_engine::Cluster;
 use addons_operation::{Context, Event, Finding, Settings};
 use addons_sources::platform;
-use addons_sources::reach::{Opened, Used};
+use addons_sources::reach::{OpenedPlaces, UsedAccount};
 use addons_versions::{kubernetes, tolerant};
 use anyhow::{Context as _, Result};
 use common::api::names;
@@ -41,10 +41,10 @@ impl Session {
         let display = Display::default();
         let shown = display.clone();
         let told = display.clone();
-        let tell = move |used: &Used| told.show(&Event::Found(Finding::Uses(used.clone())));
+        let tell = move |used: &UsedAccount| told.show(&Event::Found(Finding::Uses(used.clone())));
         let places = [global.own_access.as_slice(), &global.named].concat();
         let settings = Settings {
-            opened: Arc::new(Opened::new(&places, &global.sets, tell)),
+            opened: Arc::new(OpenedPlaces::new(&places, &global.sets, tell)),
             ..given(&global, timeout)
         };
         let ctx = Context::connecting(connect(&global), settings)

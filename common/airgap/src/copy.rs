@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use addons_sources::Access;
-use addons_sources::layout::Partial;
-use addons_sources::registry::manifest::image_of;
-use addons_sources::registry::{Registry, reference};
+use addons_sources::layout::PartialArchive;
+use addons_sources::registry::manifest::image_digest;
+use addons_sources::registry::{RegistryClient, reference};
 use common::image::Image;
 use common::oci::layout::Named;
 use common::oci::manifest::{Descriptor, MAX_MANIFESTS, Manifest, ManifestError, is_digest};
@@ -17,7 +17,7 @@ use super::{AirgapError, Progress, Report};
 
 /// Copies an image; the names that the archive gets, the image first.
 pub(super) async fn copy(
-    partial: &mut Partial,
+    partial: &mut PartialArchive,
     wanted: &Wanted,
     access: Access<'_>,
     report: Report<'_>,
@@ -30,7 +30,7 @@ pub(super) async fn copy(
     let name = wanted.image.to_string();
     report(Progress::Copying { name: name.clone() });
     let from = reference(&wanted.from.to_string())?;
-    let registry = Registry::open(&from, wanted.plain_http, &access)?;
+    let registry = RegistryClient::open(&from, wanted.plain_http, &access)?;
     let mut copy = Copy {
         registry,
         partial,
@@ -64,8 +64,8 @@ pub(super) async fn copy(
 }
 
 struct Copy<'a, 'p> {
-    registry: Registry<'a>,
-    partial: &'p mut Partial,
+    registry: RegistryClient<'a>,
+    partial: &'p mut PartialArchive,
     image: &'p Image,
     verified: &'p [String],
     name: &'p str,
@@ -117,13 +117,13 @@ impl Copy<'_, '_> {
             return self.name(&found, &seen);
         }
         let (digest, bytes) = if found.is_optional {
-            let Some(original) = self.registry.original_of(&found.reference).await? else {
+            let Some(original) = self.registry.find_manifest_bytes(&found.reference).await? else {
                 return Ok(());
             };
             self.count()?;
             original
         } else {
-            self.registry.original(&found.reference).await?
+            self.registry.manifest_bytes(&found.reference).await?
         };
         // The image itself comes first, and what belongs to it only where it is the right one.
         if self.seen.is_empty() {
@@ -146,7 +146,7 @@ impl Copy<'_, '_> {
 
     /// Whether it is what was verified: its tag may have been moved since (semantics 17).
     fn check(&self, digest: &str, bytes: &[u8]) -> Result<(), AirgapError> {
-        let image = image_of(digest, bytes).unwrap_or_else(|_| digest.to_owned());
+        let image = image_digest(digest, bytes).unwrap_or_else(|_| digest.to_owned());
         match self.verified.iter().find(|verified| **verified != image) {
             None => Ok(()),
             Some(verified) => Err(AirgapError::Moved {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::site;
 use addons_render::package::{File, Package};
-use addons_sources::layout::Partial;
+use addons_sources::layout::PartialArchive;
 use addons_sources::{archive, url};
 use common::api::catalogue::Source;
 use common::catalogue::Entry;
@@ -74,7 +74,7 @@ pub async fn export(
         })?;
         add(&mut wanted, one);
     }
-    let mut partial = Partial::open(archive)?;
+    let mut partial = PartialArchive::open(archive)?;
     let mut named = Vec::<Named>::new();
     for one in wanted.values() {
         let access = ctx.access(&one.reach);
@@ -111,7 +111,7 @@ fn add(wanted: &mut BTreeMap<String, Wanted>, mut one: Wanted) {
 
 /// The source of an add-on at the site; where it is in no registry, its files are added as an artifact.
 fn packaged(
-    partial: &mut Partial,
+    partial: &mut PartialArchive,
     named: &mut Vec<Named>,
     entry: &Entry,
     contents: Contents,

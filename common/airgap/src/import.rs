@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::site;
 use addons_sources::Access;
-use addons_sources::layout::{Archive, Stored};
+use addons_sources::layout::{LayoutArchive, StoredManifest};
 use addons_sources::location;
-use addons_sources::registry::push::Pushed;
-use addons_sources::registry::{Registry as Remote, reference};
+use addons_sources::registry::push::PushOutcome;
+use addons_sources::registry::{RegistryClient, reference};
 use common::image::{Image, is_of_this_machine};
 use common::oci::manifest::{Descriptor, INDEX};
 use common::oci::{CATALOGUE_FILE, referrers};
@@ -46,7 +46,7 @@ pub async fn import(
     report: Report<'_>,
 ) -> Result<Imported, AirgapError> {
     report(Progress::Verifying);
-    let archive = Archive::open(path)?;
+    let archive = LayoutArchive::open(path)?;
     let targets = site::targets(archive.named(), registry)?;
     // Read before anything is pushed: afterwards it would be too late to refuse the archive.
     let catalogue = targets
@@ -85,7 +85,7 @@ pub async fn import(
 }
 
 struct Import<'a> {
-    archive: &'a Archive,
+    archive: &'a LayoutArchive,
     access: Access<'a>,
     report: Report<'a>,
     /// A repository that has a blob.
@@ -97,18 +97,18 @@ impl Import<'_> {
     async fn push(&mut self, image: &Image, root: &Descriptor) -> Result<(), AirgapError> {
         let reference = reference(&image.to_string())?;
         let plain = is_of_this_machine(&image.host);
-        let mut remote = Remote::open(&reference, plain, &self.access)?;
-        remote.pushing();
+        let mut remote = RegistryClient::open(&reference, plain, &self.access)?;
+        remote.request_push();
         let archive = self.archive;
         for digest in archive.tree(&root.digest) {
             // One at a time: an index lists many large ones.
-            let stored = archive.stored(digest)?;
+            let stored = archive.read_manifest(digest)?;
             let digest = &stored.descriptor.digest;
             let is_root = *digest == root.digest;
             let tag = image.tag.as_deref().filter(|_| is_root);
             let name = tag.unwrap_or(digest);
             self.blobs(&mut remote, image, &stored).await?;
-            let former = remote.digest_of(name).await?;
+            let former = remote.find_digest(name).await?;
             if former.as_ref() != Some(digest) {
                 let media_type = &stored.manifest.media_type;
                 let bytes = &stored.bytes;
@@ -125,9 +125,9 @@ impl Import<'_> {
 
     async fn blobs(
         &mut self,
-        remote: &mut Remote<'_>,
+        remote: &mut RegistryClient<'_>,
         image: &Image,
-        stored: &Stored,
+        stored: &StoredManifest,
     ) -> Result<(), AirgapError> {
         let name = image.to_string();
         for blob in &stored.manifest.blobs {
@@ -137,7 +137,7 @@ impl Import<'_> {
             let bytes = self.archive.blob(&blob.digest)?;
             let sent = |done| meter.at(done);
             let pushed = remote.push_blob(&blob.digest, blob.size, beside, bytes, sent);
-            if pushed.await? == Pushed::Sent {
+            if pushed.await? == PushOutcome::Sent {
                 self.done.sent += 1;
                 self.done.bytes += blob.size;
             } else {
@@ -151,7 +151,10 @@ impl Import<'_> {
 }
 
 /// Adds a referrer to the list under the tag of its subject, where the registry keeps no such list itself.
-async fn refer(remote: &mut Remote<'_>, stored: &Stored) -> Result<(), AirgapError> {
+async fn refer(
+    remote: &mut RegistryClient<'_>,
+    stored: &StoredManifest,
+) -> Result<(), AirgapError> {
     let Some(subject) = &stored.manifest.subject else {
         return Ok(());
     };
@@ -159,7 +162,7 @@ async fn refer(remote: &mut Remote<'_>, stored: &Stored) -> Result<(), AirgapErr
         return Ok(());
     }
     let tag = referrers::tag(subject);
-    let list = remote.original_of(&tag).await?;
+    let list = remote.find_manifest_bytes(&tag).await?;
     let list = list.as_ref().map(|(_, bytes)| bytes.as_slice());
     let longer = referrers::with(list, &stored.descriptor, &stored.manifest);
     let longer = longer.map_err(|source| AirgapError::Manifest {
@@ -173,13 +176,13 @@ async fn refer(remote: &mut Remote<'_>, stored: &Stored) -> Result<(), AirgapErr
 }
 
 /// The names of the add-ons that the catalogue of an archive lists.
-fn addons(archive: &Archive, catalogue: &Descriptor) -> Result<Vec<String>, AirgapError> {
+fn addons(archive: &LayoutArchive, catalogue: &Descriptor) -> Result<Vec<String>, AirgapError> {
     let wrong = |why: String| AirgapError::Catalogue(format!("{why}; nothing was pushed"));
     let files = archive.files(&catalogue.digest)?;
     let Some(file) = files.get(CATALOGUE_FILE) else {
         return Err(wrong(format!("it has no {}", CATALOGUE_FILE)));
     };
-    let read = location::of_bytes(&file.bytes, CATALOGUE_FILE);
+    let read = location::parse(&file.bytes, CATALOGUE_FILE);
     let read = read.map_err(|error| wrong(error.to_string()))?;
     let addons = read.iter().flat_map(|one| &one.object.spec.addons);
     Ok(addons.map(|addon| addon.name.clone()).collect())
@@ -189,7 +192,7 @@ fn addons(archive: &Archive, catalogue: &Descriptor) -> Result<Vec<String>, Airg
 mod tests {
     use addons_engine::Cluster;
     use addons_render::package::{File, Package};
-    use addons_sources::layout::Partial;
+    use addons_sources::layout::PartialArchive;
     use addons_sources::scratch::Scratch;
     use common::oci::layout::Named;
     use futures::FutureExt as _;
@@ -199,7 +202,7 @@ mod tests {
 
     /// An archive with an image and a catalogue of this text.
     fn archive(path: &Path, catalogue: &str) {
-        let mut partial = Partial::open(path).unwrap();
+        let mut partial = PartialArchive::open(path).unwrap();
         let mut put = |image: Image, path: &str, text: &str| {
             let bytes = text.as_bytes().to_vec();
             let path = path.to_owned();

@@ -9,7 +9,7 @@ pub mod site;
 
 use crate::site::NameError;
 use addons_render::package::PackageError;
-use addons_sources::layout::LayoutError;
+use addons_sources::layout::LayoutArchiveError;
 use addons_sources::registry::RegistryError;
 use addons_sources::registry::push::PushError;
 use common::image::ImageError;
@@ -75,7 +75,7 @@ pub enum AirgapError {
     Push(#[from] PushError),
     /// The archive cannot be written or read.
     #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(#[from] LayoutArchiveError),
     /// A name that cannot be pulled.
     #[error("{needed_by}")]
     Image {

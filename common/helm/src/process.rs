@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use addons_sources::child::{self, Ended, Failure, Limits, Running};
+use addons_sources::child::{self, FinishedRun, RunFailure, RunLimits, RunningProgram};
 use common::values::mask::Mask;
 use tokio::process::Command;
 use tokio::sync::watch;
@@ -144,18 +144,19 @@ pub(super) async fn run(
     if call.writes.as_ref().is_some_and(|stop| *stop.borrow()) {
         return Err(HelmError::Interrupted { verb: call.verb });
     }
-    let mut running = Running::start(&mut command(program, workspace, &call)).map_err(wrong)?;
-    let limits = Limits {
+    let mut running =
+        RunningProgram::start(&mut command(program, workspace, &call)).map_err(wrong)?;
+    let limits = RunLimits {
         time: call.bound,
-        output: call.output,
-        words: MAX_WORDS,
+        stdout: call.output,
+        stderr: MAX_WORDS,
         memory: call.memory,
     };
     let ended = tokio::select! {
-        ended = running.end(&call.input, limits) => ended.map_err(|failure| match failure {
-            Failure::Io(source) => wrong(source),
-            Failure::TimedOut => HelmError::TimedOut { verb: call.verb, bound: call.bound },
-            Failure::TooMuch => HelmError::TooMuch { verb: call.verb, limit: call.output },
+        ended = running.finish(&call.input, limits) => ended.map_err(|failure| match failure {
+            RunFailure::Io(source) => wrong(source),
+            RunFailure::TimedOut => HelmError::TimedOut { verb: call.verb, bound: call.bound },
+            RunFailure::TooMuch => HelmError::TooMuch { verb: call.verb, limit: call.output },
         }),
         () = interrupted(call.writes.clone()) => Err(HelmError::Interrupted { verb: call.verb }),
     };
@@ -164,20 +165,20 @@ pub(super) async fn run(
         Err(error) => {
             // One that writes to a cluster is asked first, and then marks its release as failed.
             if call.writes.is_some() {
-                running.ask(GRACE).await;
+                running.terminate(GRACE).await;
             }
             Err(error)
         }
     }
 }
 
-fn finished(call: &Call<'_>, ended: Ended) -> Result<Said, HelmError> {
+fn finished(call: &Call<'_>, ended: FinishedRun) -> Result<Said, HelmError> {
     let (verb, status) = (call.verb, ended.status);
     if status.success() {
-        let stdout = ended.output;
+        let stdout = ended.stdout;
         return Ok(Said { verb, stdout });
     }
-    let words = String::from_utf8_lossy(&ended.words);
+    let words = String::from_utf8_lossy(&ended.stderr);
     if let Some(limit) = call.memory
         && NO_MEMORY.iter().any(|no_memory| words.contains(no_memory))
     {

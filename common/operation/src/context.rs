@@ -21,7 +21,7 @@ use addons_helm::template::TIMEOUT;
 use addons_render::facts::{Facts, Overlays};
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
-use addons_sources::reach::Opened;
+use addons_sources::reach::OpenedPlaces;
 use addons_sources::{Access, Reach};
 use common::catalogue::Catalogue;
 use common::catalogue::author::Author;
@@ -69,7 +69,7 @@ pub struct Settings {
     /// bound: a person runs the command.
     pub jail: Option<Jail>,
     /// The places and indexes that the command line opens to what others name.
-    pub opened: Arc<Opened>,
+    pub opened: Arc<OpenedPlaces>,
     /// How long all rendering may take; `None` = each add-on has only a bound of its own.
     pub timeout: Option<Duration>,
     /// Name of a lock's holder, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.

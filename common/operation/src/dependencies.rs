@@ -4,7 +4,7 @@ use addons_render::chart::Chart;
 use addons_render::chart::lock::Pinned;
 use addons_render::package::Package;
 use addons_sources::archive;
-use addons_sources::dependency::Parent;
+use addons_sources::dependency::ParentSource;
 use common::api::catalogue::Method;
 
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(crate) async fn fetch(
     ctx: &Context,
     resolved: &Resolved,
     package: &Package,
-    parent: &Parent<'_>,
+    parent: &ParentSource<'_>,
 ) -> Result<Option<(Package, Vec<Pinned>)>, OperationError> {
     let is_chart = resolved.entry.version.template.method == Method::Helm;
     if !is_chart || package.as_file().is_some() {
@@ -48,7 +48,7 @@ pub(crate) async fn fetch(
 async fn complete(
     package: &Package,
     pinned: &[Pinned],
-    parent: &Parent<'_>,
+    parent: &ParentSource<'_>,
 ) -> Result<Package, OperationError> {
     let mut files = package.files().to_vec();
     for wanted in pinned {

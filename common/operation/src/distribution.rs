@@ -7,7 +7,7 @@ pub mod push;
 pub mod sync;
 pub mod targets;
 
-use addons_sources::pinned::FileError;
+use addons_sources::pinned::PinnedFileError;
 use common::catalogue::beside::BesideError;
 use common::catalogue::channel::LocationError;
 use common::catalogue::compatible::TooMany;
@@ -35,7 +35,7 @@ pub enum DistributionError {
     },
     /// The file of a catalogue.
     #[error(transparent)]
-    File(Box<FileError>),
+    File(Box<PinnedFileError>),
     /// A catalogue that cannot be read, or its file.
     #[error("catalogue {catalogue}: {why}")]
     Unread {

@@ -3,7 +3,7 @@
 
 use std::io::ErrorKind;
 
-use addons_sources::location::{CatalogueError, WholeError};
+use addons_sources::location::{CatalogueError, SingleAddonError};
 use addons_sources::url::UrlError;
 use common::api::names::SECRET_TYPE_OBJECT_STORE;
 
@@ -15,8 +15,8 @@ pub fn is_managed_elsewhere(error: &OperationError) -> bool {
     let OperationError::NoIndex { error, .. } = error.root() else {
         return false;
     };
-    if let OperationError::Index(CatalogueError::Whole {
-        source: WholeError::Kustomization,
+    if let OperationError::Index(CatalogueError::SingleAddon {
+        source: SingleAddonError::Kustomization,
         ..
     }) = error.root()
     {
@@ -105,9 +105,9 @@ mod tests {
             };
             assert_eq!(is_managed_elsewhere(&of_index), expected, "{text}");
         }
-        let folder = CatalogueError::Whole {
+        let folder = CatalogueError::SingleAddon {
             location: location(),
-            source: WholeError::Kustomization,
+            source: SingleAddonError::Kustomization,
         };
         let of_folder = OperationError::NoIndex {
             installation: InstallationName {

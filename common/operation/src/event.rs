@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use addons_engine::crds::Installed;
 use addons_plan::requires::{Dependent, Unready};
-use addons_sources::reach::Used;
+use addons_sources::reach::UsedAccount;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::directory::Ignored;
@@ -77,7 +77,7 @@ pub enum Work {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// A key or an account of the user is used for the first time.
-    Uses(Used),
+    Uses(UsedAccount),
     /// A doubtful value in an index or a catalogue file, with its place.
     Index(String),
     /// The choice between versions is ambiguous, or the chosen version has a flaw.

@@ -19,7 +19,7 @@ use futures::StreamExt as _;
 use futures::stream;
 
 use addons_sources::credentials::Credentials;
-use addons_sources::dependency::Parent;
+use addons_sources::dependency::ParentSource;
 use addons_sources::{Access, Reach};
 
 use crate::context::Context;
@@ -53,7 +53,7 @@ pub struct Fetched {
 #[derive(Debug)]
 pub struct Verified {
     /// The content of the source.
-    pub fetched: addons_sources::Fetched,
+    pub fetched: addons_sources::FetchedPackage,
     /// The entry's hash, or the sha256 of the content where it has none that can be verified (semantics 11).
     pub manifest_hash: String,
     /// What vouches for it, where its catalogue says whose signatures count.
@@ -253,7 +253,7 @@ async fn read(
     let vouched = within(vouched, name)?;
     warnings.extend(vouched.warning);
     let registry = within(resolved.registry(), name)?;
-    let parent = Parent {
+    let parent = ParentSource {
         source,
         base,
         registry: registry.as_ref(),
@@ -292,7 +292,7 @@ pub async fn with_dependencies(
 ) -> Result<Verified, OperationError> {
     // The chart names them, and not the user.
     let reach = ctx.opened();
-    let parent = Parent {
+    let parent = ParentSource {
         source: &Source::default(),
         base: "",
         registry: None,

@@ -4,7 +4,7 @@
 //! | what | where it runs | bound |
 //! |---|---|---|
 //! | templates, and the parsing of what a package renders to ([`objects::render`]) | this program, with [`ARGUMENT`] | [`MEMORY`], no environment, no network that it would use |
-//! | an index ([`location::of_any_bytes`]) | the same | the same |
+//! | an index ([`location::parse_any`]) | the same | the same |
 //! | charts | helm, which has a folder of its own as its home | [`MEMORY`]; no network to render |
 
 use std::borrow::Cow;
@@ -19,8 +19,8 @@ use addons_render::kkp::Stop;
 use addons_render::objects::{self, Objects, Request};
 use addons_render::package::Package;
 use addons_render::text::Section;
-use addons_sources::child::{self, Failure, Limits, Running};
-use addons_sources::location::{self, CatalogueError, Located};
+use addons_sources::child::{self, RunFailure, RunLimits, RunningProgram};
+use addons_sources::location::{self, CatalogueError, LocatedCatalogue};
 use common::entrance;
 use common::values::mask::Mask;
 use serde::{Deserialize, Serialize};
@@ -145,7 +145,7 @@ impl Jail {
         answer.map_err(|error| OperationError::Masked(mask.text(&error)))
     }
 
-    /// [`location::of_any_bytes`] in a process of its own.
+    /// [`location::parse_any`] in a process of its own.
     ///
     /// # Errors
     /// [`JailError`]; [`CatalogueError::Elsewhere`].
@@ -153,12 +153,12 @@ impl Jail {
         &self,
         bytes: Vec<u8>,
         location: String,
-    ) -> Result<Vec<Located>, OperationError> {
+    ) -> Result<Vec<LocatedCatalogue>, OperationError> {
         let _slot = self.slot(false).await;
         let file = location;
         let job = Job::Index(Section { file, bytes });
         let output = self.run(&job, TIMEOUT).await?;
-        let answer: Result<Vec<Located>, String> =
+        let answer: Result<Vec<LocatedCatalogue>, String> =
             entrance::from_slice(&output).map_err(JailError::Answer)?;
         Ok(answer.map_err(CatalogueError::Elsewhere)?)
     }
@@ -169,30 +169,30 @@ impl Jail {
         let mut command = Command::new(&self.program);
         command.arg(ARGUMENT);
         child::offline(&mut command);
-        let mut running = Running::start(&mut command).map_err(JailError::Start)?;
-        let limits = Limits {
+        let mut running = RunningProgram::start(&mut command).map_err(JailError::Start)?;
+        let limits = RunLimits {
             time: bound,
-            output: MAX_ANSWER,
-            words: MAX_WORDS,
+            stdout: MAX_ANSWER,
+            stderr: MAX_WORDS,
             memory: Some(MEMORY),
         };
-        let ended = running.end(&input, limits).await;
+        let ended = running.finish(&input, limits).await;
         let ended = ended.map_err(|failure| match failure {
-            Failure::Io(source) => JailError::Start(source),
-            Failure::TimedOut => JailError::TimedOut { bound },
-            Failure::TooMuch => JailError::TooLarge,
+            RunFailure::Io(source) => JailError::Start(source),
+            RunFailure::TimedOut => JailError::TimedOut { bound },
+            RunFailure::TooMuch => JailError::TooLarge,
         })?;
         if !ended.status.success() {
-            let words = String::from_utf8_lossy(&ended.words);
+            let words = String::from_utf8_lossy(&ended.stderr);
             let status = ended.status;
             return Err(match words.starts_with(NO_MEMORY) {
                 true => JailError::Memory,
                 false => JailError::Ended { status },
             });
         }
-        match entrance::nodes(&ended.output, usize::MAX) > MAX_NODES {
+        match entrance::nodes(&ended.stdout, usize::MAX) > MAX_NODES {
             true => Err(JailError::TooLarge),
-            false => Ok(ended.output),
+            false => Ok(ended.stdout),
         }
     }
 }
@@ -224,7 +224,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> std::io::Result<()
     let answer = match job {
         Job::Objects(request) => objects::to_bytes(&objects::render(&request, &Stop::default()))?,
         Job::Index(Section { file, bytes }) => {
-            let found = location::of_any_bytes(&bytes, &file);
+            let found = location::parse_any(&bytes, &file);
             serde_json::to_vec(&found.map_err(|error| OperationError::from(error).chain()))?
         }
     };

@@ -244,7 +244,7 @@ fn templates_of(
     inputs: &Inputs,
     package: Package,
 ) -> Result<Source, OperationError> {
-    let package = archive::files(package).map_err(SourceError::Archive)?;
+    let package = archive::unpack_package(package).map_err(SourceError::Archive)?;
     jail::check_files(&package)?;
     let layers = inputs.with_package(text::package_values(&package)?);
     Ok(Source::Templates {
@@ -299,7 +299,7 @@ pub async fn text(
     package: Package,
 ) -> Result<Text, OperationError> {
     let files = |package| -> Result<Package, OperationError> {
-        archive::files(package).map_err(|error| SourceError::Archive(error).into())
+        archive::unpack_package(package).map_err(|error| SourceError::Archive(error).into())
     };
     match resolved.entry.version.template.method {
         Method::Manifest => Ok(Text::plain(files(package)?)),

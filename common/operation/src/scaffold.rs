@@ -9,7 +9,7 @@ use addons_render::package::Package;
 use addons_render::text::{Text, invalid_templates, values_file};
 use addons_sources::archive;
 use addons_sources::url::{self, UrlError};
-use addons_sources::{Fetched, SourceError};
+use addons_sources::{FetchedPackage, SourceError};
 use common::api::catalogue::{
     AddonVersion, CatalogueClass, Constraints, HelmSource, Method, Source, Template, UrlSource,
 };
@@ -123,14 +123,14 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
         return of_chart(ctx, source, wanted.from).await;
     }
     let from = wanted.from;
-    let location = url::absolute_of(from)?;
+    let location = url::absolute_exact(from)?;
     let reach = ctx.typed(from);
     let access = ctx.access(&reach);
-    let fetched = match url::local(&location, &access).await? {
+    let fetched = match url::read_local(&location, &access).await? {
         Some(folder) => folder,
-        None => Fetched::from(url::fetch(&location, &access).await?),
+        None => FetchedPackage::from(url::fetch(&location, &access).await?),
     };
-    let files = archive::files(fetched.package).map_err(SourceError::Archive)?;
+    let files = archive::unpack_package(fetched.package).map_err(SourceError::Archive)?;
     let about = about(ctx, from, files)?;
     let found = wanted.version.map(str::to_owned).or(about.version);
     let Some(version) = found else {
@@ -177,7 +177,7 @@ async fn of_chart(
         ..AddonVersion::default()
     };
     let verified = verified(ctx, &source.chart, &version, from).await?;
-    let files = archive::files(verified.fetched.package).map_err(SourceError::Archive)?;
+    let files = archive::unpack_package(verified.fetched.package).map_err(SourceError::Archive)?;
     let chart = addons_helm::chart(&files).map_err(OperationError::from)?;
     source.version = Some(chart.version.clone());
     version.source = of(&source);

@@ -3,8 +3,8 @@
 
 use addons_render::chart::lock::Pinned;
 use addons_render::package::Package;
-use addons_sources::signature::{SignatureError, Signer, SignerError, Subject};
-use addons_sources::{Access, Fetched, SourceError, image::ImageError, signature};
+use addons_sources::signature::{SignatureError, SignerError, Subject, TrustedSigner};
+use addons_sources::{Access, FetchedPackage, SourceError, image::ImageFetchError, signature};
 use common::api::catalogue::{AddonCatalogue, SignaturePolicy, Source, SourceKind};
 use common::api::installation::Signature;
 use common::catalogue::{Entry, Origin};
@@ -91,7 +91,7 @@ pub(crate) struct Vouched {
 pub(crate) async fn judge(
     resolved: &Resolved,
     source: &Source,
-    fetched: &Fetched,
+    fetched: &FetchedPackage,
     access: &Access<'_>,
 ) -> Result<Vouched, OperationError> {
     let Some(policy) = &resolved.entry.signature else {
@@ -114,7 +114,7 @@ pub(crate) async fn judge(
     }
     Err(match why {
         Why::Signature(SignatureError::Registry(error)) => {
-            SourceError::Image(ImageError::Registry(error)).into()
+            SourceError::Image(ImageFetchError::Registry(error)).into()
         }
         why => unvouched(&resolved.entry, why),
     })
@@ -179,8 +179,8 @@ pub async fn verify_reference(
     plain_http: bool,
     policy: &SignaturePolicy,
 ) -> Result<Signature, ReferenceError> {
-    let subject = Subject::of_reference(reference, plain_http).map_err(SignatureError::from)?;
-    let signer = Signer::new(policy)?;
+    let subject = Subject::from_reference(reference, plain_http).map_err(SignatureError::from)?;
+    let signer = TrustedSigner::new(policy)?;
     Ok(signature::verify(&subject, &signer, &ctx.access(&ctx.opened())).await?)
 }
 
@@ -251,17 +251,17 @@ async fn vouch(
     entry: &Entry,
     policy: &SignaturePolicy,
     source: &Source,
-    fetched: &Fetched,
+    fetched: &FetchedPackage,
     access: &Access<'_>,
 ) -> Result<Signature, Why> {
-    let subject = Subject::of_source(source, fetched.resolved.as_deref());
+    let subject = Subject::from_source(source, fetched.resolved.as_deref());
     let subject = subject.map_err(|error| Why::Signature(error.into()))?;
     let Some(subject) = subject else {
         let field = field(source);
         let hash = pinned(entry).ok_or(Why::Unsignable { field })?;
         return Ok(Signature::of_hash(hash));
     };
-    let signer = Signer::new(policy).map_err(Why::Policy)?;
+    let signer = TrustedSigner::new(policy).map_err(Why::Policy)?;
     let verified = signature::verify(&subject, &signer, access).await;
     verified.map_err(Why::Signature)
 }

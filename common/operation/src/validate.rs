@@ -8,7 +8,7 @@ use addons_admission::rules::catalogue::requires::{self, Listed};
 use addons_admission::validate;
 use addons_admission::verdict::Problem;
 use addons_admission::{Facts, Requester};
-use addons_sources::location::{self, Part};
+use addons_sources::location::{self, CatalogueDocument};
 use addons_sources::url;
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
@@ -80,7 +80,7 @@ pub async fn files(ctx: &Context, locations: &[Typed], sources: Sources) -> Vec<
 /// A file that was read.
 struct File {
     location: Typed,
-    parts: Vec<Part>,
+    parts: Vec<CatalogueDocument>,
     mistakes: Vec<Mistake>,
 }
 
@@ -99,12 +99,12 @@ impl File {
         };
         match fetched.await {
             Ok((absolute, fetched)) => {
-                let found = location::every(&fetched.bytes, &absolute);
+                let found = location::read_all(&fetched.bytes, &absolute);
                 let mistakes = found.mistakes.into_iter();
                 file.mistakes = mistakes
                     .map(|it| file.mistake((it.line, it.column), String::new(), it.message))
                     .collect();
-                file.parts = found.parts;
+                file.parts = found.documents;
             }
             Err(error) => {
                 let message = content::of_url(&error);
@@ -165,7 +165,13 @@ impl Judge<'_> {
     }
 
     /// What follows from the text of a catalogue.
-    fn rules(&self, file: &File, part: &Part, object: &AddonCatalogue, judged: &mut Judged) {
+    fn rules(
+        &self,
+        file: &File,
+        part: &CatalogueDocument,
+        object: &AddonCatalogue,
+        judged: &mut Judged,
+    ) {
         // Whether the user may write core catalogues is for the cluster to say.
         let requester = Requester {
             groups: vec![names::CORE_GROUP.to_owned()],
@@ -176,14 +182,14 @@ impl Judge<'_> {
         found.extend(requires::dangling(object, self.listed));
         found.retain(|problem| !part.unread.has(&problem.field));
         for problem in &mut found {
-            problem.field = part.written(&problem.field);
+            problem.field = part.source_field(&problem.field);
         }
         // Of two messages about one field, that of the rule says more than that of the schema.
         let is_new = |one: &&Problem| found.iter().all(|other| other.field != one.field);
         let of_schema: Vec<Problem> = part.problems.iter().filter(is_new).cloned().collect();
         let problems = of_schema.into_iter().chain(found);
         judged.mistakes.extend(problems.map(|problem| {
-            let at = part.at(&problem.field);
+            let at = part.position(&problem.field);
             file.mistake(at, problem.field, problem.message)
         }));
         let warnings = part.located.warnings.iter().chain(&verdict.warnings);
@@ -193,8 +199,8 @@ impl Judge<'_> {
                 .filter(|(field, _)| field.starts_with("spec."))
             {
                 Some((field, message)) => {
-                    let field = part.written(field);
-                    file.mistake(part.at(&field), field, message.to_owned())
+                    let field = part.source_field(field);
+                    file.mistake(part.position(&field), field, message.to_owned())
                 }
                 None => file.mistake((0, 0), String::new(), warning.clone()),
             }
@@ -205,7 +211,7 @@ impl Judge<'_> {
     async fn content(
         &self,
         file: &File,
-        part: &Part,
+        part: &CatalogueDocument,
         object: &AddonCatalogue,
         judged: &mut Judged,
     ) {
@@ -226,15 +232,15 @@ impl Judge<'_> {
         let mut reading = reading.buffered(AT_ONCE);
         while let Some((place, flaws)) = reading.next().await {
             for flaw in flaws {
-                let field = part.written(&format!("{place}.{}", flaw.field));
+                let field = part.source_field(&format!("{place}.{}", flaw.field));
                 let inside = flaw.inside.map(|(line, column)| {
-                    let at = part.inside(&field, line, column);
+                    let at = part.position_in_text(&field, line, column);
                     at.ok_or_else(|| format!("line {line}, column {column} of the text: "))
                 });
                 let (at, before) = match inside {
                     Some(Ok(at)) => (at, String::new()),
-                    Some(Err(before)) => (part.at(&field), before),
-                    None => (part.at(&field), String::new()),
+                    Some(Err(before)) => (part.position(&field), before),
+                    None => (part.position(&field), String::new()),
                 };
                 let mistake = file.mistake(at, field, format!("{before}{}", flaw.message));
                 match flaw.is_warning {

@@ -1,4 +1,5 @@
-//! Archives of charts, manifests and templates, read in memory. Helm reads a chart by itself when it renders.
+//! Reads archives of charts, manifests and templates in memory. Helm reads the archive of a chart itself when
+//! it renders.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -8,65 +9,59 @@ use addons_render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, Entry, EntryType};
 
-/// Headers and padding beside the bytes of the files.
+/// The bytes of headers and padding, in addition to the files.
 const OVERHEAD: u64 = (MAX_FILES as u64) * 2048;
 
-/// Why a chart archive cannot be read.
+/// Why an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// Not gzip, not tar, or cut off.
+    /// The file is not gzip or not tar, or it is truncated.
     #[error("it is not a .tgz archive, or it is cut off")]
     Unreadable(#[source] io::Error),
-    /// A decompression bomb.
+    /// The unpacked archive exceeds the limit.
     #[error("it is larger than {} MiB unpacked", MAX_BYTES >> 20)]
     TooLarge,
-    /// A link, a device.
+    /// An entry is a link or a device.
     #[error("{path} is not a regular file; a chart may hold only files")]
     Kind {
-        /// Its path.
+        /// The path of the entry.
         path: String,
     },
-    /// A path outside of its one folder.
+    /// A path is outside the top folder of the archive.
     #[error("{path} is outside the chart's folder")]
     Outside {
-        /// Its path.
+        /// The path of the entry.
         path: String,
     },
-    /// Files that cannot be a package.
+    /// The files cannot be a package.
     #[error(transparent)]
     Package(#[from] PackageError),
 }
 
-/// The files of a chart archive, without the folder that all of them are in.
+/// Returns the files of a chart archive, without the top folder.
 ///
 /// # Errors
 /// [`ArchiveError`].
 pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
     let mut root: Option<String> = None;
-    let files = read(bytes, |path| inside(&path, &mut root).map(str::to_owned))?;
+    let files = read_entries(bytes, |path| {
+        strip_top_folder(&path, &mut root).map(str::to_owned)
+    })?;
     Ok(Package::folder(files)?)
 }
 
-/// The files of an archive of manifests or templates: without the folder that all of them are in, where there is one.
-///
-/// # Errors
-/// [`ArchiveError`].
-pub fn unpack_files(bytes: &[u8]) -> Result<Package, ArchiveError> {
-    read_files(bytes)
-}
-
-/// As [`unpack_files`], of an archive that is not in memory.
+/// Returns the files of an archive of manifests or templates, without the top folder if there is exactly one.
 ///
 /// # Errors
 /// [`ArchiveError`].
 pub fn read_files(bytes: impl Read) -> Result<Package, ArchiveError> {
-    let mut files = read(bytes, |path| {
+    let mut files = read_entries(bytes, |path| {
         Ok(path.strip_prefix("./").unwrap_or(&path).to_owned())
     })?;
     let mut root: Option<String> = None;
     let inner: Result<Vec<String>, _> = files
         .iter()
-        .map(|file| inside(&file.path, &mut root).map(str::to_owned))
+        .map(|file| strip_top_folder(&file.path, &mut root).map(str::to_owned))
         .collect();
     if let Ok(inner) = inner {
         for (file, inner) in files.iter_mut().zip(inner) {
@@ -76,19 +71,19 @@ pub fn read_files(bytes: impl Read) -> Result<Package, ArchiveError> {
     Ok(Package::folder(files)?)
 }
 
-/// The files of a package of manifests or templates, which may be an archive by its name.
+/// Unpacks a package of manifests or templates if it is one file whose name is that of an archive.
 ///
 /// # Errors
 /// [`ArchiveError`].
-pub fn files(package: Package) -> Result<Package, ArchiveError> {
+pub fn unpack_package(package: Package) -> Result<Package, ArchiveError> {
     match package.as_file() {
-        Some(file) if is_archive(&file.path) => unpack_files(&file.bytes),
+        Some(file) if is_archive(&file.path) => read_files(file.bytes.as_slice()),
         _ => Ok(package),
     }
 }
 
-/// The names of the charts that lie in `charts/` of a chart as archives. Helm reads them from the archives, too: a file may have any
-/// name.
+/// Returns the names of the charts that are archived in `charts/` of a chart. They are read from the
+/// archives, as helm does, because an archive can have any file name.
 #[must_use]
 pub fn archived_charts(package: &Package) -> BTreeSet<String> {
     let archives = package.files().iter().filter(|file| {
@@ -100,19 +95,19 @@ pub fn archived_charts(package: &Package) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether a path is that of an archive, by its ending.
+/// Whether the extension of a path is that of an archive.
 #[must_use]
 pub fn is_archive(path: &str) -> bool {
     path.ends_with(".tgz") || path.ends_with(".tar.gz")
 }
 
-/// The regular files of an archive, each with what becomes of its path.
-fn read(
+/// Returns the regular files of an archive. `placed` maps their paths.
+fn read_entries(
     bytes: impl Read,
     mut placed: impl FnMut(String) -> Result<String, ArchiveError>,
 ) -> Result<Vec<File>, ArchiveError> {
     let limit = MAX_BYTES as u64 + OVERHEAD;
-    // All members, as helm reads them: a manifest that only helm sees would be applied without having been judged.
+    // Read all gzip members, as helm does. A manifest that only helm reads would be applied unchecked.
     let mut archive = Archive::new(MultiGzDecoder::new(bytes).take(limit));
     let mut files = Vec::new();
     let mut size = 0_u64;
@@ -141,7 +136,7 @@ fn read(
             .map_err(ArchiveError::Unreadable)?;
         files.push(File { path: inner, bytes });
     }
-    // Read to the end, where the checksum is, to notice an archive that was cut off behind its last file.
+    // Read to the checksum at the end, to detect an archive that is truncated after its last file.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(ArchiveError::Unreadable)?;
     if rest.limit() == 0 {
@@ -150,7 +145,8 @@ fn read(
     Ok(files)
 }
 
-/// Whether its headers give it another name or another content in other readers: helm is not to see files that were not judged.
+/// Whether other readers could see another name or content because of the extended headers of the entry. Helm
+/// must not read files that were not checked.
 fn is_ambiguous(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
     let mut keys = BTreeSet::new();
     for header in entry.pax_extensions()?.into_iter().flatten() {
@@ -166,8 +162,8 @@ fn is_ambiguous(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The path below the one folder of the archive.
-fn inside<'a>(path: &'a str, root: &mut Option<String>) -> Result<&'a str, ArchiveError> {
+/// Returns the path below the top folder of the archive.
+fn strip_top_folder<'a>(path: &'a str, root: &mut Option<String>) -> Result<&'a str, ArchiveError> {
     let outside = || ArchiveError::Outside {
         path: path.to_owned(),
     };
@@ -195,7 +191,7 @@ mod tests {
         header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
         header.set_entry_type(kind);
-        // `set_path` refuses the names that are tried here.
+        // `set_path` refuses the names that this test uses.
         header.as_gnu_mut().unwrap().name[..path.len()].copy_from_slice(path.as_bytes());
         header.set_cksum();
         builder.append(&header, bytes).unwrap();
@@ -225,7 +221,7 @@ mod tests {
         assert_eq!(package.files()[0].bytes, b"name: web\n");
     }
 
-    /// One archive in two members; helm reads both.
+    /// An archive of two gzip members; helm reads both.
     #[test]
     fn all_members_are_read() {
         let mut builder = Builder::new(Vec::new());
@@ -242,12 +238,12 @@ mod tests {
         let bytes = [gzip(first), gzip(second)].concat();
         let package = unpack(&bytes).unwrap();
         assert!(package.get("templates/a.yaml").is_some());
-        // And what is damaged behind the first one is no archive.
+        // A file with a damaged second member is not an archive.
         let cut = bytes.get(..bytes.len() - 1).unwrap();
         assert!(matches!(unpack(cut), Err(ArchiveError::Unreadable(_))));
     }
 
-    /// Go takes the last of two names, and that of a sparse file.
+    /// Go uses the last of two names, and the name in the headers of a sparse file.
     #[test]
     fn a_second_name_is_refused() {
         for names in [
@@ -280,15 +276,15 @@ mod tests {
                 "b.yaml",
             ),
         ] {
-            let package = unpack_files(&tgz(entries)).unwrap();
+            let package = read_files(tgz(entries).as_slice()).unwrap();
             let last = package.files().last().unwrap();
             assert!(last.path == expected || package.get(expected).is_some());
         }
-        assert!(unpack_files(&tgz(&[("../a.yaml", regular, b"")])).is_err());
+        assert!(read_files(tgz(&[("../a.yaml", regular, b"")]).as_slice()).is_err());
     }
 
     #[test]
-    fn what_is_refused() {
+    fn unsafe_archives_are_refused() {
         for (entries, words) in [
             (
                 &[("../Chart.yaml", EntryType::Regular, &b""[..])][..],
@@ -322,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_archive() {
+    fn truncated_archives_are_refused() {
         let bytes = tgz(&[CHART]);
         for cut in [0, 1, 10, bytes.len() / 2, bytes.len() - 1] {
             let error = unpack(bytes.get(..cut).unwrap()).unwrap_err();
@@ -340,7 +336,7 @@ mod tests {
         let bytes = tgz(&[("web/a", EntryType::Regular, &zeros)]);
         assert!(bytes.len() < 1 << 20);
         assert!(matches!(unpack(&bytes), Err(ArchiveError::TooLarge)));
-        // Behind the end of the archive.
+        // After the end of the archive.
         let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
         let mut builder = Builder::new(Vec::new());
         entry(&mut builder, CHART.0, CHART.1, CHART.2);

@@ -1,12 +1,13 @@
-//! Fetched content on disk, by its sha256; and for names whose content can change (a URL, a branch, a tag) a note with the
-//! content of the last fetch.
+//! The cache of fetched content on disk. Content is stored by its sha256. A name whose content can change (a
+//! URL, a branch, a tag) has a note with the digest of its last content.
 //!
-//! A digest does not say who may read its content: sources take content by its digest only where a note of theirs says that the same
-//! reader got it (semantics 16).
+//! A digest does not determine who may read its content. A source reads content by digest only if one of its notes
+//! says that the same reader fetched it before (semantics 16).
 //!
-//! Several processes may share it: files are written to a temporary name and renamed, and content is verified when it is read,
-//! so a killed process or a damaged disk costs one more fetch. What cannot be read or written counts as absent. Only the user
-//! can read the cache; links in it are not followed. It never holds credentials. See `cache/sweep.rs` for how it stays small.
+//! Several processes can share the cache. Files are written under a temporary name and renamed, and content
+//! is verified when it is read, so a killed process or a damaged disk costs at most another fetch. Files that
+//! cannot be read or written count as absent. Only the user can read the cache, and links in it are not
+//! followed. It never contains credentials. The module `sweep` keeps it small.
 
 mod sweep;
 
@@ -23,52 +24,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::platform;
 
-/// Hex digits of a sha256.
+/// The number of hex digits of a sha256.
 const DIGITS: usize = 64;
-/// Bytes of one content; more than any package has.
+/// The maximum size of one content in bytes, above the limit of any package.
 const MAX_CONTENT: u64 = 128 << 20;
-/// Bytes of one note.
+/// The maximum size of one note in bytes.
 const MAX_NOTE: u64 = 64 << 10;
-/// The precision of the time of last use, so that most reads write nothing.
+/// The precision of the time of last use. Most reads therefore write nothing.
 const HOUR: Duration = Duration::from_secs(3600);
-/// The folder of contents.
+/// The folder of the contents.
 const CONTENTS: &str = "sha256";
-/// The folder of notes.
+/// The folder of the notes.
 const NOTES: &str = "notes";
 
-/// The cache; without a folder it holds nothing.
+/// The cache. Without a folder it stores nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     folder: Option<PathBuf>,
-    /// Whether the folder is the user's own, once that is known.
+    /// Whether only the user can access the folder; checked at the first use.
     usable: OnceLock<bool>,
 }
 
-/// What a name that can change stood for at the last fetch.
+/// The content of a name that can change, as of the last fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Note {
-    /// Hex sha256 of its content in the cache.
+pub struct CacheNote {
+    /// The hex sha256 of the content in the cache.
     pub digest: String,
-    /// The commit or image digest that it was.
+    /// The commit or image digest that the name resolved to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
-    /// `ETag` of the answer.
+    /// The `ETag` of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
-    /// `Last-Modified` of the answer.
+    /// The `Last-Modified` of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// Where redirects led, without credentials.
+    /// The location after redirects, without credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Hex sha256 of the whole URL that answered: what is shown of it leaves out its query.
+    /// The hex sha256 of the whole URL that responded; `location` leaves out the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
 impl Cache {
-    /// The cache in a folder, which need not exist.
+    /// A cache in a folder, which does not have to exist.
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self {
             folder,
@@ -76,12 +77,12 @@ impl Cache {
         }
     }
 
-    /// The content with that digest.
+    /// Returns the content with this digest.
     pub fn get(&self, digest: &str) -> Option<Vec<u8>> {
-        let path = self.content(digest)?;
+        let path = self.content_path(digest)?;
         let found = read(&path, MAX_CONTENT)?;
         if sha256(&found.bytes) != digest {
-            // Damaged: it will be fetched again.
+            // Damaged: remove it, so that it is fetched again.
             let _ = fs::remove_file(&path);
             return None;
         }
@@ -92,10 +93,10 @@ impl Cache {
         Some(found.bytes)
     }
 
-    /// Keeps content; its digest.
+    /// Stores content and returns its digest.
     pub fn put(&self, bytes: &[u8]) -> String {
         let digest = sha256(bytes);
-        if let Some(path) = self.content(&digest) {
+        if let Some(path) = self.content_path(&digest) {
             let there = fs::symlink_metadata(&path);
             let is_there =
                 there.is_ok_and(|there| there.is_file() && there.len() == bytes.len() as u64);
@@ -109,27 +110,27 @@ impl Cache {
         digest
     }
 
-    /// The note on `key`; `kind` is the source that keeps it (`url`, `git`, …).
-    pub fn note(&self, kind: &str, key: &str) -> Option<Note> {
+    /// Returns the note for `key`; `kind` is the kind of source (`url`, `git`, …).
+    pub fn note(&self, kind: &str, key: &str) -> Option<CacheNote> {
         let found = read(&self.note_path(kind, key)?, MAX_NOTE)?;
         entrance::from_slice(&found.bytes).ok()
     }
 
-    /// The note on `key` and its content, if the cache has both.
-    pub fn noted(&self, kind: &str, key: &str) -> Option<(Note, Vec<u8>)> {
+    /// Returns the note for `key` with its content, if the cache has both.
+    pub fn lookup(&self, kind: &str, key: &str) -> Option<(CacheNote, Vec<u8>)> {
         let note = self.note(kind, key)?;
         let bytes = self.get(&note.digest)?;
         Some((note, bytes))
     }
 
-    /// Notes what `key` is now. The key holds no credentials; only its hash is written to disk.
-    pub fn set_note(&self, kind: &str, key: &str, note: &Note) {
+    /// Stores the note on `key`. The key must not contain credentials; only its hash is written to disk.
+    pub fn set_note(&self, kind: &str, key: &str, note: &CacheNote) {
         if let (Some(path), Ok(bytes)) = (self.note_path(kind, key), serde_json::to_vec(note)) {
             write(&path, &bytes);
         }
     }
 
-    fn content(&self, digest: &str) -> Option<PathBuf> {
+    fn content_path(&self, digest: &str) -> Option<PathBuf> {
         let folder = self.folder().filter(|_| is_digest(digest))?;
         Some(folder.join(CONTENTS).join(digest))
     }
@@ -139,22 +140,24 @@ impl Cache {
         Some(self.folder()?.join(NOTES).join(name))
     }
 
-    /// The folder, if no other user can write to it: a note decides which content is used for a name.
+    /// The folder, if no other user can write to it. Anyone who can write notes decides which content is used
+    /// for a name.
     fn folder(&self) -> Option<&Path> {
         let folder = self.folder.as_deref()?;
-        let usable = self.usable.get_or_init(|| is_our_own(folder));
+        let usable = self.usable.get_or_init(|| make_private(folder));
         usable.then_some(folder)
     }
 }
 
-/// Whether this is a sha256 in lower-case hex.
+/// Whether `name` is a sha256 in lower-case hex.
 pub fn is_digest(name: &str) -> bool {
     let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
     name.len() == DIGITS && name.bytes().all(is_hex)
 }
 
-/// Creates the missing folders for the user alone, and removes the permissions of others, which only the owner can do.
-fn is_our_own(folder: &Path) -> bool {
+/// Creates missing folders with access for the user alone, and removes permissions of others. Returns whether
+/// the user owns all folders.
+fn make_private(folder: &Path) -> bool {
     [folder.to_owned(), folder.join(CONTENTS), folder.join(NOTES)]
         .iter()
         .all(|folder| {
@@ -162,14 +165,14 @@ fn is_our_own(folder: &Path) -> bool {
         })
 }
 
-struct Found {
+struct ReadFile {
     bytes: Vec<u8>,
     used: SystemTime,
     file: File,
 }
 
-/// A file of the cache; a link or a pipe in its place is removed.
-fn read(path: &Path, limit: u64) -> Option<Found> {
+/// Reads a file of the cache. A link or a pipe in its place is removed.
+fn read(path: &Path, limit: u64) -> Option<ReadFile> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() || found.len() > limit {
         let _ = fs::remove_file(path);
@@ -178,17 +181,17 @@ fn read(path: &Path, limit: u64) -> Option<Found> {
     let mut file = File::open(path).ok()?;
     let mut bytes = Vec::with_capacity(usize::try_from(found.len()).ok()?);
     (&mut file).take(limit).read_to_end(&mut bytes).ok()?;
-    Some(Found {
+    Some(ReadFile {
         bytes,
         used: found.modified().ok()?,
         file,
     })
 }
 
-/// Writes to a temporary file and renames it. A failure is ignored: the next run fetches again.
+/// Writes a temporary file and renames it. Failures are ignored; the next run fetches the content again.
 fn write(path: &Path, bytes: &[u8]) {
     let Some(folder) = path.parent() else { return };
-    // A unique name, readable only for the user.
+    // The file has a unique name and only the user can read it.
     let Ok(mut beside) = tempfile::NamedTempFile::new_in(folder) else {
         return;
     };

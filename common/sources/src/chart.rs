@@ -1,7 +1,8 @@
-//! Charts in chart repositories: `index.yaml`, which can change, and archives that it names with their digests.
+//! Fetches charts from chart repositories. A repository has an `index.yaml`, which can change and names the
+//! archives with their digests.
 //!
-//! An exact version that is in the cache is taken from there; otherwise the index is fetched once, and then the archive if the
-//! cache does not have it. Credentials are sent only to the repository's own host.
+//! An exact version comes from the cache if possible. Otherwise the index is fetched once, and then the
+//! archive if it is not in the cache. Credentials are only sent to the host of the repository.
 
 mod choose;
 mod index;
@@ -16,41 +17,41 @@ use url::Url;
 use crate::archive::{self, ArchiveError};
 use crate::http::bound;
 
-use super::cache::Note;
-use super::url::{UrlError, get, shown, without_credentials};
-use super::{Access, Fetched};
-pub(crate) use choose::newest;
+use super::cache::CacheNote;
+use super::url::{UrlError, get, redact_location, redact_url};
+use super::{Access, FetchedPackage};
+pub(crate) use choose::choose_newest;
 use choose::{choose, is_exact};
-use index::{Entry, IndexProblem};
+use index::{ChartVersion, IndexProblem};
 
-/// Kind of the notes in the cache: the archive of a version.
+/// The kind of the cache notes that record the archive of a version.
 const VERSIONS: &str = "chart";
-/// Appended to `resolved` if no digest vouches for the archive.
+/// Appended to `resolved` if the index has no digest of the archive.
 const UNVERIFIED: &str = " (the index names no digest)";
 
 /// Why a chart cannot be fetched. Every message names the repository or the file.
 #[derive(Debug, thiserror::Error)]
-pub enum ChartError {
-    /// A URL that cannot be used.
+pub enum RepositoryChartError {
+    /// A URL cannot be used.
     #[error("{url}: {problem}")]
     Url {
-        /// Without user and password.
+        /// The URL without user name and password.
         url: String,
-        /// What is wrong, and what to write.
+        /// What is wrong, and what to write instead.
         problem: &'static str,
     },
     /// The index or the archive cannot be fetched.
     #[error(transparent)]
     Fetch(#[from] UrlError),
-    /// An index that cannot be read.
+    /// The index cannot be read.
     #[error("{url}: {problem}")]
     Index {
-        /// URL of the index.
+        /// The URL of the index.
         url: String,
         /// What is wrong.
         problem: IndexProblem,
     },
-    /// Neither a version nor a range.
+    /// The version is neither a version nor a range.
     #[error("version of chart {chart}: {problem}")]
     Range {
         /// The chart.
@@ -58,54 +59,58 @@ pub enum ChartError {
         /// What is wrong.
         problem: RangeError,
     },
-    /// No version that fits.
+    /// No version of the chart fits.
     #[error("{url}: chart {chart} has no version {wanted}; it has {known}")]
     Version {
-        /// URL of the index.
+        /// The URL of the index.
         url: String,
         /// The chart.
         chart: String,
-        /// As asked for.
+        /// The requested version or range.
         wanted: String,
-        /// Some that exist.
+        /// Some versions that exist.
         known: String,
     },
-    /// The archive has another digest than the index says.
+    /// The digest of the archive differs from that in the index.
     #[error(
         "{url}: the index says sha256:{expected}, but it is sha256:{actual}: the archive was replaced, or the index is out of date"
     )]
     Digest {
-        /// URL of the archive.
+        /// The URL of the archive.
         url: String,
-        /// From the index.
+        /// The digest in the index.
         expected: String,
-        /// Of the archive.
+        /// The digest of the archive.
         actual: String,
     },
-    /// An archive that cannot be read.
+    /// The archive cannot be read.
     #[error("{url}: {problem}")]
     Archive {
-        /// Its URL.
+        /// The URL of the archive.
         url: String,
         /// What is wrong.
         #[source]
         problem: ArchiveError,
     },
-    /// An archive without a chart.
+    /// The archive does not contain a chart.
     #[error("{url}: {problem}")]
     Content {
-        /// Its URL.
+        /// The URL of the archive.
         url: String,
         /// What is wrong.
         problem: ContentError,
     },
 }
 
-/// Fetches a chart as an archive. Without a version it is the newest release; pre-releases only if the range names one.
+/// Fetches the archive of a chart. Without a version it fetches the newest release. Pre-releases are only
+/// chosen if the range names one.
 ///
 /// # Errors
-/// [`ChartError`].
-pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, ChartError> {
+/// [`RepositoryChartError`].
+pub async fn fetch(
+    source: &HelmSource,
+    access: &Access<'_>,
+) -> Result<FetchedPackage, RepositoryChartError> {
     let repository = Repository::new(source, access)?;
     let chart = source.chart.as_str();
     let wanted = source.version.as_deref();
@@ -115,23 +120,24 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
         return Ok(fetched);
     }
     let (bytes, url) = repository.index().await?;
-    let entries = index::entries(&bytes, chart).map_err(|problem| ChartError::Index {
-        url: url.clone(),
-        problem,
-    })?;
+    let entries =
+        index::read_versions(&bytes, chart).map_err(|problem| RepositoryChartError::Index {
+            url: url.clone(),
+            problem,
+        })?;
     let entry = choose(&entries, chart, wanted, &url)?;
     repository.archive(chart, entry).await
 }
 
 /// A chart repository.
 struct Repository<'a> {
-    /// Ends with a slash.
+    /// The URL with a trailing slash.
     base: Url,
     access: &'a Access<'a>,
 }
 
 impl<'a> Repository<'a> {
-    fn new(source: &HelmSource, access: &'a Access<'a>) -> Result<Self, ChartError> {
+    fn new(source: &HelmSource, access: &'a Access<'a>) -> Result<Self, RepositoryChartError> {
         let mut base = http_url(&source.url)?;
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
@@ -139,27 +145,32 @@ impl<'a> Repository<'a> {
         Ok(Self { base, access })
     }
 
-    /// The index and its URL.
-    async fn index(&self) -> Result<(Vec<u8>, String), ChartError> {
+    /// Fetches the index and returns it with its URL.
+    async fn index(&self) -> Result<(Vec<u8>, String), RepositoryChartError> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}index.yaml", self.base.path()));
-        let location = shown(&url);
+        let location = redact_url(&url);
         let document = get(url, bound::ARCHIVE, self.access).await?;
         Ok((document.bytes, location))
     }
 
-    /// The archive of an entry: from the cache, if it was fetched before and has its digest. Who only knows the digest does not get what a
-    /// Secret opened for somebody else (semantics 16).
-    async fn archive(&self, chart: &str, entry: &Entry) -> Result<Fetched, ChartError> {
+    /// Fetches the archive of a version, or takes it from the cache if the same reader fetched it before and
+    /// it has the digest in the index. Knowing a digest gives no access to what another reader fetched with a
+    /// Secret (semantics 16).
+    async fn archive(
+        &self,
+        chart: &str,
+        entry: &ChartVersion,
+    ) -> Result<FetchedPackage, RepositoryChartError> {
         let url = self.archive_url(entry)?;
-        let location = shown(&url);
+        let location = redact_url(&url);
         let cache = self.access.cache;
         if let Some(digest) = &entry.digest
-            && let Some((note, bytes)) = cache.noted(VERSIONS, &self.key(chart, &entry.version))
+            && let Some((note, bytes)) = cache.lookup(VERSIONS, &self.key(chart, &entry.version))
             && note.digest == *digest
         {
             let package = Package::file(file_name(chart, &entry.version), bytes);
-            return Ok(self.keep(chart, entry, package, digest, location));
+            return Ok(self.remember(chart, entry, package, digest, location));
         }
         if entry.digest.is_none()
             && let Some(fetched) = self.cached(chart, &entry.version)
@@ -174,74 +185,75 @@ impl<'a> Repository<'a> {
         let bytes = get(url, bound::ARCHIVE, &access).await?.bytes;
         let digest = sha256(&bytes);
         if let Some(expected) = entry.digest.clone().filter(|expected| *expected != digest) {
-            return Err(ChartError::Digest {
+            return Err(RepositoryChartError::Digest {
                 url: location,
                 expected,
                 actual: digest,
             });
         }
-        let files = archive::unpack(&bytes).map_err(|problem| ChartError::Archive {
+        let files = archive::unpack(&bytes).map_err(|problem| RepositoryChartError::Archive {
             url: location.clone(),
             problem,
         })?;
-        Chart::read_any(&files).map_err(|problem| ChartError::Content {
+        Chart::read_any(&files).map_err(|problem| RepositoryChartError::Content {
             url: location.clone(),
             problem,
         })?;
         let package = Package::file(file_name(chart, &entry.version), bytes);
-        Ok(self.keep(chart, entry, package, &digest, location))
+        Ok(self.remember(chart, entry, package, &digest, location))
     }
 
-    /// Notes the archive of a version.
-    fn keep(
+    /// Stores the note for the archive of a version and returns the package.
+    fn remember(
         &self,
         chart: &str,
-        entry: &Entry,
+        entry: &ChartVersion,
         package: Package,
         digest: &str,
         location: String,
-    ) -> Fetched {
+    ) -> FetchedPackage {
         let doubt = if entry.digest.is_none() {
             UNVERIFIED
         } else {
             ""
         };
         let resolved = Some(format!("{chart}-{}@sha256:{digest}{doubt}", entry.version));
-        let note = Note {
+        let note = CacheNote {
             digest: digest.to_owned(),
             resolved: resolved.clone(),
             location: Some(location.clone()),
-            ..Note::default()
+            ..CacheNote::default()
         };
         let key = self.key(chart, &entry.version);
         self.access.cache.set_note(VERSIONS, &key, &note);
-        Fetched {
+        FetchedPackage {
             package,
             location,
             resolved,
         }
     }
 
-    /// A version that was fetched before: versions do not change.
-    fn cached(&self, chart: &str, version: &str) -> Option<Fetched> {
+    /// Returns a version that was fetched before, because versions do not change.
+    fn cached(&self, chart: &str, version: &str) -> Option<FetchedPackage> {
         let key = self.key(chart, version);
-        let (note, bytes) = self.access.cache.noted(VERSIONS, &key)?;
-        Some(Fetched {
+        let (note, bytes) = self.access.cache.lookup(VERSIONS, &key)?;
+        Some(FetchedPackage {
             package: Package::file(file_name(chart, version), bytes),
             location: note.location?,
             resolved: note.resolved,
         })
     }
 
-    /// The key of a note. What one Secret may read is not shown to others.
+    /// The key of a note. It includes the reader, because content that one Secret may read must not be
+    /// returned to other readers.
     fn key(&self, chart: &str, version: &str) -> String {
         let identity = self.access.reader(None);
         format!("{} {chart} {version} {identity}", self.base)
     }
 
-    fn archive_url(&self, entry: &Entry) -> Result<Url, ChartError> {
-        let wrong = |problem| ChartError::Url {
-            url: without_credentials(&entry.url),
+    fn archive_url(&self, entry: &ChartVersion) -> Result<Url, RepositoryChartError> {
+        let wrong = |problem| RepositoryChartError::Url {
+            url: redact_location(&entry.url),
             problem,
         };
         let url = self.base.join(&entry.url);
@@ -260,15 +272,15 @@ fn file_name(chart: &str, version: &str) -> String {
     format!("{chart}-{version}.tgz")
 }
 
-/// Checks the URL of a repository or an archive.
-fn http_url(text: &str) -> Result<Url, ChartError> {
-    let url = Url::parse(text).map_err(|_| ChartError::Url {
+/// Parses and checks the URL of a repository or an archive.
+fn http_url(text: &str) -> Result<Url, RepositoryChartError> {
+    let url = Url::parse(text).map_err(|_| RepositoryChartError::Url {
         url: "url of the chart's repository".to_owned(),
         problem: "it is not a valid URL; use https://HOST/PATH",
     })?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(ChartError::Url {
-            url: shown(&url),
+        return Err(RepositoryChartError::Url {
+            url: redact_url(&url),
             problem: "charts are fetched over https://, http:// or oci://",
         });
     }

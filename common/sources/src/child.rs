@@ -1,5 +1,5 @@
-//! Other programs (git, ssh, helm, kubectl, kustomize) as children of this one: what they get of our environment, how much they may
-//! print and how long they may take, and how they and their own children end.
+//! Runs other programs (git, ssh, helm, kubectl, kustomize) as child processes: with a reduced environment,
+//! and with limits for time, output and memory. Their own children end with them.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::platform;
 
-/// How the network is reached.
+/// The variables that configure access to the network.
 const NETWORK: [&str; 8] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -22,24 +22,26 @@ const NETWORK: [&str; 8] = [
     "SSL_CERT_DIR",
 ];
 
-/// Clears the environment of a program but for what every program needs: no settings and no credentials of this machine.
+/// Clears the environment of a program, except for the variables that every program needs. The program gets
+/// no settings and no credentials of this machine.
 pub fn clear(command: &mut Command) {
     command.env_clear();
     pass(command, &platform::PASSED);
 }
 
-/// How programs are told of a proxy, by its scheme.
+/// The variables that name a proxy, by scheme.
 const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
-/// No proxy: nothing listens at the port of the protocol `discard`.
+/// A proxy that does not exist: the port of the `discard` protocol, on which no server listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
-/// As [`clear`], for a program that needs no network: it finds no way to other machines.
+/// Like [`clear`], and also points all proxies to a closed port, for a program that needs no network.
 pub fn offline(command: &mut Command) {
     clear(command);
     command.envs(PROXIES.map(|name| (name, NOWHERE)));
 }
 
-/// Clears the environment of a program but for what every program needs, proxies and certificate authorities.
+/// Clears the environment of a program, except for the variables that every program needs and those for
+/// proxies and certificate authorities.
 pub fn isolate(command: &mut Command) {
     clear(command);
     pass(command, &NETWORK);
@@ -53,67 +55,68 @@ fn pass(command: &mut Command, names: &[&str]) {
     }
 }
 
-/// The limits of one run.
+/// The limits for one run of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// How long it may take.
+pub struct RunLimits {
+    /// The maximum duration.
     pub time: Duration,
-    /// Bytes of stdout; a program that prints more is stopped.
-    pub output: usize,
-    /// Bytes of stderr that are kept; the rest is read and dropped.
-    pub words: usize,
-    /// Bytes of memory that it may take, and each program that it starts; `None` = any. Only Linux limits that.
+    /// The maximum size of stdout in bytes. A program that prints more is stopped.
+    pub stdout: usize,
+    /// The number of bytes of stderr to keep. The rest is read and dropped.
+    pub stderr: usize,
+    /// The maximum memory in bytes of the program and of each program that it starts. `None`: no limit. Only
+    /// enforced on Linux.
     pub memory: Option<u64>,
 }
 
-/// A run that ended by itself.
+/// The result of a program that ended by itself.
 #[derive(Debug)]
-pub struct Ended {
-    /// Its exit code.
+pub struct FinishedRun {
+    /// The exit status.
     pub status: ExitStatus,
-    /// Its stdout.
-    pub output: Vec<u8>,
-    /// The beginning of its stderr.
-    pub words: Vec<u8>,
+    /// The whole stdout.
+    pub stdout: Vec<u8>,
+    /// The beginning of stderr.
+    pub stderr: Vec<u8>,
 }
 
-/// Why a run did not end by itself.
+/// Why a program did not end by itself.
 #[derive(Debug)]
-pub enum Failure {
-    /// It cannot be read from.
+pub enum RunFailure {
+    /// Reading from or writing to the program failed.
     Io(std::io::Error),
-    /// It took longer than [`Limits::time`].
+    /// The program took longer than [`RunLimits::time`].
     TimedOut,
-    /// It printed more than [`Limits::output`].
+    /// The program printed more than [`RunLimits::stdout`].
     TooMuch,
 }
 
-/// A program that was started. It and its own children are killed when this is dropped.
+/// A running program. Dropping this value kills the program and its children.
 #[derive(Debug)]
-pub struct Running(Child);
+pub struct RunningProgram(Child);
 
-/// stdin, stdout and stderr of a program.
+/// The stdin, stdout and stderr of a program.
 pub type Pipes = (ChildStdin, ChildStdout, ChildStderr);
 
-impl Running {
-    /// Starts a program in a process group of its own.
+impl RunningProgram {
+    /// Starts a program in its own process group.
     ///
     /// # Errors
-    /// It does not exist, or cannot be run.
+    /// The program does not exist or cannot be run.
     pub fn start(command: &mut Command) -> std::io::Result<Self> {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        platform::own_group(command);
+        platform::use_own_group(command);
         command.spawn().map(Self)
     }
 
-    /// Takes its pipes.
+    /// Takes the pipes of the program.
     ///
     /// # Errors
-    /// They were taken before.
+    /// The pipes were already taken.
     pub fn pipes(&mut self) -> std::io::Result<Pipes> {
         match (
             self.0.stdin.take(),
@@ -125,63 +128,81 @@ impl Running {
         }
     }
 
-    /// Writes `input` to the program and waits for its end. After an error it still runs, until it is dropped.
+    /// Writes `input` to the program and waits until it ends. After an error the program keeps running until
+    /// this value is dropped.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub async fn end(&mut self, input: &[u8], limits: Limits) -> Result<Ended, Failure> {
+    /// [`RunFailure`].
+    pub async fn finish(
+        &mut self,
+        input: &[u8],
+        limits: RunLimits,
+    ) -> Result<FinishedRun, RunFailure> {
         if let Some(bytes) = limits.memory {
-            platform::limit_memory(&self.0, bytes).map_err(Failure::Io)?;
+            platform::limit_memory(&self.0, bytes).map_err(RunFailure::Io)?;
         }
-        let (mut stdin, stdout, stderr) = self.pipes().map_err(Failure::Io)?;
+        let (mut stdin, stdout, stderr) = self.pipes().map_err(RunFailure::Io)?;
         let feed = async {
-            // A program that does not read its input explains itself by its exit code.
+            // If the program does not read its input, its exit status says why.
             let _ = stdin.write_all(input).await;
             drop(stdin);
             Ok(())
         };
-        let output = async {
-            let output = all(stdout, limits.output).await.map_err(Failure::Io)?;
-            output.ok_or(Failure::TooMuch)
+        let stdout = async {
+            let stdout = read_whole(stdout, limits.stdout)
+                .await
+                .map_err(RunFailure::Io)?;
+            stdout.ok_or(RunFailure::TooMuch)
         };
-        let words = async { beginning(stderr, limits.words).await.map_err(Failure::Io) };
+        let stderr = async {
+            read_beginning(stderr, limits.stderr)
+                .await
+                .map_err(RunFailure::Io)
+        };
         let ended = timeout(limits.time, async {
-            let ((), output, words) = tokio::try_join!(feed, output, words)?;
-            let status = self.0.wait().await.map_err(Failure::Io)?;
-            Ok(Ended {
+            let ((), stdout, stderr) = tokio::try_join!(feed, stdout, stderr)?;
+            let status = self.0.wait().await.map_err(RunFailure::Io)?;
+            Ok(FinishedRun {
                 status,
-                output,
-                words,
+                stdout,
+                stderr,
             })
         });
-        ended.await.unwrap_or(Err(Failure::TimedOut))
+        ended.await.unwrap_or(Err(RunFailure::TimedOut))
     }
 
-    /// Asks the program to end, and waits for that no longer than `grace`.
-    pub async fn ask(&mut self, grace: Duration) {
+    /// Asks the program to terminate and waits for its end, at most `grace`.
+    pub async fn terminate(&mut self, grace: Duration) {
         platform::terminate_group(&self.0);
         let _ = timeout(grace, self.0.wait()).await;
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         platform::kill_group(&self.0);
     }
 }
 
-/// All that a pipe holds; `None` where that is more than `limit`.
-async fn all(pipe: impl AsyncRead + Unpin, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
+/// Reads a pipe to its end. Returns `None` if it has more than `limit` bytes.
+async fn read_whole(
+    pipe: impl AsyncRead + Unpin,
+    limit: usize,
+) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     pipe.take(limit as u64 + 1).read_to_end(&mut bytes).await?;
     Ok((bytes.len() <= limit).then_some(bytes))
 }
 
-/// The beginning of what a pipe holds; the rest is read, because a full pipe would hold the program for ever.
+/// Reads a pipe to its end and returns the first `limit` bytes. The rest is read too, because a full pipe
+/// would block the program.
 ///
 /// # Errors
-/// Those of the pipe.
-pub async fn beginning(mut pipe: impl AsyncRead + Unpin, limit: usize) -> std::io::Result<Vec<u8>> {
+/// Errors of the pipe.
+pub async fn read_beginning(
+    mut pipe: impl AsyncRead + Unpin,
+    limit: usize,
+) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     (&mut pipe)
         .take(limit as u64)

@@ -1,6 +1,7 @@
-//! Credentials of sources: typed Secrets in the catalogue's namespace, each for the hosts that it names (semantics 16).
+//! Credentials of sources: typed Secrets in the namespace of the catalogue (semantics 16).
 //!
-//! They are never printed (Debug shows the Secret's name), never cached, and sent only to hosts that the Secret names.
+//! Credentials are never printed (Debug shows the name of the Secret), never cached, and only sent to the
+//! hosts that the Secret names.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,22 +12,22 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::host;
 
-/// What one Secret holds.
+/// The content of one Secret.
 #[derive(Clone)]
 pub struct Credentials {
     /// The credentials themselves.
     pub proof: Proof,
-    /// Certificate authorities of the hosts, as PEM (key `ca.crt`), instead of those of the machine.
+    /// Certificate authorities in PEM format (key `ca.crt`) that replace those of the machine.
     pub ca: Option<Vec<u8>>,
     /// `NAMESPACE/NAME` of the Secret.
     pub secret: String,
     hosts: Vec<String>,
 }
 
-/// The credentials, by the type of the Secret.
+/// Credentials by the type of the Secret.
 #[derive(Clone)]
 pub enum Proof {
-    /// `kubernetes.io/basic-auth`: also a token, as the password of any user name.
+    /// `kubernetes.io/basic-auth`. A token is the password of any user name.
     Basic {
         /// `username`; may be empty.
         username: String,
@@ -45,8 +46,8 @@ pub enum Proof {
         /// `.dockerconfigjson`.
         config: Vec<u8>,
     },
-    /// `kubectl-addons.dev/object-store`: options of an object store by the names that its own tools use in the environment
-    /// (`AWS_ACCESS_KEY_ID`, `GOOGLE_SERVICE_ACCOUNT_KEY`, `AZURE_STORAGE_ACCOUNT_KEY`, …).
+    /// `kubectl-addons.dev/object-store`: options of an object store, named like the environment variables of
+    /// its tools (`AWS_ACCESS_KEY_ID`, `GOOGLE_SERVICE_ACCOUNT_KEY`, `AZURE_STORAGE_ACCOUNT_KEY`, …).
     ObjectStore {
         /// The options.
         options: BTreeMap<String, String>,
@@ -56,7 +57,7 @@ pub enum Proof {
 /// Why a Secret cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// A type that no source supports.
+    /// No source supports this type of Secret.
     #[error(
         "Secret {secret} is of type {found}; credentials are kubernetes.io/basic-auth, kubernetes.io/ssh-auth, \
          kubernetes.io/dockerconfigjson or {SECRET_TYPE_OBJECT_STORE}"
@@ -64,10 +65,10 @@ pub enum CredentialsError {
     Type {
         /// The Secret.
         secret: String,
-        /// Its type.
+        /// The type of the Secret.
         found: String,
     },
-    /// A key that its type requires is missing.
+    /// A key that the type requires is missing.
     #[error("Secret {secret} has no key {key}, which {kind} needs")]
     Missing {
         /// The Secret.
@@ -77,7 +78,7 @@ pub enum CredentialsError {
         /// The type.
         kind: &'static str,
     },
-    /// A key that must be text is not.
+    /// The value of a key is not text.
     #[error("Secret {secret}: key {key} is not UTF-8 text")]
     NotText {
         /// The Secret.
@@ -85,21 +86,21 @@ pub enum CredentialsError {
         /// The key.
         key: String,
     },
-    /// The host is not among those that the Secret names.
+    /// The Secret does not name the host.
     #[error("Secret {secret} may not be sent to {host}: {why}")]
     Host {
         /// The Secret.
         secret: String,
-        /// Its name.
+        /// The name of the Secret.
         secret_name: String,
-        /// Its namespace.
+        /// The namespace of the Secret.
         namespace: String,
         /// The host.
         host: String,
-        /// What its annotation says.
+        /// What the annotation of the Secret says.
         why: String,
     },
-    /// Without TLS others on the network could read them.
+    /// The connection has no TLS, so others on the network could read the credentials.
     #[error(
         "Secret {secret} is not sent to {host} over plain HTTP; use https://, and for a registry leave out plainHTTP"
     )]
@@ -109,7 +110,7 @@ pub enum CredentialsError {
         /// The host.
         host: String,
     },
-    /// The wrong type for a source.
+    /// The type of the Secret does not fit the kind of source.
     #[error(
         "Secret {secret} has a type that cannot be used for {source_kind}, which takes {wanted}"
     )]
@@ -118,7 +119,7 @@ pub enum CredentialsError {
         secret: String,
         /// `git over https`, `an image`, …
         source_kind: &'static str,
-        /// The types that do.
+        /// The types that fit.
         wanted: &'static str,
     },
 }
@@ -133,7 +134,7 @@ impl Credentials {
     /// Reads a Secret.
     ///
     /// # Errors
-    /// [`CredentialsError`]: a type or a key that is missing.
+    /// An unsupported type, a missing key, or a key that is not text.
     pub fn read(secret: &Secret) -> Result<Self, CredentialsError> {
         let metadata = &secret.metadata;
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -200,8 +201,9 @@ impl Credentials {
         })
     }
 
-    /// Who they are, for the keys of the cache: a Secret of the same name in another cluster, or with another content, is someone
-    /// else, and so is one that trusts other authorities. Only a hash of it is written to disk.
+    /// Identifies the credentials in cache keys. Secrets of the same name in two clusters, with other content
+    /// or with other certificate authorities have different identities. Only a hash of the content is written
+    /// to disk.
     #[must_use]
     pub fn identity(&self) -> String {
         let mut parts: Vec<&[u8]> = Vec::new();
@@ -231,8 +233,8 @@ impl Credentials {
         format!("{} {}", self.secret, sha256(&all))
     }
 
-    /// User name and password; `None` where both are empty: such a Secret holds only a certificate authority, and requests go
-    /// without credentials.
+    /// The user name and password. `None` if both are empty: such a Secret only has a certificate authority,
+    /// and requests are sent without credentials.
     #[must_use]
     pub fn account(&self) -> Option<(&str, &str)> {
         match &self.proof {
@@ -244,8 +246,9 @@ impl Credentials {
         }
     }
 
-    /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`, of a store `s3://BUCKET`); a name in the annotation without
-    /// a port stands for all of its ports. Without `tls` only to this machine, unless there is nothing that others could read.
+    /// Checks that the credentials may be sent to `host`: `HOST`, `HOST:PORT`, or `s3://BUCKET` for an object
+    /// store. A host in the annotation without a port allows all of its ports. Without `tls`, credentials are
+    /// only sent to this machine; empty ones may be sent anywhere.
     ///
     /// # Errors
     /// [`CredentialsError::Plain`], [`CredentialsError::Host`].
@@ -278,7 +281,7 @@ impl Credentials {
         })
     }
 
-    /// The error where their type does not go with a source: `source_kind` takes `wanted`.
+    /// Returns the error for a Secret whose type does not fit: `source_kind` takes `wanted`.
     pub fn mismatch(&self, source_kind: &'static str, wanted: &'static str) -> CredentialsError {
         CredentialsError::Mismatch {
             secret: self.secret.clone(),
@@ -294,9 +297,9 @@ mod tests {
 
     use super::*;
 
-    /// What was read from a server that another authority vouches for may be of someone else.
+    /// A server that another authority vouches for may be someone else's.
     #[test]
-    fn another_authority_is_another_reader() {
+    fn identities_differ_by_certificate_authority() {
         let of = |ca: Option<&str>| {
             let data = json!({"password": "", "ca.crt": ca});
             let data = data.as_object().cloned().unwrap_or_default().into_iter();

@@ -1,4 +1,5 @@
-//! Charts that a chart is made of: fetched from where its lock file says, and with no more rights than the chart itself.
+//! Fetches the charts that a chart depends on, from the locations in its lock file and with no more rights
+//! than the chart itself.
 
 use addons_render::chart::Chart;
 use addons_render::chart::lock::Pinned;
@@ -15,54 +16,54 @@ use crate::{Access, SourceError, host};
 /// Why a dependency cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum DependencyError {
-    /// Its repository or registry.
+    /// The repository or registry cannot be read.
     #[error("dependency {name} {version} of the chart")]
     Source {
-        /// Its name.
+        /// The name of the dependency.
         name: String,
-        /// Its version.
+        /// The version of the dependency.
         version: String,
         /// Why.
         #[source]
         source: Box<SourceError>,
     },
-    /// It is not an archive.
+    /// The file is not an archive.
     #[error("dependency {name} {version} of the chart")]
     Archive {
-        /// Its name.
+        /// The name of the dependency.
         name: String,
-        /// Its version.
+        /// The version of the dependency.
         version: String,
         /// Why.
         #[source]
         source: ArchiveError,
     },
-    /// Another chart.
+    /// The archive has another chart.
     #[error("{location}: it is not the chart {wanted} that Chart.lock names, but {found}")]
     Other {
-        /// Where it was fetched.
+        /// Where the archive was fetched.
         location: String,
         /// `NAME VERSION`.
         wanted: String,
-        /// What it is.
+        /// `NAME VERSION` of the chart in the archive, or why there is none.
         found: String,
     },
 }
 
-/// The source of a chart, which its dependencies have no more rights than.
+/// The source of a chart. Its dependencies have no more rights than this source.
 #[derive(Clone, Copy, Debug)]
-pub struct Parent<'a> {
+pub struct ParentSource<'a> {
     /// The source.
     pub source: &'a Source,
-    /// What relative locations are resolved against.
+    /// The base of relative locations.
     pub base: &'a str,
-    /// The private registry that stands in for all others.
+    /// The private registry that replaces all others.
     pub registry: Option<&'a Registry>,
-    /// What the source was read with.
+    /// The access with which the source was read.
     pub access: Access<'a>,
 }
 
-impl Parent<'_> {
+impl ParentSource<'_> {
     /// Fetches a dependency as the file in `charts/` that helm expects.
     ///
     /// # Errors
@@ -84,7 +85,7 @@ impl Parent<'_> {
             ..Source::default()
         };
         if let Some(registry) = self.registry {
-            // Only images have names that cannot be read.
+            // This cannot fail, because only names of images are parsed.
             source = registry
                 .rewrite_source(&source)
                 .map_or(source, |it| it.source);
@@ -98,19 +99,19 @@ impl Parent<'_> {
         let is_oci = wanted.repository.starts_with("oci://");
         let credentials = self.access.credentials;
         let access = Access {
-            credentials: credentials.filter(|secret| is_own && fits(secret, is_oci)),
+            credentials: credentials.filter(|secret| is_own && is_accepted(secret, is_oci)),
             ..self.access
         };
         let fetched = Box::pin(crate::package(&source, "", name, &access)).await;
         let fetched = fetched.map_err(failed)?;
         let files = fetched.package.into_files().into_iter();
         let bytes = files.map(|file| file.bytes).next().unwrap_or_default();
-        check(wanted, &bytes, &fetched.location)?;
+        check_chart(wanted, &bytes, &fetched.location)?;
         let path = wanted.path();
         Ok(File { path, bytes })
     }
 
-    /// The host that the credentials of the source are for.
+    /// The host for which the source has credentials.
     fn own_host(&self) -> Option<String> {
         match self.source.kind().ok()? {
             SourceKind::Git(git) => host_of(&git.remote),
@@ -121,7 +122,7 @@ impl Parent<'_> {
         }
     }
 
-    /// Whether the source is in a registry without TLS.
+    /// Whether the source is in a registry that is accessed without TLS.
     fn is_plain(&self) -> bool {
         match self.source.kind() {
             Ok(SourceKind::Docker(docker)) => docker.plain_http,
@@ -138,8 +139,8 @@ fn host_of(url: &str) -> Option<String> {
     (!host.is_empty()).then_some(host)
 }
 
-/// Whether a Secret is of a type that is sent to such a server.
-fn fits(secret: &Credentials, is_oci: bool) -> bool {
+/// Whether this type of Secret can be sent to a registry (`is_oci`) or a chart repository.
+fn is_accepted(secret: &Credentials, is_oci: bool) -> bool {
     match secret.proof {
         Proof::Basic { .. } => true,
         Proof::Docker { .. } => is_oci,
@@ -147,8 +148,8 @@ fn fits(secret: &Credentials, is_oci: bool) -> bool {
     }
 }
 
-/// A repository may say anything about what it serves.
-fn check(wanted: &Pinned, bytes: &[u8], location: &str) -> Result<(), DependencyError> {
+/// Checks that an archive has the expected chart. A repository could serve any other chart under that name.
+fn check_chart(wanted: &Pinned, bytes: &[u8], location: &str) -> Result<(), DependencyError> {
     let Pinned { name, version, .. } = wanted;
     let unread = |source| DependencyError::Archive {
         name: name.clone(),
@@ -206,7 +207,7 @@ mod tests {
             (git("git@g.example:x.git"), None),
             (image, Some("r.example:5000")),
         ] {
-            let parent = Parent {
+            let parent = ParentSource {
                 source: &source,
                 base: "",
                 registry: None,

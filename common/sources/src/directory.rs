@@ -1,8 +1,8 @@
-//! A directory of manifests of this machine, as the addon-manager has one: every manifest below it, and whether someone is still
-//! writing there.
+//! Reads a local directory of manifests like that of the addon-manager, and detects files that are still
+//! being written.
 //!
-//! A directory counts as whole when two readings of it see the same names, lengths, times and inodes. What cannot be read is a
-//! file too: it was not removed.
+//! A directory counts as complete when two consecutive readings find the same names, lengths, times and
+//! inodes. A file that cannot be read is listed too, because it was not removed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -15,17 +15,17 @@ use common::directory::{File, is_manifest};
 
 use crate::platform::FileStamp;
 
-/// Folders inside of each other.
+/// The maximum depth of folders.
 const MAX_DEPTH: usize = 32;
-/// Between two readings that have to agree.
+/// The pause between two readings.
 const GAP: Duration = Duration::from_millis(500);
-/// Readings until one counts although it does not agree with the one before.
+/// The maximum number of readings. The last one is returned even if it differs from the one before.
 const READINGS: usize = 20;
 
 /// Why a directory cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It is missing, or may not be read.
+    /// The directory does not exist or cannot be read.
     #[error("directory {}", path.display())]
     Read {
         /// The directory.
@@ -34,7 +34,7 @@ pub enum DirectoryError {
         #[source]
         source: io::Error,
     },
-    /// More files, or larger ones, than add-ons have.
+    /// The directory has too many or too large files.
     #[error("directory {}: more than {MAX_FILES} manifests, or more than {} MiB", path.display(), MAX_BYTES >> 20)]
     TooLarge {
         /// The directory.
@@ -42,45 +42,45 @@ pub enum DirectoryError {
     },
 }
 
-/// What tells two states of a file apart, or why it cannot be read.
+/// The state of a file, to detect changes, or why the file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stamp {
     File { length: u64, stamp: FileStamp },
     Unreadable(String),
 }
 
-/// The state of every manifest below a directory, by path.
+/// The states of all manifests below a directory, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps(BTreeMap<String, Stamp>);
 
-/// One reading of a directory.
+/// The result of reading a directory.
 #[derive(Debug)]
-pub struct Reading {
-    /// The manifests, sorted by path; also those that were there at the reading before.
+pub struct DirectoryReading {
+    /// The manifests, sorted by path, including those that only the reading before has found.
     pub files: Vec<File>,
-    /// Their state.
+    /// The states of the manifests.
     pub stamps: Stamps,
 }
 
-impl Reading {
-    /// Whether nothing changed since the reading before.
+impl DirectoryReading {
+    /// Whether nothing has changed since the reading before.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         !self.files.iter().any(|file| file.is_changing)
     }
 }
 
-/// The state of every manifest below `root`; nothing is read.
+/// Returns the states of all manifests below `root` without reading their content.
 ///
 /// # Errors
 /// [`DirectoryError`].
-pub fn stamps(root: &Path) -> Result<Stamps, DirectoryError> {
+pub fn read_stamps(root: &Path) -> Result<Stamps, DirectoryError> {
     let failed = |source| DirectoryError::Read {
         path: root.to_owned(),
         source,
     };
     let real = fs::canonicalize(root).map_err(failed)?;
-    let mut walk = Walk {
+    let mut walk = DirectoryWalk {
         found: BTreeMap::new(),
         bytes: 0,
     };
@@ -89,7 +89,7 @@ pub fn stamps(root: &Path) -> Result<Stamps, DirectoryError> {
         path: String::new(),
         inside: vec![real],
     };
-    let walked = walk.folder(&first, entries).map_err(failed)?;
+    let walked = walk.visit_folder(&first, entries).map_err(failed)?;
     if !walked || walk.found.len() > MAX_FILES || walk.bytes > MAX_BYTES as u64 {
         let path = root.to_owned();
         return Err(DirectoryError::TooLarge { path });
@@ -97,13 +97,13 @@ pub fn stamps(root: &Path) -> Result<Stamps, DirectoryError> {
     Ok(Stamps(walk.found))
 }
 
-/// Reads every manifest below `root`. `before` is the state at another reading: what differs from it, or changes meanwhile, is still
-/// being written.
+/// Reads all manifests below `root`. Files that differ from `before`, the states at an earlier reading, or
+/// that change in the meantime are marked as changing.
 ///
 /// # Errors
 /// [`DirectoryError`].
-pub fn read(root: &Path, before: &Stamps) -> Result<Reading, DirectoryError> {
-    let begun = stamps(root)?;
+pub fn read(root: &Path, before: &Stamps) -> Result<DirectoryReading, DirectoryError> {
+    let begun = read_stamps(root)?;
     let contents: BTreeMap<&String, Result<Vec<u8>, String>> = begun
         .0
         .iter()
@@ -115,7 +115,7 @@ pub fn read(root: &Path, before: &Stamps) -> Result<Reading, DirectoryError> {
             (path, content)
         })
         .collect();
-    let stamps = stamps(root)?;
+    let stamps = read_stamps(root)?;
     let mut paths: Vec<&String> = [before, &begun, &stamps]
         .iter()
         .flat_map(|state| state.0.keys())
@@ -132,18 +132,19 @@ pub fn read(root: &Path, before: &Stamps) -> Result<Reading, DirectoryError> {
             is_changing: first != second || second != third,
         }
     });
-    Ok(Reading {
+    Ok(DirectoryReading {
         files: files.collect(),
         stamps,
     })
 }
 
-/// Reads every manifest below `root` until two readings agree, ten seconds at most: then what still differs is marked.
+/// Reads all manifests below `root` until two readings agree, for at most ten seconds. Files that still
+/// differ then are marked as changing.
 ///
 /// # Errors
 /// [`DirectoryError`].
-pub async fn settled(root: &Path) -> Result<Reading, DirectoryError> {
-    let mut before = stamps(root)?;
+pub async fn read_until_stable(root: &Path) -> Result<DirectoryReading, DirectoryError> {
+    let mut before = read_stamps(root)?;
     let mut left = READINGS;
     loop {
         tokio::time::sleep(GAP).await;
@@ -156,27 +157,28 @@ pub async fn settled(root: &Path) -> Result<Reading, DirectoryError> {
     }
 }
 
-struct Walk {
+struct DirectoryWalk {
     found: BTreeMap<String, Stamp>,
     bytes: u64,
 }
 
-/// A folder below the directory.
+/// A folder in the directory.
 struct Folder {
-    /// Its path, with a `/` behind it; empty for the directory itself.
+    /// The path with a trailing `/`; empty for the directory itself.
     path: String,
-    /// The real path of the directory, and of every folder that leads here: a link back to one of them would never end.
+    /// The real paths of the directory and of all folders on the way here. A link back to one of them would
+    /// be an endless loop.
     inside: Vec<PathBuf>,
 }
 
-impl Walk {
-    /// Whether the folder is not too large.
-    fn folder(&mut self, folder: &Folder, entries: fs::ReadDir) -> io::Result<bool> {
+impl DirectoryWalk {
+    /// Collects the manifests of a folder. Returns `false` if there are too many or too large ones.
+    fn visit_folder(&mut self, folder: &Folder, entries: fs::ReadDir) -> io::Result<bool> {
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            // Hidden files, and what a ConfigMap volume links to.
+            // Hidden files, and the data folders of a ConfigMap volume.
             if name.starts_with('.') {
                 continue;
             }
@@ -184,19 +186,19 @@ impl Walk {
                 return Ok(false);
             }
             let path = format!("{}{name}", folder.path);
-            self.entry(folder, &entry.path(), path, &name);
+            self.visit_entry(folder, &entry.path(), path, &name);
         }
         Ok(true)
     }
 
-    fn entry(&mut self, folder: &Folder, at: &Path, path: String, name: &str) {
+    fn visit_entry(&mut self, folder: &Folder, at: &Path, path: String, name: &str) {
         let unreadable = |error: io::Error| Stamp::Unreadable(error.to_string());
-        let target = match target(folder, at) {
+        let target = match resolve(folder, at) {
             Ok(Some(target)) => target,
-            // It went after the folder was listed.
+            // The file was removed after the folder was listed.
             Ok(None) => return,
             Err(error) => {
-                // A folder, perhaps: files that are not read have an ending.
+                // Without an extension it may be a folder of manifests.
                 if is_manifest(name) || !name.contains('.') {
                     self.found.insert(path, unreadable(error));
                 }
@@ -209,7 +211,7 @@ impl Walk {
                 path: format!("{path}/"),
                 inside: [folder.inside.as_slice(), std::slice::from_ref(&real)].concat(),
             };
-            let walked = fs::read_dir(&real).and_then(|entries| self.folder(&below, entries));
+            let walked = fs::read_dir(&real).and_then(|entries| self.visit_folder(&below, entries));
             if let Err(error) = walked {
                 self.found.insert(path, unreadable(error));
             }
@@ -231,9 +233,9 @@ impl Walk {
     }
 }
 
-/// What a name leads to, links resolved; `None` where there is nothing of that name. Links that lead out of the directory or in a
-/// circle are errors.
-fn target(folder: &Folder, at: &Path) -> io::Result<Option<(PathBuf, Metadata)>> {
+/// Resolves links and returns the real path and its metadata, or `None` if nothing has this name. Links out
+/// of the directory or in a circle are errors.
+fn resolve(folder: &Folder, at: &Path) -> io::Result<Option<(PathBuf, Metadata)>> {
     let refused = |what: &str| Err(io::Error::new(ErrorKind::InvalidInput, what));
     match fs::symlink_metadata(at) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -1,17 +1,17 @@
-//! A folder of this machine as a package.
+//! Reads a local folder as a package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use addons_render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
 
-/// Folders inside of each other.
+/// The maximum depth of folders.
 const MAX_DEPTH: usize = 32;
 
 /// Why a folder cannot be read as a package.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// It cannot be read.
+    /// A file or folder cannot be read.
     #[error("{}", path.display())]
     Read {
         /// The file or folder.
@@ -20,25 +20,25 @@ pub enum FolderError {
         #[source]
         source: std::io::Error,
     },
-    /// A symbolic link to something outside.
+    /// A symbolic link leads out of the folder.
     #[error("{}: the link leads out of the folder; copy its target into the folder", path.display())]
     Outside {
         /// The link.
         path: PathBuf,
     },
-    /// A pipe, a socket, a device.
+    /// The folder contains a pipe, a socket or a device.
     #[error("{} is neither a file nor a folder; remove it", path.display())]
     NoFile {
         /// The pipe, socket or device.
         path: PathBuf,
     },
-    /// A name that is not UTF-8.
+    /// A file name is not UTF-8.
     #[error("{}: the name is not valid UTF-8; rename it", path.display())]
     Name {
         /// The file.
         path: PathBuf,
     },
-    /// Too deep, too many, too large.
+    /// The files are too many or too large for a package.
     #[error("{}", path.display())]
     Package {
         /// The folder.
@@ -49,7 +49,7 @@ pub enum FolderError {
     },
 }
 
-/// Reads the files of a folder; `.git` is left out.
+/// Reads all files of a folder except `.git`.
 ///
 /// # Errors
 /// [`FolderError`].
@@ -75,7 +75,7 @@ pub fn read(folder: &Path) -> Result<Package, FolderError> {
             }
             let metadata = fs::metadata(&target).map_err(|source| failed(&path, source))?;
             if metadata.is_dir() {
-                // A link to a folder could lead in a circle.
+                // A link to a folder could be a circle.
                 let is_link = fs::symlink_metadata(&path).is_ok_and(|link| link.is_symlink());
                 if is_link || depth >= MAX_DEPTH {
                     return Err(FolderError::Outside { path });

@@ -1,20 +1,20 @@
-//! A file or folder of a git repository, over https, ssh or from a folder of this machine.
+//! Fetches a file or folder of a git repository over https, over ssh or from a local folder.
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `remote`, `wanted` | the remote, ref and path, checked before anything is sent |
-//! | `program` | the program git: its settings, and one run |
-//! | `session`, `refs` | a repository of ours that is filled from a server |
-//! | `gateway` | between git and the server: our HTTP client, or ssh |
+//! | `remote`, `revision` | parse and check the remote, ref and path before anything is sent |
+//! | `program` | runs the program git with fixed settings |
+//! | `session`, `refs` | a temporary repository that is filled from a server |
+//! | `gateway` | connects git to the server with our HTTP client or with ssh |
 //! | `local` | a repository on this machine |
-//! | `tree`, `objects` | the package at a path of a commit |
+//! | `tree`, `objects` | read the package at a path of a commit |
 //!
-//! The program git speaks the protocol and reads the objects. It has no settings but ours, nothing is checked out, and it reaches no
-//! server by itself. Received objects stay in a private folder until the package is read. Servers that can leave out files send only
-//! those at the path.
+//! The program git speaks the protocol and reads the objects. It only has the settings given here, checks
+//! nothing out, and cannot reach a server by itself. Received objects stay in a private folder until the
+//! package is read. If the server supports partial clones, it only sends the files at the path.
 //!
-//! A branch or tag needs one request (the capabilities of the server are remembered), and no more if the cache has its commit. A
-//! commit that the cache has needs no request, and no git.
+//! A branch or tag needs one request, because the capabilities of the server are remembered, and no other if
+//! the cache has its commit. A commit in the cache needs neither a request nor git.
 
 mod error;
 mod gateway;
@@ -23,9 +23,9 @@ mod objects;
 mod program;
 mod refs;
 mod remote;
+mod revision;
 mod session;
 mod tree;
-mod wanted;
 
 use std::path::Path;
 use std::slice::from_ref;
@@ -34,189 +34,210 @@ use addons_render::package::Package;
 use common::api::catalogue::GitSource;
 use common::nearest::nearest;
 
-pub use error::{GitError, Problem};
+pub use error::{GitError, GitProblem};
 
-use crate::cache::{Cache, Note};
+use crate::cache::{Cache, CacheNote};
 use crate::credentials::Credentials;
 use crate::http::Redirects;
 use crate::http::bound::TIME;
-use crate::names::listed;
+use crate::names::list_names;
 use crate::reach::Addresses;
 use crate::scratch::Scratch;
-use crate::url::without_credentials;
-use crate::{Access, Fetched};
+use crate::url::redact_location;
+use crate::{Access, FetchedPackage};
 use gateway::{Advertisement, Gateway};
-use objects::{Object, Objects, Oid};
-use refs::Named;
-use remote::{Remote, Way};
-use session::Session;
-use tree::Tree;
-use wanted::Wanted;
+use objects::{GitObject, ObjectReader, Oid};
+use refs::ResolvedRef;
+use remote::{GitRemote, GitTransport};
+use revision::GitRevision;
+use session::FetchSession;
+use tree::CommitTree;
 
-/// The first version of git that can be used.
+/// The oldest supported version of git.
 pub use program::OLDEST;
 
-/// Bytes that a server may send for one commit.
+/// The maximum number of bytes that a server may send for one commit.
 const MAX_RECEIVED: u64 = 256 << 20;
-/// Bytes of the list of refs.
+/// The maximum size of the list of refs in bytes.
 const MAX_REFS: usize = 32 << 20;
-/// Bytes of one object of the commit, at any path; GitHub allows 100 MB.
+/// The maximum size in bytes of one object of the commit, at any path. GitHub allows 100 MB.
 const MAX_OBJECT: usize = 128 << 20;
-/// How deep a commit is searched below branches and tags, if the server does not send it by its id.
+/// How many commits of each branch and tag are fetched to find a commit that the server does not send by its
+/// id.
 const COMMIT_DEPTH: u32 = 1000;
-/// Names that an error lists.
+/// The maximum number of names that an error lists.
 const MAX_NAMES: usize = 8;
-/// Bytes of the capabilities of a server, to be kept in the cache.
+/// The maximum size in bytes of the capabilities of a server to store in the cache.
 const MAX_CAPABILITIES: usize = 64 << 10;
-/// The kinds of the notes in the cache: the package of a ref or commit at a path, and the capabilities of a server.
+/// The kind of the cache notes that record the package of a ref or commit at a path.
 const NOTES: &str = "git";
+/// The kind of the cache notes that record the capabilities of a server.
 const SERVERS: &str = "git-server";
 
-/// Reads the file or folder that `source` names. `resolved` is the commit.
+/// Fetches the file or folder that `source` names. The result has the commit as `resolved`.
 ///
 /// # Errors
 /// [`GitError`].
-pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<Fetched, GitError> {
-    let fetched = read(source, access).await;
+pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<FetchedPackage, GitError> {
+    let fetched = fetch_package(source, access).await;
     fetched.map_err(|problem| GitError {
-        remote: without_credentials(&source.remote),
+        remote: redact_location(&source.remote),
         problem,
     })
 }
 
-async fn read(source: &GitSource, access: &Access<'_>) -> Result<Fetched, Problem> {
-    let remote = Remote::parse(&source.remote)?;
-    let task = Task {
-        wanted: Wanted::of(source)?,
-        path: wanted::path(source)?,
+async fn fetch_package(
+    source: &GitSource,
+    access: &Access<'_>,
+) -> Result<FetchedPackage, GitProblem> {
+    let remote = GitRemote::parse(&source.remote)?;
+    let task = FetchTask {
+        revision: GitRevision::parse(source)?,
+        path: revision::parse_path(source)?,
         cache: access.cache.clone(),
         credentials: access.credentials.cloned(),
-        key: remote.key(access),
+        key: remote.cache_key(access),
         remote,
     };
     let addresses = task.remote.check(access)?;
-    if let Wanted::Commit(commit) = &task.wanted
+    if let GitRevision::Commit(commit) = &task.revision
         && let Some(fetched) = task.cached(commit)
     {
         return Ok(fetched);
     }
-    if access.offline && !matches!(task.remote.way, Way::Local(_)) {
+    if access.offline && !matches!(task.remote.transport, GitTransport::Local(_)) {
         return task.offline();
     }
     let ended = tokio::time::timeout(TIME, task.run(addresses)).await;
-    ended.unwrap_or(Err(Problem::Timeout))
+    ended.unwrap_or(Err(GitProblem::Timeout))
 }
 
-/// One fetch.
-struct Task {
-    remote: Remote,
-    wanted: Wanted,
+/// The fetch of one source.
+struct FetchTask {
+    remote: GitRemote,
+    revision: GitRevision,
     path: Vec<String>,
     cache: Cache,
     credentials: Option<Credentials>,
-    /// The remote in the keys of the cache.
+    /// The remote and the reader in cache keys.
     key: String,
 }
 
-impl Task {
-    async fn run(&self, addresses: Addresses) -> Result<Fetched, Problem> {
+impl FetchTask {
+    async fn run(&self, addresses: Addresses) -> Result<FetchedPackage, GitProblem> {
         let home =
-            Scratch::new("kubectl-addons-git-").map_err(|source| Problem::Folder { source })?;
-        if let Way::Local(path) = &self.remote.way {
+            Scratch::new("kubectl-addons-git-").map_err(|source| GitProblem::Folder { source })?;
+        if let GitTransport::Local(path) = &self.remote.transport {
             let git = local::open(path, home.path()).await?;
-            let commit = match &self.wanted {
-                Wanted::Commit(commit) => commit.clone(),
+            let commit = match &self.revision {
+                GitRevision::Commit(commit) => commit.clone(),
                 wanted => local::refs(&git).await?.find(wanted)?.commit,
             };
-            let tree = Tree::of(&git, &commit).await?;
+            let tree = CommitTree::open(&git, &commit).await?;
             let package = tree.package(&self.path, None).await?;
-            return Ok(self.fetched(&commit, package));
+            return Ok(self.to_fetched(&commit, package));
         }
         let credentials = self.credentials.as_ref();
         let gateway = Gateway::open(&self.remote, credentials, addresses, home.path()).await?;
-        gateway.during(self.ask(&gateway, home.path())).await
+        gateway
+            .serve_while(self.fetch_from_server(&gateway, home.path()))
+            .await
     }
 
-    /// Asks a server.
-    async fn ask(&self, gateway: &Gateway<'_>, home: &Path) -> Result<Fetched, Problem> {
-        let named = match &self.wanted {
-            Wanted::Commit(commit) => Named {
+    /// Fetches the package from a server, or from the cache if it has the commit.
+    async fn fetch_from_server(
+        &self,
+        gateway: &Gateway<'_>,
+        home: &Path,
+    ) -> Result<FetchedPackage, GitProblem> {
+        let named = match &self.revision {
+            GitRevision::Commit(commit) => ResolvedRef {
                 commit: commit.clone(),
                 want: commit.clone(),
             },
-            _ => self.find(gateway, home).await?,
+            _ => self.resolve_ref(gateway, home).await?,
         };
         if let Some(fetched) = self.cached(&named.commit) {
-            self.keep(&named.commit, &fetched.package);
+            self.remember(&named.commit, &fetched.package);
             return Ok(fetched);
         }
-        let package = match self.receive(gateway, home, &named, true).await {
-            // Some servers leave out files, but do not send them by their ids.
-            Err(Problem::Protocol { .. } | Problem::Connection { .. } | Problem::Object { .. }) => {
-                self.receive(gateway, home, &named, false).await?
-            }
+        let package = match self.receive_package(gateway, home, &named, true).await {
+            // Some servers support leaving out files, but do not send them by their ids.
+            Err(
+                GitProblem::Protocol { .. }
+                | GitProblem::Connection { .. }
+                | GitProblem::Object { .. },
+            ) => self.receive_package(gateway, home, &named, false).await?,
             received => received?,
         };
-        self.keep(&named.commit, &package);
-        Ok(self.fetched(&named.commit, package))
+        self.remember(&named.commit, &package);
+        Ok(self.to_fetched(&named.commit, package))
     }
 
-    /// Asks which commit a ref names; with the remembered capabilities of the server this is one request.
-    async fn find(&self, gateway: &Gateway<'_>, home: &Path) -> Result<Named, Problem> {
-        let session = Session::new(gateway, home, false).await?;
-        let ask = async || session.refs(&self.wanted).await?.find(&self.wanted);
-        if let Some(known) = self.known_server() {
-            gateway.set_advertisement(Some(known));
+    /// Asks the server which commit a ref names. With the remembered capabilities of the server, this is one
+    /// request.
+    async fn resolve_ref(
+        &self,
+        gateway: &Gateway<'_>,
+        home: &Path,
+    ) -> Result<ResolvedRef, GitProblem> {
+        let session = FetchSession::new(gateway, home, false).await?;
+        let ask = async || session.refs(&self.revision).await?.find(&self.revision);
+        if let Some(known) = self.remembered_server() {
+            gateway.traffic.set_advertisement(Some(known));
             match ask().await {
-                // The server may have changed or moved since then.
+                // The server may have changed or moved in the meantime.
                 Err(
-                    Problem::Protocol { .. } | Problem::Status { .. } | Problem::Missing { .. },
-                ) => gateway.set_advertisement(None),
+                    GitProblem::Protocol { .. }
+                    | GitProblem::Status { .. }
+                    | GitProblem::Missing { .. },
+                ) => gateway.traffic.set_advertisement(None),
                 found => return found,
             }
         }
         let found = ask().await;
-        self.keep_server(gateway);
+        self.remember_server(gateway);
         found
     }
 
-    /// Receives a commit, and its package.
-    async fn receive(
+    /// Receives a commit and reads its package.
+    async fn receive_package(
         &self,
         gateway: &Gateway<'_>,
         home: &Path,
-        named: &Named,
+        named: &ResolvedRef,
         is_partial: bool,
-    ) -> Result<Package, Problem> {
-        let session = Session::new(gateway, home, is_partial).await?;
+    ) -> Result<Package, GitProblem> {
+        let session = FetchSession::new(gateway, home, is_partial).await?;
         match session.receive(from_ref(&named.want), 1).await {
-            Err(refused @ (Problem::Protocol { .. } | Problem::Connection { .. }))
-                if matches!(self.wanted, Wanted::Commit(_)) =>
+            Err(refused @ (GitProblem::Protocol { .. } | GitProblem::Connection { .. }))
+                if matches!(self.revision, GitRevision::Commit(_)) =>
             {
-                self.search(&session, &named.commit, refused).await?;
+                self.receive_history(&session, &named.commit, refused)
+                    .await?;
             }
             received => received?,
         }
         let package = async {
-            let tree = Tree::of(session.git(), &named.commit).await?;
+            let tree = CommitTree::open(session.git(), &named.commit).await?;
             tree.package(&self.path, Some(&session)).await
         };
-        package.await.map_err(|problem| session.cause(problem))
+        package.await.map_err(|problem| session.explain(problem))
     }
 
-    /// Receives a commit that the server refuses to send by its id, with the history of branches and tags.
-    async fn search(
+    /// Receives the history of branches and tags to find a commit that the server refuses to send by its id.
+    async fn receive_history(
         &self,
-        session: &Session<'_>,
+        session: &FetchSession<'_>,
         commit: &Oid,
-        refused: Problem,
-    ) -> Result<(), Problem> {
-        let tips = session.refs(&self.wanted).await?.tips();
+        refused: GitProblem,
+    ) -> Result<(), GitProblem> {
+        let tips = session.refs(&self.revision).await?.tips();
         if !tips.is_empty() {
             session.receive(&tips, COMMIT_DEPTH).await?;
         }
-        match Objects::open(session.git())?.read(commit, 0).await {
-            Object::Missing => Err(Problem::Commit {
+        match ObjectReader::open(session.git())?.read(commit, 0).await {
+            GitObject::Missing => Err(GitProblem::Commit {
                 commit: commit.to_string(),
                 source: Box::new(refused),
             }),
@@ -224,29 +245,29 @@ impl Task {
         }
     }
 
-    /// Remembers the capabilities of the server.
-    fn keep_server(&self, gateway: &Gateway<'_>) {
-        let known = gateway.advertisement();
+    /// Stores the capabilities of the server in the cache.
+    fn remember_server(&self, gateway: &Gateway<'_>) {
+        let known = gateway.traffic.advertisement();
         let known =
             known.filter(|known| known.is_lasting() && known.bytes.len() <= MAX_CAPABILITIES);
         if let Some(Advertisement { bytes, base }) = known {
-            let note = Note {
+            let note = CacheNote {
                 digest: self.cache.put(&bytes),
                 location: Some(base),
-                ..Note::default()
+                ..CacheNote::default()
             };
             self.cache.set_note(SERVERS, &self.key, &note);
         }
     }
 
-    /// The capabilities of the server from an earlier run.
-    fn known_server(&self) -> Option<Advertisement> {
-        let (note, bytes) = self.cache.noted(SERVERS, &self.key)?;
+    /// Returns the capabilities of the server from an earlier run.
+    fn remembered_server(&self) -> Option<Advertisement> {
+        let (note, bytes) = self.cache.lookup(SERVERS, &self.key)?;
         let base = note.location?;
-        let Way::Http(url) = &self.remote.way else {
+        let GitTransport::Http(url) = &self.remote.transport else {
             return None;
         };
-        // The stored location is judged like a redirect.
+        // The stored location is checked like a redirect.
         let to = base.parse().ok()?;
         match Redirects::SameHost.refusal(url, &to) {
             Some(_) => None,
@@ -254,53 +275,53 @@ impl Task {
         }
     }
 
-    /// The package of a commit, if the cache has it.
-    fn cached(&self, commit: &Oid) -> Option<Fetched> {
+    /// Returns the package of a commit from the cache.
+    fn cached(&self, commit: &Oid) -> Option<FetchedPackage> {
         let key = self.note_key(&commit.to_string());
-        let (_, bytes) = self.cache.noted(NOTES, &key)?;
+        let (_, bytes) = self.cache.lookup(NOTES, &key)?;
         let package = Package::from_bytes(&bytes).ok()?;
-        Some(self.fetched(commit, package))
+        Some(self.to_fetched(commit, package))
     }
 
-    /// The package of the ref at the last fetch.
-    fn offline(&self) -> Result<Fetched, Problem> {
-        let commit = match &self.wanted {
-            Wanted::Commit(commit) => Some(commit.clone()),
+    /// Returns the package of the last fetch of the ref from the cache.
+    fn offline(&self) -> Result<FetchedPackage, GitProblem> {
+        let commit = match &self.revision {
+            GitRevision::Commit(commit) => Some(commit.clone()),
             _ => {
                 let note = self
                     .cache
-                    .note(NOTES, &self.note_key(&self.wanted.full_name()));
+                    .note(NOTES, &self.note_key(&self.revision.full_name()));
                 let resolved = note.and_then(|note| note.resolved);
                 resolved.and_then(|commit| Oid::parse(&commit))
             }
         };
         let cached = commit.and_then(|commit| self.cached(&commit));
         cached.ok_or_else(|| {
-            let name = match (&self.wanted, self.wanted.parts()) {
+            let name = match (&self.revision, self.revision.parts()) {
                 (_, Some((kind, _, name))) => format!("{kind} {name}"),
-                (Wanted::Commit(commit), None) => format!("commit {commit}"),
+                (GitRevision::Commit(commit), None) => format!("commit {commit}"),
                 _ => "its main branch".to_owned(),
             };
             let what = match self.path.join("/").as_str() {
                 "" => name,
                 path => format!("{path} of {name}"),
             };
-            Problem::Offline { what }
+            GitProblem::Offline { what }
         })
     }
 
-    fn keep(&self, commit: &Oid, package: &Package) {
-        let note = Note {
+    fn remember(&self, commit: &Oid, package: &Package) {
+        let note = CacheNote {
             digest: self.cache.put(&package.to_bytes()),
             resolved: Some(commit.to_string()),
-            ..Note::default()
+            ..CacheNote::default()
         };
         self.cache
             .set_note(NOTES, &self.note_key(&commit.to_string()), &note);
-        // For runs that use only the cache.
-        if !matches!(self.wanted, Wanted::Commit(_)) {
+        // Used by runs without network.
+        if !matches!(self.revision, GitRevision::Commit(_)) {
             self.cache
-                .set_note(NOTES, &self.note_key(&self.wanted.full_name()), &note);
+                .set_note(NOTES, &self.note_key(&self.revision.full_name()), &note);
         }
     }
 
@@ -308,12 +329,12 @@ impl Task {
         format!("{}\n{name}\n{}", self.key, self.path.join("/"))
     }
 
-    fn fetched(&self, commit: &Oid, package: Package) -> Fetched {
+    fn to_fetched(&self, commit: &Oid, package: Package) -> FetchedPackage {
         let mut location = format!("{}@{}", self.remote.name, commit.short());
         if !self.path.is_empty() {
             location = format!("{location}:{}", self.path.join("/"));
         }
-        Fetched {
+        FetchedPackage {
             package,
             location,
             resolved: Some(commit.to_string()),
@@ -321,13 +342,13 @@ impl Task {
     }
 }
 
-/// The names that exist instead of `name`.
-fn near(name: &str, names: &[&str]) -> String {
+/// Suggests the name nearest to `name`, or lists the names that exist.
+fn suggest_names(name: &str, names: &[&str]) -> String {
     if let Some(near) = nearest(name, names.iter().copied()) {
         return format!("did you mean {near:?}?");
     }
     match names {
         [] => "there are none".to_owned(),
-        names => format!("there are: {}", listed(names.iter(), MAX_NAMES, "")),
+        names => format!("there are: {}", list_names(names.iter(), MAX_NAMES, "")),
     }
 }

@@ -1,20 +1,20 @@
-//! Hosts as Secrets name them: `HOST` or `HOST:PORT`.
+//! Hosts in the form `HOST` or `HOST:PORT`, as Secrets name them.
 
 use std::net::IpAddr;
 
 use url::Url;
 
-/// The host of a URL, with its port where that is not the scheme's own.
+/// Returns the host of a URL, with the port unless it is the default of the scheme.
 pub fn of(url: &Url) -> String {
     with_port(url.host_str().unwrap_or_default(), url.port())
 }
 
-/// `HOST`, or `HOST:PORT`.
+/// Formats a host and an optional port as `HOST` or `HOST:PORT`.
 pub fn with_port(host: &str, port: Option<u16>) -> String {
     port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// `HOST` of `HOST:PORT`.
+/// Removes the port from `HOST:PORT`.
 pub fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port))
@@ -26,7 +26,7 @@ pub fn without_port(host: &str) -> &str {
     }
 }
 
-/// Whether a host, without a port, is this machine: by its address, or as localhost.
+/// Whether a host without a port is a loopback address or `localhost`.
 pub fn is_loopback(name: &str) -> bool {
     let address = name.trim_start_matches('[').trim_end_matches(']');
     name == "localhost"

@@ -1,89 +1,90 @@
-//! Images that hold manifests, and artifacts as `oras push` makes them.
+//! Fetches packages from images and from artifacts as `oras push` creates them.
 //!
-//! `resolved` is always the digest of the image's own manifest, even if the name stands for an index: `IMAGE@resolved` reads
-//! the same bytes again.
+//! `resolved` is always the digest of the manifest of the image, even if the name is that of an index, so
+//! `IMAGE@resolved` reads the same bytes again.
 //!
-//! Layers are decompressed in memory while they arrive; only the content at the wanted path is kept. Requests: see
-//! [`super::registry`]; with a warm cache a tag is one (`HEAD`), a digest none. Small layers stay in the cache too, so that
-//! the second folder of one image costs none either.
+//! Layers are decompressed in memory while they arrive, and only the content at the requested path is kept.
+//! For the number of requests see [`super::registry`]. With a warm cache, a tag needs one request (`HEAD`)
+//! and a digest none. Small layers are cached too, so another folder of the same image needs no request for
+//! its layers.
 
 pub mod layer;
-mod reading;
+mod streaming;
 mod tree;
 
 use addons_render::package::{Package, normal_path};
 use common::api::catalogue::DockerSource;
 use common::image::Image;
 
-use crate::cache::Note;
+use crate::cache::CacheNote;
 use crate::http::bound::{DOCUMENT, IMAGE_TIME};
 use crate::names::is_within;
-use crate::registry::manifest::{Descriptor, ImageManifest};
-use crate::registry::{self, Found, Registry, RegistryError};
-use crate::{Access, Fetched};
+use crate::registry::manifest::{BlobDescriptor, ImageManifest};
+use crate::registry::{self, RegistryClient, RegistryError, ResolvedImage};
+use crate::{Access, FetchedPackage};
 
-use layer::{Budget, Compression, Layer, LayerError, Node};
-use reading::read;
-use tree::{Tree, TreeError};
+use layer::{Compression, ImageLayer, ImageNode, LayerBudget, LayerError};
+use streaming::stream_layer;
+use tree::{ImageTree, TreeError};
 
-/// Bytes of all layers, compressed.
+/// The maximum compressed size in bytes of all layers.
 const MAX_COMPRESSED: u64 = 512 << 20;
-/// Layers; docker makes at most 127.
+/// The maximum number of layers. Docker creates at most 127.
 const MAX_LAYERS: usize = 256;
 /// The kind of the notes in the cache.
 const NOTES: &str = "image";
-/// The configurations of images; artifacts have others.
+/// The media types of the configurations of images. Artifacts have others.
 const CONFIGS: [&str; 2] = [
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
 ];
-/// The layer of an artifact without layers.
+/// The media type of the layer of an artifact without content.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
-/// The name of the file that a layer holds, or was packed from.
+/// The annotation with the name of the file that the layer contains or was packed from.
 const TITLE: &str = "org.opencontainers.image.title";
-/// Set by oras: the layer is a packed folder.
+/// The annotation with which oras marks a layer as a packed folder.
 const UNPACK: &str = "io.deis.oras.content.unpack";
 
-/// Why an image could not be fetched.
+/// Why a package cannot be fetched from an image.
 #[derive(Debug, thiserror::Error)]
-pub enum ImageError {
-    /// An error of the registry.
+pub enum ImageFetchError {
+    /// The registry cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// A path that leads out of the image.
+    /// The path leads out of the image.
     #[error("{image}: the path {path:?} leads out of the image")]
     Path {
         /// The image.
         image: String,
-        /// As given.
+        /// The path as given.
         path: String,
     },
-    /// A layer of a type that is not supported.
+    /// The type of a layer is not supported.
     #[error(
         "{image}: a layer of type {media_type} is not supported{why}; use tar, tar+gzip or tar+zstd"
     )]
     LayerType {
         /// The image.
         image: String,
-        /// Its media type.
+        /// The media type.
         media_type: String,
-        /// Why, if there is a reason to name.
+        /// The reason, or an empty text.
         why: &'static str,
     },
-    /// More than the limits.
+    /// The layers exceed a limit.
     #[error("{image}: its layers {why}; put the manifests in an image of their own")]
     TooLarge {
         /// The image.
         image: String,
-        /// What is too much.
+        /// Which limit is exceeded.
         why: String,
     },
-    /// A layer that cannot be read.
+    /// A layer cannot be read.
     #[error("{image}: layer {digest}")]
     Layer {
         /// The image.
         image: String,
-        /// Of the layer.
+        /// The digest of the layer.
         digest: String,
         /// Why.
         #[source]
@@ -98,7 +99,7 @@ pub enum ImageError {
         #[source]
         source: TreeError,
     },
-    /// It took longer than an image may.
+    /// The fetch exceeded the time limit.
     #[error("{image}: timed out after {} s", IMAGE_TIME.as_secs())]
     TimedOut {
         /// The image.
@@ -106,37 +107,40 @@ pub enum ImageError {
     },
 }
 
-/// What is read from an image.
-struct Wanted {
+/// The parsed source: an image and a path in it.
+struct ImageFetch {
     image: String,
     reference: Image,
-    /// Without `/` at its ends.
+    /// The path without leading or trailing `/`.
     path: String,
-    /// See [`registry::seen_by`].
+    /// The result of [`registry::reader_key`].
     seen: String,
 }
 
-/// The content of a layer.
+/// The content of a layer by its media type.
 #[derive(Debug, PartialEq, Eq)]
-enum Content {
+enum LayerContent {
     Archive(Compression),
-    /// A file of that name.
+    /// A file with this name.
     File(String),
     Nothing,
 }
 
-/// Fetches what an image holds at a path.
+/// Fetches the content at a path of an image.
 ///
 /// # Errors
-/// [`ImageError`].
-pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched, ImageError> {
+/// [`ImageFetchError`].
+pub async fn fetch(
+    source: &DockerSource,
+    access: &Access<'_>,
+) -> Result<FetchedPackage, ImageFetchError> {
     let image = source.image.trim().to_owned();
     let path = source.path.as_deref().unwrap_or("/");
     let reference = registry::reference(&image)?;
-    let wanted = Wanted {
-        seen: registry::seen_by(&reference, source.plain_http, access),
+    let wanted = ImageFetch {
+        seen: registry::reader_key(&reference, source.plain_http, access),
         reference,
-        path: normal_path(path).ok_or_else(|| ImageError::Path {
+        path: normal_path(path).ok_or_else(|| ImageFetchError::Path {
             image: image.clone(),
             path: path.to_owned(),
         })?,
@@ -145,15 +149,19 @@ pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched
     let fetching = wanted.fetch(source.plain_http, access);
     match tokio::time::timeout(IMAGE_TIME, fetching).await {
         Ok(fetched) => fetched,
-        Err(_) => Err(ImageError::TimedOut {
+        Err(_) => Err(ImageFetchError::TimedOut {
             image: wanted.image,
         }),
     }
 }
 
-impl Wanted {
-    async fn fetch(&self, plain_http: bool, access: &Access<'_>) -> Result<Fetched, ImageError> {
-        let mut registry = Registry::open(&self.reference, plain_http, access)?;
+impl ImageFetch {
+    async fn fetch(
+        &self,
+        plain_http: bool,
+        access: &Access<'_>,
+    ) -> Result<FetchedPackage, ImageFetchError> {
+        let mut registry = RegistryClient::open(&self.reference, plain_http, access)?;
         let tag = registry::tag(&self.reference);
         let name = match &self.reference.digest {
             Some(digest) => digest.clone(),
@@ -172,35 +180,35 @@ impl Wanted {
             && name.contains(':')
             && let Some(fetched) = self.cached(access, &note)
         {
-            self.note(access, &note);
+            self.remember(access, &note);
             return Ok(fetched);
         }
         let found = registry.image(&name).await?;
         let package = self.unpack(&mut registry, &found.manifest).await?;
-        let note = Note {
+        let note = CacheNote {
             digest: access.cache.put(&package.to_bytes()),
             resolved: Some(found.digest.clone()),
-            ..Note::default()
+            ..CacheNote::default()
         };
-        let Found { named, digest, .. } = found;
+        let ResolvedImage { named, digest, .. } = found;
         for name in [&named, &digest] {
             access.cache.set_note(NOTES, &self.key(name), &note);
         }
-        self.note(access, &note);
-        Ok(self.fetched(package, digest))
+        self.remember(access, &note);
+        Ok(self.to_fetched(package, digest))
     }
 
-    /// Reads the layers, from the lowest.
+    /// Reads the layers, starting with the lowest.
     async fn unpack(
         &self,
-        registry: &mut Registry<'_>,
+        registry: &mut RegistryClient<'_>,
         manifest: &ImageManifest,
-    ) -> Result<Package, ImageError> {
-        let too_large = |why| ImageError::TooLarge {
+    ) -> Result<Package, ImageFetchError> {
+        let too_large = |why| ImageFetchError::TooLarge {
             image: self.image.clone(),
             why,
         };
-        let wrong = |source| ImageError::Tree {
+        let wrong = |source| ImageFetchError::Tree {
             image: self.image.clone(),
             source,
         };
@@ -214,16 +222,16 @@ impl Wanted {
             return Err(too_large(format!("have more than {limit} MiB")));
         }
         let is_image = CONFIGS.contains(&manifest.config.media_type.as_str());
-        // All types are checked before anything is fetched.
+        // Check all types before fetching anything.
         let contents = manifest.layers.iter().map(|layer| {
-            content(layer, is_image).map_err(|why| ImageError::LayerType {
+            classify_layer(layer, is_image).map_err(|why| ImageFetchError::LayerType {
                 image: self.image.clone(),
                 media_type: layer.media_type.clone(),
                 why,
             })
         });
-        let contents: Vec<Content> = contents.collect::<Result<_, _>>()?;
-        let (mut tree, mut budget) = (Tree::default(), Budget::default());
+        let contents: Vec<LayerContent> = contents.collect::<Result<_, _>>()?;
+        let (mut tree, mut budget) = (ImageTree::default(), LayerBudget::default());
         for (descriptor, content) in manifest.layers.iter().zip(contents) {
             let layer = self.layer(registry, descriptor, content, &mut budget);
             let layer = layer.await?;
@@ -235,20 +243,20 @@ impl Wanted {
     /// Reads one layer.
     async fn layer(
         &self,
-        registry: &mut Registry<'_>,
-        descriptor: &Descriptor,
-        content: Content,
-        budget: &mut Budget,
-    ) -> Result<Layer, ImageError> {
-        let wrong = |source| ImageError::Layer {
+        registry: &mut RegistryClient<'_>,
+        descriptor: &BlobDescriptor,
+        content: LayerContent,
+        budget: &mut LayerBudget,
+    ) -> Result<ImageLayer, ImageFetchError> {
+        let wrong = |source| ImageFetchError::Layer {
             image: self.image.clone(),
             digest: registry::short(&descriptor.digest).to_owned(),
             source,
         };
         match content {
-            Content::Nothing => Ok(Layer::default()),
-            Content::File(title) => {
-                // Of other files only the names matter, for the error of a path that is not there.
+            LayerContent::Nothing => Ok(ImageLayer::default()),
+            LayerContent::File(title) => {
+                // Of other files, only the names are needed, for the error if the path does not exist.
                 let is_wanted = is_within(&title, &self.path);
                 let size = u64::try_from(descriptor.size).unwrap_or_default();
                 let kept = title.len() as u64 + if is_wanted { size } else { 0 };
@@ -257,18 +265,18 @@ impl Wanted {
                 let node = match is_wanted {
                     true => {
                         let blob = registry.blob(descriptor).await?;
-                        Node::File(blob.read(DOCUMENT).await?.into())
+                        ImageNode::File(blob.read(DOCUMENT).await?.into())
                     }
-                    false => Node::Other,
+                    false => ImageNode::Other,
                 };
-                Ok(Layer {
+                Ok(ImageLayer {
                     entries: vec![(title, node)],
-                    ..Layer::default()
+                    ..ImageLayer::default()
                 })
             }
-            Content::Archive(compression) => {
+            LayerContent::Archive(compression) => {
                 let blob = registry.blob(descriptor).await?;
-                let reading = read(blob, compression, self.path.clone(), budget.clone());
+                let reading = stream_layer(blob, compression, self.path.clone(), budget.clone());
                 let (layer, left) = reading.await?;
                 *budget = left;
                 layer.map_err(wrong)
@@ -276,33 +284,34 @@ impl Wanted {
         }
     }
 
-    /// Records which digest a tag stands for now, for runs that use only the cache.
-    fn note(&self, access: &Access<'_>, note: &Note) {
+    /// Records the digest of a tag for runs that only use the cache.
+    fn remember(&self, access: &Access<'_>, note: &CacheNote) {
         if let (None, Some(tag)) = (&self.reference.digest, &self.reference.tag) {
             access.cache.set_note(NOTES, &self.key(tag), note);
         }
     }
 
-    fn cached(&self, access: &Access<'_>, note: &Note) -> Option<Fetched> {
+    fn cached(&self, access: &Access<'_>, note: &CacheNote) -> Option<FetchedPackage> {
         let package = Package::from_bytes(&access.cache.get(&note.digest)?).ok()?;
-        Some(self.fetched(package, note.resolved.clone()?))
+        Some(self.to_fetched(package, note.resolved.clone()?))
     }
 
-    fn fetched(&self, package: Package, digest: String) -> Fetched {
+    fn to_fetched(&self, package: Package, digest: String) -> FetchedPackage {
         let repository = registry::repository(&self.reference);
         let short = registry::short(&digest);
-        Fetched {
+        FetchedPackage {
             package,
             location: format!("{repository}@{short}:/{}", self.path),
             resolved: Some(digest),
         }
     }
 
-    /// The key of the note on the wanted path of a tag or digest. In an index each architecture has its own image.
+    /// The key of the note for the path in the image of a tag or digest. It includes the architecture,
+    /// because an index has one image per architecture.
     fn key(&self, name: &str) -> String {
         let repository = registry::repository(&self.reference);
         let architecture = registry::manifest::architecture();
-        // A digest means the same content for everyone, but not everyone may read it.
+        // A digest identifies the same content for all readers, but not all may read it.
         format!(
             "{repository} {name}{} {architecture} /{}",
             self.seen, self.path
@@ -310,8 +319,9 @@ impl Wanted {
     }
 }
 
-/// The content of a layer by its media type, or why it is not supported. Artifacts have media types of their own.
-fn content(layer: &Descriptor, is_image: bool) -> Result<Content, &'static str> {
+/// Determines the content of a layer from its media type, or returns why it is not supported. Artifacts have
+/// their own media types.
+fn classify_layer(layer: &BlobDescriptor, is_image: bool) -> Result<LayerContent, &'static str> {
     let media_type = layer.media_type.as_str();
     if media_type.contains("nondistributable") || media_type.contains("foreign") {
         return Err(" (it is not in the registry)");
@@ -320,7 +330,7 @@ fn content(layer: &Descriptor, is_image: bool) -> Result<Content, &'static str> 
         return Err(" (it is encrypted)");
     }
     if media_type == EMPTY {
-        return Ok(Content::Nothing);
+        return Ok(LayerContent::Nothing);
     }
     let annotation = |key: &str| Some(layer.annotations.as_ref()?.get(key)?.as_str());
     let is_layer = media_type.starts_with("application/vnd.oci.image.layer.v1.")
@@ -334,16 +344,16 @@ fn content(layer: &Descriptor, is_image: bool) -> Result<Content, &'static str> 
     ];
     let known = known.into_iter().find(|(end, _)| media_type.ends_with(end));
     match known {
-        // oras uses this type for a file without a given type.
+        // oras also uses this type for a file without a given type.
         Some((_, Compression::None)) if !is_image && annotation(UNPACK) != Some("true") => {
             match annotation(TITLE).and_then(normal_path) {
                 Some(title) if !title.is_empty() && !title.ends_with(".tar") => {
-                    Ok(Content::File(title))
+                    Ok(LayerContent::File(title))
                 }
-                _ => Ok(Content::Archive(Compression::None)),
+                _ => Ok(LayerContent::Archive(Compression::None)),
             }
         }
-        Some((_, compression)) if is_layer || !is_image => Ok(Content::Archive(compression)),
+        Some((_, compression)) if is_layer || !is_image => Ok(LayerContent::Archive(compression)),
         _ => Err(""),
     }
 }

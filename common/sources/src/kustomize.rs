@@ -1,5 +1,6 @@
-//! Kustomizations: the real kubectl or kustomize makes manifests of a folder of this machine, in an environment of its own, bounded in
-//! time and output. No restriction of theirs is lifted: no plugins run, and files outside of the folder are not read.
+//! Builds local kustomizations with kubectl or kustomize, in a reduced environment and with limits for time
+//! and output. The restrictions of kustomize stay in force: no plugins run, and no files outside the folder
+//! are read.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,24 +9,24 @@ use std::time::Duration;
 use addons_render::package::{File, Package, PackageError};
 use tokio::process::Command;
 
-use crate::child::{self, Ended, Failure, Limits, Running};
+use crate::child::{self, FinishedRun, RunFailure, RunLimits, RunningProgram};
 use crate::platform;
 use crate::scratch::Scratch;
 
-/// What kustomize finds by its name.
+/// The file names that make a folder a kustomization.
 pub(crate) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-/// The programs that build one, and their arguments before the folder; the first one that is there.
+/// The programs that build kustomizations, in order of preference, with the argument before the folder.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
-/// How long a build may take, remote bases included, and bytes of the manifests and of the words about a failure.
-const LIMITS: Limits = Limits {
+/// The limits of a build. The time includes fetching remote bases.
+const LIMITS: RunLimits = RunLimits {
     time: Duration::from_secs(60),
-    output: 16 << 20,
-    words: 4 << 10,
+    stdout: 16 << 20,
+    stderr: 4 << 10,
     memory: None,
 };
 
-/// The settings of the git that fetches a remote base: over https alone, without a password and without settings of the machine. ssh
-/// would find the keys of the user by their account, whatever HOME says.
+/// The environment of git when it fetches a remote base: only over https, without a password and without
+/// settings of the machine. ssh is excluded because it would find the keys of the user regardless of HOME.
 const GIT: [(&str, &str); 4] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -36,7 +37,7 @@ const GIT: [(&str, &str); 4] = [
 /// Why a kustomization cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum KustomizeError {
-    /// No program for it.
+    /// No program on PATH can build kustomizations.
     #[error(
         "{folder} is a kustomization, and neither kubectl nor kustomize is on PATH to build it"
     )]
@@ -44,39 +45,39 @@ pub enum KustomizeError {
         /// The folder.
         folder: String,
     },
-    /// It cannot be started or read from.
+    /// The program cannot be started or read from.
     #[error("{command} cannot be run")]
     Start {
-        /// What was run.
+        /// The command.
         command: String,
         /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// Its bound.
+    /// The build exceeds the time limit.
     #[error("{command} took longer than {} s and was stopped", LIMITS.time.as_secs())]
     TimedOut {
-        /// What was run.
+        /// The command.
         command: String,
     },
-    /// More than is read.
-    #[error("{command} prints more than {} MiB and was stopped", LIMITS.output >> 20)]
+    /// The output exceeds the limit.
+    #[error("{command} prints more than {} MiB and was stopped", LIMITS.stdout >> 20)]
     TooMuch {
-        /// What was run.
+        /// The command.
         command: String,
     },
-    /// It failed.
+    /// The build failed.
     #[error("{command}: {message}")]
     Failed {
-        /// What was run.
+        /// The command.
         command: String,
-        /// Its own words.
+        /// The message of the program.
         message: String,
     },
-    /// What it printed.
+    /// The output cannot be a package.
     #[error("{command} prints what cannot be a manifest")]
     Package {
-        /// What was run.
+        /// The command.
         command: String,
         /// Why.
         #[source]
@@ -90,17 +91,17 @@ pub fn is_kustomization(folder: &Path) -> bool {
     NAMES.iter().any(|name| folder.join(name).is_file())
 }
 
-/// The manifests of a kustomization, as a folder of one file. `path`: the value of PATH.
+/// Builds a kustomization and returns its manifests as a folder with one file. `path` is the value of PATH.
 ///
 /// # Errors
 /// [`KustomizeError`].
 pub async fn build(folder: &Path, path: &OsStr) -> Result<Package, KustomizeError> {
     let named = folder.display().to_string();
-    let Some((program, verb)) = find(path) else {
+    let Some((program, verb)) = find_program(path) else {
         return Err(KustomizeError::Missing { folder: named });
     };
     let name = program.file_stem().unwrap_or_default().to_string_lossy();
-    // As it can be run.
+    // The command as the user could type it.
     let shown = format!("{name} {verb} {named}");
     let wrong = |source| KustomizeError::Start {
         command: shown.clone(),
@@ -109,19 +110,19 @@ pub async fn build(folder: &Path, path: &OsStr) -> Result<Package, KustomizeErro
     let home = Scratch::new("kubectl-addons-kustomize-").map_err(wrong)?;
     let folder = std::path::absolute(folder).map_err(wrong)?;
     let mut command = command(&program, verb, &folder, home.path(), path);
-    let mut running = Running::start(&mut command).map_err(wrong)?;
-    match running.end(&[], LIMITS).await {
+    let mut running = RunningProgram::start(&mut command).map_err(wrong)?;
+    match running.finish(&[], LIMITS).await {
         Ok(ended) => manifests(shown, ended),
-        Err(Failure::Io(source)) => Err(wrong(source)),
-        Err(Failure::TimedOut) => Err(KustomizeError::TimedOut { command: shown }),
-        Err(Failure::TooMuch) => Err(KustomizeError::TooMuch { command: shown }),
+        Err(RunFailure::Io(source)) => Err(wrong(source)),
+        Err(RunFailure::TimedOut) => Err(KustomizeError::TimedOut { command: shown }),
+        Err(RunFailure::TooMuch) => Err(KustomizeError::TooMuch { command: shown }),
     }
 }
 
-fn manifests(command: String, ended: Ended) -> Result<Package, KustomizeError> {
+fn manifests(command: String, ended: FinishedRun) -> Result<Package, KustomizeError> {
     let status = ended.status;
     if !status.success() {
-        let mut message = message(&String::from_utf8_lossy(&ended.words));
+        let mut message = error_message(&String::from_utf8_lossy(&ended.stderr));
         if message.is_empty() {
             message = format!("it ended with {status} and said nothing");
         }
@@ -129,13 +130,13 @@ fn manifests(command: String, ended: Ended) -> Result<Package, KustomizeError> {
     }
     let file = File {
         path: "manifest.yaml".to_owned(),
-        bytes: ended.output,
+        bytes: ended.stdout,
     };
     Package::folder(vec![file]).map_err(|source| KustomizeError::Package { command, source })
 }
 
-/// The first program of a PATH that builds kustomizations.
-fn find(path: &OsStr) -> Option<(PathBuf, &'static str)> {
+/// Finds the first program on PATH that builds kustomizations.
+fn find_program(path: &OsStr) -> Option<(PathBuf, &'static str)> {
     PROGRAMS.into_iter().find_map(|(name, verb)| {
         let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
         let mut folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
@@ -162,11 +163,11 @@ fn command(program: &Path, verb: &str, folder: &Path, home: &Path, path: &OsStr)
     command
 }
 
-/// What the program says of its failure, on few lines.
-fn message(words: &str) -> String {
+/// Extracts the error message from the stderr of a program.
+fn error_message(words: &str) -> String {
     let lines = words.lines().map(|line| {
         let line = line.trim_end();
-        // kubectl logs the end of a program that failed.
+        // kubectl logs that the command failed.
         if let Some((_, error)) = line.split_once("\"command failed\" err=\"") {
             return error.trim_end_matches('"');
         }
@@ -187,19 +188,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_kubectl() {
+    fn messages_of_kubectl_are_extracted() {
         let words = "error: accumulating resources: \u{1b}[31mno a.yaml\n\n";
-        assert_eq!(message(words), "accumulating resources: [31mno a.yaml");
+        assert_eq!(
+            error_message(words),
+            "accumulating resources: [31mno a.yaml"
+        );
         let logged =
             "E1124 20:05:48.893021   13481 run.go:72] \"command failed\" err=\"no a.yaml\"\n";
-        assert_eq!(message(logged), "no a.yaml");
-        assert_eq!(message(""), "");
+        assert_eq!(error_message(logged), "no a.yaml");
+        assert_eq!(error_message(""), "");
     }
 
-    /// Scripts in the place of kubectl.
+    /// Runs scripts instead of kubectl.
     #[cfg(unix)]
     #[tokio::test]
-    async fn what_a_program_prints_is_bounded_and_its_environment_is_its_own() {
+    async fn output_is_bounded_and_the_environment_is_reduced() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("kubectl");

@@ -1,7 +1,9 @@
-//! Reads indexes, catalogues and packages: one module for each kind of source, and every error names its location.
+//! Reads indexes, catalogues and packages. Each kind of source has its own module, and every error names the
+//! location that failed.
 //!
-//! Every source yields a [`Package`] in memory and the digest of its content; what was fetched is kept in one [`cache`].
-//! With a warm cache at most one request is sent: whether something that can change has changed.
+//! Every source returns a [`Package`] in memory and the digest of its content. All fetched content is stored
+//! in one [`cache`]. With a warm cache, a source sends at most one request, which asks whether the content
+//! has changed.
 
 pub mod archive;
 pub mod cache;
@@ -27,7 +29,6 @@ pub mod reach;
 pub mod registry;
 pub mod scratch;
 pub mod signature;
-mod title;
 pub mod url;
 
 use std::ffi::OsStr;
@@ -40,29 +41,32 @@ use cache::Cache;
 use credentials::Credentials;
 use reach::Addresses;
 
+pub use names::title;
 pub use reach::Reach;
-pub use title::title;
 
-/// The inputs that every source shares.
+/// The inputs that all sources share.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// Content of earlier fetches.
+    /// The content of earlier fetches.
     pub cache: &'a Cache,
-    /// Use only the cache; no server is asked.
+    /// Use only the cache and send no request.
     pub offline: bool,
-    /// The `manifestHash` of a file that is read from the cache although its URL has other content by now; only where `offline`.
+    /// The `manifestHash` of the version to read from the cache, even if the URL has other content by now.
+    /// Only used if `offline`.
     pub hash: Option<&'a str>,
-    /// What the source may open on the machine that reads it.
+    /// What the source may access on this machine.
     pub reach: &'a Reach,
-    /// The credentials from the source's Secret.
+    /// The credentials from the Secret of the source.
     pub credentials: Option<&'a Credentials>,
-    /// Where a program is searched that builds kustomizations of this machine, the value of PATH; `None` = they are not built.
+    /// The value of PATH to search for a program that builds kustomizations. `None`: kustomizations are not
+    /// built.
     pub kustomize: Option<&'a OsStr>,
 }
 
 impl Access<'_> {
-    /// Who reads, for the keys of the cache: with which Secret (its authorities included), with which account of the user (`own`), and
-    /// whether this machine may be asked. What one of them may read is not shown to others.
+    /// Identifies the reader in cache keys, because content that one reader may read must not be returned to
+    /// another: the Secret (with its certificate authorities) or the account of the user (`own`), and whether
+    /// requests to this machine are allowed.
     fn reader(&self, own: Option<&str>) -> String {
         let who = match self.credentials {
             Some(credentials) => credentials.identity(),
@@ -75,48 +79,49 @@ impl Access<'_> {
     }
 }
 
-/// What a source holds.
+/// The content of a source.
 #[derive(Clone, Debug)]
-pub struct Fetched {
-    /// Its files.
+pub struct FetchedPackage {
+    /// The files.
     pub package: Package,
-    /// Where they were read, without credentials: `https://HOST/REPO@COMMIT:PATH`, for people and for places in errors.
+    /// Where the files were read, without credentials, for messages: `https://HOST/REPO@COMMIT:PATH`.
     pub location: String,
-    /// The commit (`git`), the image digest (`docker`, `oci://`) or the chart version that a moving name stands for.
+    /// What a name that can change resolved to: the commit (`git`), the image digest (`docker`, `oci://`) or
+    /// the chart version.
     pub resolved: Option<String>,
 }
 
-/// Why a source cannot be read, with what to do about it.
+/// Why a source cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// None of the kinds that are known, or several.
+    /// The source has no known kind, or several.
     #[error(transparent)]
     Kind(#[from] NotOneKind),
-    /// A relative location that cannot be resolved.
+    /// A relative location cannot be resolved.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// A file, a URL or an object in a store.
+    /// A file, a URL or an object in a store cannot be read.
     #[error(transparent)]
     Url(#[from] url::UrlError),
-    /// A repository.
+    /// A git repository cannot be read.
     #[error(transparent)]
     Git(#[from] git::GitError),
-    /// An image.
+    /// An image cannot be read.
     #[error(transparent)]
-    Image(#[from] image::ImageError),
-    /// A chart of a repository.
+    Image(#[from] image::ImageFetchError),
+    /// A chart of a chart repository cannot be read.
     #[error(transparent)]
-    Chart(#[from] chart::ChartError),
-    /// A chart of a registry.
+    Chart(#[from] chart::RepositoryChartError),
+    /// A chart in a registry cannot be read.
     #[error(transparent)]
-    RegistryChart(#[from] registry::chart::ChartError),
-    /// An archive of manifests or templates.
+    RegistryChart(#[from] registry::chart::RegistryChartError),
+    /// An archive of manifests or templates cannot be read.
     #[error("archive: {0}")]
     Archive(archive::ArchiveError),
 }
 
-/// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
-/// no location of its own.
+/// Fetches the content of a source. Relative locations are resolved against `base`. `place` names the entry
+/// in the location of an inline source, which has no location of its own.
 ///
 /// # Errors
 /// [`SourceError`].
@@ -125,7 +130,7 @@ pub async fn package(
     base: &str,
     place: &str,
     access: &Access<'_>,
-) -> Result<Fetched, SourceError> {
+) -> Result<FetchedPackage, SourceError> {
     match source.kind()? {
         SourceKind::Git(git) => Ok(git::fetch(git, access).await?),
         SourceKind::Docker(image) => Ok(image::fetch(image, access).await?),
@@ -135,12 +140,12 @@ pub async fn package(
         SourceKind::Helm(chart) => Ok(chart::fetch(chart, access).await?),
         SourceKind::Url(url) => {
             let location = resolve_manifest(base, &url.manifest)?;
-            if let Some(folder) = url::local(&location, access).await? {
+            if let Some(folder) = url::read_local(&location, access).await? {
                 return Ok(folder);
             }
             Ok(url::fetch(&location, access).await?.into())
         }
-        SourceKind::Inline(inline) => Ok(Fetched {
+        SourceKind::Inline(inline) => Ok(FetchedPackage {
             package: Package::file("manifest.yaml", inline.manifest.clone().into_bytes()),
             location: format!("{place}.source.inline"),
             resolved: None,

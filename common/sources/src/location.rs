@@ -1,7 +1,8 @@
-//! Catalogues by location: AddonCatalogue manifests or a kops index, distinguished by their content.
+//! Reads catalogues from a location: AddonCatalogue manifests or a kops index, distinguished by their
+//! content.
 
-mod every;
-mod whole;
+mod catalogue_file;
+mod single;
 
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
@@ -17,64 +18,77 @@ use serde_json::Value;
 use crate::Access;
 use crate::url::{self, UrlError};
 
-pub use every::{Everything, Mistake, Part, every};
-pub use whole::WholeError;
+pub use catalogue_file::{CatalogueDocument, CatalogueFile, FileMistake, read_all};
+pub use single::SingleAddonError;
 
-/// A catalogue or an index at a location.
+/// A catalogue or an index and its location.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Located {
-    /// The catalogue as it would be added: with the name, labels and annotations of the file (of an index only its name), and
-    /// with the location as the base of relative manifests if the file sets none.
+pub struct LocatedCatalogue {
+    /// The catalogue as it would be added: with the name, labels and annotations of the file (for an index
+    /// only the name), and with the location as the base URL of relative manifests unless the file sets one.
     pub object: AddonCatalogue,
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// The absolute location.
     pub location: String,
-    /// Whether it is a kops index.
+    /// Whether the file is a kops index.
     pub is_index: bool,
 }
 
-/// Why a location holds neither catalogues nor an index.
+impl LocatedCatalogue {
+    fn new(mut object: AddonCatalogue, warnings: Vec<String>, location: String) -> Self {
+        let base = object.spec.base_url.take().filter(|base| !base.is_empty());
+        object.spec.base_url = Some(base.unwrap_or_else(|| location.clone()));
+        Self {
+            object,
+            warnings,
+            location,
+            is_index: false,
+        }
+    }
+}
+
+/// Why a location has neither catalogues nor an index.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
-    /// It cannot be fetched.
+    /// The location cannot be fetched.
     #[error(transparent)]
     Url(#[from] UrlError),
     /// The index cannot be read.
     #[error(transparent)]
     Index(#[from] ChannelError),
-    /// A folder or an archive that is not an add-on.
+    /// The folder or archive is not an add-on.
     #[error("{location}")]
-    Whole {
-        /// Of the folder.
+    SingleAddon {
+        /// The location of the folder or archive.
         location: String,
         /// Why.
         #[source]
-        source: WholeError,
+        source: SingleAddonError,
     },
-    /// Another process says why it cannot be read.
+    /// The message of the process that tried to read it.
     #[error("{0}")]
     Elsewhere(String),
-    /// Not YAML.
+    /// The file is not YAML.
     #[error("{location}")]
     Yaml {
-        /// Of the file.
+        /// The location of the file.
         location: String,
         /// Why.
         #[source]
         source: YamlError,
     },
-    /// A document of another kind.
-    #[error("{place}: {found} is neither an AddonCatalogue nor a kops index{}", meant(*near))]
+    /// A document has another kind.
+    #[error("{place}: {found} is neither an AddonCatalogue nor a kops index{}", kind_hint(*near))]
     Kind {
         /// `LOCATION:LINE`.
         place: String,
-        /// `kind Deployment`, or that there is none.
+        /// `kind Deployment`, or that there is no kind.
         found: String,
         /// The kind that may have been meant.
         near: Option<&'static str>,
     },
-    /// A catalogue that would not be what the file says.
+    /// Fields of a catalogue would be lost or have a wrong type.
     #[error("{place}: {mistakes}")]
     Document {
         /// `LOCATION:LINE`.
@@ -84,29 +98,32 @@ pub enum CatalogueError {
     },
 }
 
-/// Fetches and reads everything at a location: one index, or one AddonCatalogue a document.
+/// Fetches and reads all catalogues at a location: one index, or one AddonCatalogue per document.
 ///
 /// # Errors
-/// [`CatalogueError`]. A field that no AddonCatalogue has is an error: it would be lost.
-pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>, CatalogueError> {
+/// [`CatalogueError`]. An unknown field is an error because it would be lost.
+pub async fn read(
+    location: &str,
+    access: &Access<'_>,
+) -> Result<Vec<LocatedCatalogue>, CatalogueError> {
     let location = url::absolute(location)?;
     let fetched = url::fetch(&location, access).await?;
-    parse(&fetched.bytes, location, false)
+    parse_documents(&fetched.bytes, location, false)
 }
 
-/// What a file holds that was read at `location`, as [`read`] does.
+/// Parses a file that was read from `location`, as [`read`] does.
 ///
 /// # Errors
 /// See [`read`].
-pub fn of_bytes(bytes: &[u8], location: &str) -> Result<Vec<Located>, CatalogueError> {
-    parse(bytes, location.to_owned(), false)
+pub fn parse(bytes: &[u8], location: &str) -> Result<Vec<LocatedCatalogue>, CatalogueError> {
+    parse_documents(bytes, location.to_owned(), false)
 }
 
-fn parse(
+fn parse_documents(
     bytes: &[u8],
     location: String,
     takes_manifests: bool,
-) -> Result<Vec<Located>, CatalogueError> {
+) -> Result<Vec<LocatedCatalogue>, CatalogueError> {
     let mut documents = documents(bytes, &YamlOptions::default()).peekable();
     while documents.next_if(is_empty_document).is_some() {}
     if !matches!(documents.peek(), Some(Ok(first)) if is_catalogue(&first.value)) {
@@ -121,8 +138,8 @@ fn parse(
         }
         let channel = channel::parse(bytes, &location)?;
         let object = AddonCatalogue::new(&channel.name, channel.spec);
-        let index = located(object, channel.warnings, location);
-        return Ok(vec![Located {
+        let index = LocatedCatalogue::new(object, channel.warnings, location);
+        return Ok(vec![LocatedCatalogue {
             is_index: true,
             ..index
         }]);
@@ -140,55 +157,55 @@ fn parse(
             let place = format!("{location}:{}", document.line);
             return Err(other_kind(place, &document.value));
         }
-        let object = typed(document.value).map_err(|mistakes| {
+        let object = read_catalogue(document.value).map_err(|mistakes| {
             let places = Places::of(bytes, document.line);
             let (line, mistakes) = in_order(&mistakes, |path| places.at(path).0);
             let place = format!("{location}:{line}");
             CatalogueError::Document { place, mistakes }
         })?;
-        found.push(located(object, Vec::new(), location.clone()));
+        found.push(LocatedCatalogue::new(object, Vec::new(), location.clone()));
     }
     Ok(found)
 }
 
-/// What a location holds that add-ons are installed from, before it is read.
+/// The unparsed content of a location from which add-ons can be installed.
 #[derive(Debug)]
-pub enum Held {
-    /// A folder or an archive of manifests or of a chart: one add-on.
-    Whole(Box<Located>),
+pub enum LocationContent {
+    /// A folder or an archive of manifests or of a chart, which is one add-on.
+    Addon(Box<LocatedCatalogue>),
     /// A file.
     File {
-        /// Its bytes.
+        /// The content.
         bytes: Vec<u8>,
         /// The absolute location.
         location: String,
     },
 }
 
-/// Fetches what a location holds, for commands that need no catalogue in a cluster.
+/// Fetches the content of a location, for commands that need no catalogue in a cluster.
 ///
 /// # Errors
 /// [`CatalogueError`].
-pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Held, CatalogueError> {
+pub async fn fetch(location: &str, access: &Access<'_>) -> Result<LocationContent, CatalogueError> {
     let location = url::absolute(location)?;
-    if let Some(whole) = whole::of(&location, access).await? {
-        return Ok(Held::Whole(Box::new(whole)));
+    if let Some(whole) = single::read(&location, access).await? {
+        return Ok(LocationContent::Addon(Box::new(whole)));
     }
     let bytes = url::fetch(&location, access).await?.bytes;
-    Ok(Held::File { bytes, location })
+    Ok(LocationContent::File { bytes, location })
 }
 
-/// As [`of_bytes`], where any other document makes the file one add-on, as in kops.
+/// Parses a file like [`parse`], but a file of other documents is an add-on with these manifests, as in kops.
 ///
 /// # Errors
 /// See [`read`].
-pub fn of_any_bytes(bytes: &[u8], location: &str) -> Result<Vec<Located>, CatalogueError> {
-    parse(bytes, location.to_owned(), true)
+pub fn parse_any(bytes: &[u8], location: &str) -> Result<Vec<LocatedCatalogue>, CatalogueError> {
+    parse_documents(bytes, location.to_owned(), true)
 }
 
-/// All entries of what was read, and warnings for the user.
+/// Merges the entries of all catalogues, and collects the warnings for the user.
 #[must_use]
-pub fn entries(found: Vec<Located>) -> (Catalogue, Vec<String>) {
+pub fn entries(found: Vec<LocatedCatalogue>) -> (Catalogue, Vec<String>) {
     let (mut catalogue, mut warnings) = (Catalogue::default(), Vec::new());
     for one in found {
         let origin = Origin::Index {
@@ -201,24 +218,13 @@ pub fn entries(found: Vec<Located>) -> (Catalogue, Vec<String>) {
     (catalogue, warnings)
 }
 
-fn located(mut object: AddonCatalogue, warnings: Vec<String>, location: String) -> Located {
-    let base = object.spec.base_url.take().filter(|base| !base.is_empty());
-    object.spec.base_url = Some(base.unwrap_or_else(|| location.clone()));
-    Located {
-        object,
-        warnings,
-        location,
-        is_index: false,
-    }
-}
-
 fn is_catalogue(document: &Value) -> bool {
     let text = |field: &str| document.get(field).and_then(Value::as_str);
     text("apiVersion").is_some_and(|version| version.starts_with(names::GROUP))
         && text("kind") == Some("AddonCatalogue")
 }
 
-/// Whether a document holds nothing but comments.
+/// Whether a document has nothing but comments.
 fn is_empty_document(document: &Result<Document, YamlError>) -> bool {
     matches!(document, Ok(document) if document.value.is_null())
 }
@@ -243,8 +249,8 @@ fn other_kind(place: String, document: &Value) -> CatalogueError {
     CatalogueError::Kind { place, found, near }
 }
 
-/// What a document of another kind may have been meant as.
-fn meant(near: Option<&'static str>) -> String {
+/// The hint for a document whose kind is similar to `near`.
+fn kind_hint(near: Option<&'static str>) -> String {
     match near {
         Some("AddonCatalogue") => format!(
             "; did you mean apiVersion {} and kind AddonCatalogue?",
@@ -255,7 +261,7 @@ fn meant(near: Option<&'static str>) -> String {
     }
 }
 
-fn typed(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Mistake>> {
+fn read_catalogue(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Mistake>> {
     let version = document.get("apiVersion").and_then(Value::as_str);
     if version != Some(names::API_VERSION) {
         let (found, supported) = (version.unwrap_or_default(), names::API_VERSION);
@@ -288,7 +294,7 @@ fn typed(document: Value) -> Result<AddonCatalogue, Vec<mistakes::Mistake>> {
     let metadata = document.get("metadata").cloned().unwrap_or_default();
     let mut object = AddonCatalogue::new("", read);
     object.metadata = serde_json::from_value(metadata).map_err(malformed("metadata"))?;
-    // A file that was copied from a cluster holds these.
+    // A file that was copied from a cluster has these fields.
     object.metadata.resource_version = None;
     object.metadata.uid = None;
     object.metadata.creation_timestamp = None;
@@ -330,7 +336,7 @@ mod tests {
                 ],
             ),
         ] {
-            let read = typed(document(version.clone()));
+            let read = read_catalogue(document(version.clone()));
             let mistakes = read.as_ref().err().into_iter().flatten();
             let paths: Vec<&str> = mistakes.map(|mistake| &*mistake.path).collect();
             assert_eq!(paths, expected, "{version}");
@@ -358,14 +364,14 @@ mod tests {
                  line 11: unknown field spec.addons[0].versions[0].hash; remove it or correct its name",
             ),
         ] {
-            let read = of_bytes(format!("{head}{rest}").as_bytes(), "file:///c.yaml");
+            let read = parse(format!("{head}{rest}").as_bytes(), "file:///c.yaml");
             let error = read
                 .map(|read| read.len())
                 .map_err(|error| error.to_string());
             assert_eq!(error, Err(expected.to_owned()));
         }
         let other = head.replace("v1alpha1", "v1");
-        let read = of_bytes(other.as_bytes(), "file:///c.yaml");
+        let read = parse(other.as_bytes(), "file:///c.yaml");
         let error = read
             .map(|read| read.len())
             .map_err(|error| error.to_string());

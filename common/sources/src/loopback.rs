@@ -1,4 +1,5 @@
-//! A port of this machine that a child process talks to: helm asks it for objects of a cluster, git for refs and commits.
+//! A local port through which a child process requests data from this program: helm requests objects of a
+//! cluster, git requests refs and commits.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,14 +11,14 @@ use futures::stream::FuturesUnordered;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-/// A free port.
+/// The address to bind: any free port of the loopback interface.
 const ADDRESS: (&str, u16) = ("127.0.0.1", 0);
-/// Connections at a time; a child has one or few.
+/// The maximum number of concurrent connections. A child opens one or few.
 const CONNECTIONS: usize = 64;
-/// Before the next connection where the system had no room for one.
+/// The pause after a failure to accept a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The port, and a token that only the child knows: other users of the machine can connect, too.
+/// A local port with a token that only the child knows, because other users of the machine can connect too.
 #[derive(Debug)]
 pub struct Loopback {
     listener: TcpListener,
@@ -29,7 +30,7 @@ impl Loopback {
     /// Opens a port.
     ///
     /// # Errors
-    /// There is no free port, or no randomness.
+    /// There is no free port, or no source of randomness.
     pub async fn open() -> io::Result<Self> {
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -41,27 +42,27 @@ impl Loopback {
         })
     }
 
-    /// Where it listens.
+    /// The address of the port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a client has to send; it must appear neither in arguments nor in messages.
+    /// The token that a client must send. It must not appear in arguments or messages.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whether a client sent the token. The time that this takes does not depend on where the texts differ.
+    /// Whether `text` is the token, compared in constant time.
     #[must_use]
     pub fn is_token(&self, text: &str) -> bool {
         let pairs = text.bytes().zip(self.token.bytes());
         text.len() == self.token.len() && pairs.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
     }
 
-    /// Serves connections until the work is done. Those that are open then are closed.
-    pub async fn during<T, F: Future<Output = ()>>(
+    /// Serves connections until `work` is done. Connections that are still open then are closed.
+    pub async fn serve_while<T, F: Future<Output = ()>>(
         &self,
         work: impl Future<Output = T>,
         serve: impl Fn(TcpStream) -> F,

@@ -1,107 +1,107 @@
-//! A file by its digest: what a source holds, where it is that very file.
+//! Reads the file of a source, optionally only if it has a given digest.
 
 use common::api::catalogue::Source;
 use common::manifest::digest::sha256;
 
-use crate::cache::Note;
+use crate::cache::CacheNote;
 use crate::{Access, SourceError, package};
 
-/// The kind of the notes.
+/// The kind of the notes in the cache.
 const KIND: &str = "pinned";
 
-/// A file that a source holds.
+/// A file from a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Its bytes.
+pub struct PinnedFile {
+    /// The content.
     pub bytes: Vec<u8>,
-    /// Where it was read, without credentials.
+    /// Where the file was read, without credentials.
     pub location: String,
-    /// The commit or the digest of the image.
+    /// The commit or the image digest that the source resolved to.
     pub resolved: Option<String>,
 }
 
-/// Why a file is not read.
+/// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum PinnedFileError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A folder where one file is to be.
+    /// The source is a folder instead of a file.
     #[error("{location}: spec.from names a folder; name the file of the catalogue with path")]
     Folder {
         /// Where it was read.
         location: String,
     },
-    /// Another file than the one with the digest.
+    /// The file has another digest.
     #[error("{location}: the file has sha256:{found}, and spec.from.digest is sha256:{wanted}")]
     Changed {
         /// Where it was read.
         location: String,
-        /// Hex sha256 of what is there.
+        /// The hex sha256 of the file.
         found: String,
-        /// Hex sha256 of what is wanted.
+        /// The expected hex sha256.
         wanted: String,
     },
 }
 
-/// The one file that a source holds now.
+/// Fetches the current file of a source.
 ///
 /// # Errors
-/// [`FileError`].
-pub async fn current(source: &Source, access: &Access<'_>) -> Result<File, FileError> {
+/// [`PinnedFileError`].
+pub async fn fetch(source: &Source, access: &Access<'_>) -> Result<PinnedFile, PinnedFileError> {
     let fetched = package(source, "", "spec.from", access).await?;
     let location = fetched.location;
     match fetched.package.as_file() {
-        Some(file) => Ok(File {
+        Some(file) => Ok(PinnedFile {
             bytes: file.bytes.clone(),
             location,
             resolved: fetched.resolved,
         }),
-        None => Err(FileError::Folder { location }),
+        None => Err(PinnedFileError::Folder { location }),
     }
 }
 
-/// The file of a source with a digest. No server is asked where the cache has it from this very source, for the same reader: what one
-/// Secret may read is not shown to others.
+/// Fetches the file of a source if it has the digest `wanted`. Sends no request if the cache has the file
+/// from the same source and reader; content that one Secret may read is not returned to other readers.
 ///
 /// # Errors
-/// [`FileError`].
-pub async fn with_digest(
+/// [`PinnedFileError`].
+pub async fn fetch_with_digest(
     source: &Source,
     wanted: &str,
     access: &Access<'_>,
-) -> Result<File, FileError> {
+) -> Result<PinnedFile, PinnedFileError> {
     let key = key(source, wanted, access);
-    if let Some((note, bytes)) = access.cache.noted(KIND, &key)
+    if let Some((note, bytes)) = access.cache.lookup(KIND, &key)
         && note.digest == wanted
     {
-        return Ok(File {
+        return Ok(PinnedFile {
             bytes,
             location: note.location.unwrap_or_default(),
             resolved: note.resolved,
         });
     }
-    let file = current(source, access).await?;
+    let file = fetch(source, access).await?;
     let found = sha256(&file.bytes);
     if found != wanted {
-        return Err(FileError::Changed {
+        return Err(PinnedFileError::Changed {
             location: file.location,
             found,
             wanted: wanted.to_owned(),
         });
     }
-    let note = Note {
+    let note = CacheNote {
         digest: access.cache.put(&file.bytes),
         resolved: file.resolved.clone(),
         location: Some(file.location.clone()),
-        ..Note::default()
+        ..CacheNote::default()
     };
     access.cache.set_note(KIND, &key, &note);
     Ok(file)
 }
 
 fn key(source: &Source, wanted: &str, access: &Access<'_>) -> String {
-    // What was read from JSON can always be written as JSON.
+    // A source was read from JSON, so it can be written as JSON.
     let source = serde_json::to_string(source).unwrap_or_default();
     format!("{source}\n{wanted}\n{}", access.reader(None))
 }
@@ -132,19 +132,19 @@ mod tests {
             kustomize: None,
         };
         let wanted = sha256(b"a: b");
-        let changed = with_digest(&inline("a: c"), &wanted, &access).await;
+        let changed = fetch_with_digest(&inline("a: c"), &wanted, &access).await;
         assert!(
-            matches!(changed, Err(FileError::Changed { found, .. }) if found == sha256(b"a: c"))
+            matches!(changed, Err(PinnedFileError::Changed { found, .. }) if found == sha256(b"a: c"))
         );
-        let read = with_digest(&inline("a: b"), &wanted, &access)
+        let read = fetch_with_digest(&inline("a: b"), &wanted, &access)
             .await
             .unwrap();
         assert_eq!(read.bytes, b"a: b");
-        let noted = |text: &str| cache.noted(KIND, &key(&inline(text), &wanted, &access));
+        let noted = |text: &str| cache.lookup(KIND, &key(&inline(text), &wanted, &access));
         assert!(noted("a: b").is_some());
-        // The content is in the cache, but this source never gave it.
+        // The content is in the cache, but it does not come from this source.
         assert!(noted("a: c").is_none());
-        // Nor did it give it to who reads with this Secret.
+        // The reader with this Secret has not fetched it either.
         let secret =
             json!({"type": "kubernetes.io/basic-auth", "data": {"password": "cGFzc3dvcmQ="}});
         let secret = serde_json::from_value(secret).unwrap();
@@ -154,6 +154,6 @@ mod tests {
             ..access
         };
         let of_secret = key(&inline("a: b"), &wanted, &private);
-        assert!(cache.noted(KIND, &of_secret).is_none());
+        assert!(cache.lookup(KIND, &of_secret).is_none());
     }
 }

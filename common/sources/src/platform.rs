@@ -1,7 +1,7 @@
-//! What Unix and Windows do differently: who may read a file, how a group of processes ends, and where a user's files are.
+//! The differences between Unix and Windows: permissions of files, process groups, and the folders of a user.
 //!
-//! Both modules have the same functions. A file below the profile folder of Windows is private by the access list that it inherits, so
-//! nothing is set there.
+//! Both modules have the same functions. On Windows, files in the profile folder inherit an access list that
+//! makes them private, so no permissions are set.
 
 #[cfg(unix)]
 mod unix;
@@ -14,22 +14,22 @@ use std::path::PathBuf;
 pub use unix::{
     FileStamp, GOOGLE_SETTINGS, HOME, PASSED, TEMPORARY, cache_home, create_executable,
     create_private, create_private_folder, host_name, is_executable, is_private, kill_group,
-    limit_memory, own_group, terminate_group,
+    limit_memory, terminate_group, use_own_group,
 };
 #[cfg(windows)]
 pub use windows::{
     FileStamp, GOOGLE_SETTINGS, HOME, PASSED, TEMPORARY, cache_home, create_executable,
     create_private, create_private_folder, host_name, is_executable, is_private, kill_group,
-    limit_memory, own_group, terminate_group,
+    limit_memory, terminate_group, use_own_group,
 };
 
-/// The user's home folder, where a variable names it: `HOME`, which people set on Windows too, else `USERPROFILE` there.
+/// The home folder of the user: `$HOME` or, on Windows if that is not set, `%USERPROFILE%`.
 #[must_use]
 pub fn home() -> Option<PathBuf> {
     folder("HOME").or_else(|| folder(HOME))
 }
 
-/// The absolute path that a variable of the environment holds.
+/// The value of an environment variable, if it is an absolute path.
 fn folder(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(std::env::var_os(name)?);
     path.is_absolute().then_some(path)

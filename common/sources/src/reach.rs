@@ -1,15 +1,15 @@
-//! What a source may open on the machine that reads it, by who named the source (semantics 16).
+//! What a source may access on the machine that reads it, depending on who named the source (semantics 16).
 //!
-//! | who | files | keys and accounts | addresses |
+//! | named by | files | keys and accounts | addresses |
 //! |---|---|---|---|
-//! | the user, on the command line | that one | those of its registry or bucket | all |
-//! | a file that the user typed | below its folder | of opened places | no metadata of clouds |
-//! | an index on a server that the user typed | none | its own place, and opened ones | no metadata of clouds |
-//! | a record in the system namespace | below opened folders | of opened places | no metadata of clouds |
-//! | a catalogue in the cluster | none | none | no metadata of clouds |
-//! | any other installation | none | none | other machines |
+//! | the user, on the command line | that file | those for its registry or bucket | all |
+//! | a file that the user typed | below its folder | those of opened places | all but metadata of clouds |
+//! | an index on a server that the user typed | none | those of its own and of opened places | all but metadata of clouds |
+//! | a record in the system namespace | below opened folders | those of opened places | all but metadata of clouds |
+//! | a catalogue in the cluster | none | none | all but metadata of clouds |
+//! | any other installation | none | none | only other machines |
 //!
-//! Every question about the machine of the reader is a method of [`Reach`].
+//! All checks of access to the local machine are methods of [`Reach`].
 
 pub(crate) mod place;
 
@@ -22,23 +22,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use common::catalogue::author::{Author, Typed};
 
 use crate::url::absolute;
-pub use place::{Place, PlaceError};
+pub use place::{OwnPlace, OwnPlaceError};
 
-/// Hears of the first use of each key or account.
-type Tell = Box<dyn Fn(&Used) + Send + Sync>;
+/// A callback for the first use of each key or account.
+type OnUse = Box<dyn Fn(&UsedAccount) + Send + Sync>;
 
-/// A key or an account of the user that a source is read with.
+/// A key or an account of the user with which a source is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Used {
-    /// The keys and settings of ssh, for `USER@HOST`.
+pub enum UsedAccount {
+    /// The keys and settings of ssh for `USER@HOST`.
     Ssh(String),
-    /// What `docker login` stored for a registry.
+    /// The credentials that `docker login` stored for a registry.
     Registry(String),
-    /// The account in a cloud, for `s3://BUCKET`.
+    /// The cloud account for `s3://BUCKET`.
     Bucket(String),
 }
 
-impl fmt::Display for Used {
+impl fmt::Display for UsedAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ssh(host) => write!(f, "uses your ssh key for {host}"),
@@ -48,54 +48,54 @@ impl fmt::Display for Used {
     }
 }
 
-/// What the user opens to indexes that others name: places, and indexes by their exact location.
-pub struct Opened {
-    places: Vec<Place>,
+/// The access that the user grants to sources that others name: places, and indexes by their exact location.
+pub struct OpenedPlaces {
+    places: Vec<OwnPlace>,
     indexes: Vec<(String, Typed)>,
-    tell: Tell,
-    told: Mutex<BTreeSet<Used>>,
+    on_use: OnUse,
+    reported: Mutex<BTreeSet<UsedAccount>>,
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for OpenedPlaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened")
+        f.debug_struct("OpenedPlaces")
             .field("places", &self.places)
             .finish_non_exhaustive()
     }
 }
 
-impl Default for Opened {
+impl Default for OpenedPlaces {
     fn default() -> Self {
         Self {
             places: Vec::new(),
             indexes: Vec::new(),
-            tell: Box::new(|_| ()),
-            told: Mutex::default(),
+            on_use: Box::new(|_| ()),
+            reported: Mutex::default(),
         }
     }
 }
 
-impl Opened {
-    /// The places and indexes that were typed, and sets, each of which opens its folder. `tell` hears of each key and account before its
-    /// first use. A text that is no place opens nothing.
+impl OpenedPlaces {
+    /// Grants access to the places and indexes in `typed` and to the folder of each set in `sets`. `on_use`
+    /// is called before the first use of each key and account. A text that is not a place grants nothing.
     pub fn new(
         typed: &[Typed],
         sets: &[Typed],
-        tell: impl Fn(&Used) + Send + Sync + 'static,
+        on_use: impl Fn(&UsedAccount) + Send + Sync + 'static,
     ) -> Self {
-        let places = typed.iter().filter_map(|text| Place::parse(text).ok()?);
-        let folders = sets.iter().filter_map(|set| Place::beside(set));
+        let places = typed.iter().filter_map(|text| OwnPlace::parse(text).ok()?);
+        let folders = sets.iter().filter_map(|set| OwnPlace::beside(set));
         let indexes = typed.iter().filter(|text| !text.is_empty());
         let indexes = indexes.filter_map(|text| Some((absolute(text).ok()?, text.clone())));
         Self {
             places: places.chain(folders).collect(),
             indexes: indexes.collect(),
-            tell: Box::new(tell),
-            told: Mutex::default(),
+            on_use: Box::new(on_use),
+            reported: Mutex::default(),
         }
     }
 
-    /// The typed text that names this very index.
+    /// Returns the typed text that names exactly this index.
     #[must_use]
     pub fn index(&self, location: &str) -> Option<&Typed> {
         let mut indexes = self.indexes.iter();
@@ -103,69 +103,69 @@ impl Opened {
         Some(&found.1)
     }
 
-    fn tell(&self, used: Used) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert(used.clone()) {
-            (self.tell)(&used);
+    fn report_use(&self, used: UsedAccount) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.insert(used.clone()) {
+            (self.on_use)(&used);
         }
     }
 }
 
-/// Which addresses a source may lead to.
+/// The network addresses that a source may access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Addresses {
-    /// Any: the user typed it.
+    /// All, because the user typed the location.
     Any,
-    /// Not where clouds serve the credentials of a machine.
+    /// All but those where clouds serve the credentials of a machine.
     NoMetadata,
-    /// Nor the machine of the reader.
+    /// Like `NoMetadata`, but without those of this machine.
     OtherMachines,
 }
 
-/// Which files a source may name.
+/// The files that a source may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Files {
-    /// The one that the user typed.
+enum FileReach {
+    /// The file that the user typed.
     Any,
-    /// Those below a place that is open.
+    /// Files below a place that the user opened.
     Open,
     None,
 }
 
-/// What one source may open.
+/// What one source may access on this machine.
 #[derive(Clone, Debug)]
 pub struct Reach {
     addresses: Addresses,
-    files: Files,
-    /// The place of a location that the user typed.
-    typed: Option<Place>,
-    /// Its path, where it is one.
+    files: FileReach,
+    /// The place of the location, if the user typed it.
+    typed: Option<OwnPlace>,
+    /// The path of the location, if it is a local file that the user typed.
     path: Option<PathBuf>,
-    /// `None` for whoever no place is opened to.
-    opened: Option<Arc<Opened>>,
+    /// `None` if the user cannot grant access to this source.
+    opened: Option<Arc<OpenedPlaces>>,
 }
 
 impl Reach {
-    /// A location that the user typed.
+    /// The access of a location that the user typed.
     #[must_use]
-    pub fn typed(typed: &Typed, opened: &Arc<Opened>) -> Self {
+    pub fn typed(typed: &Typed, opened: &Arc<OpenedPlaces>) -> Self {
         Self {
             addresses: Addresses::Any,
-            files: Files::Any,
-            typed: Place::beside(typed),
+            files: FileReach::Any,
+            typed: OwnPlace::beside(typed),
             path: place::path(typed),
             opened: Some(Arc::clone(opened)),
         }
     }
 
-    /// A location that `author` named.
+    /// The access of a location that `author` named.
     #[must_use]
-    pub fn of(author: &Author, opened: &Arc<Opened>) -> Self {
+    pub fn for_author(author: &Author, opened: &Arc<OpenedPlaces>) -> Self {
         match author {
             Author::Typed(typed) => Self::typed(typed, opened),
             Author::Record => Self {
                 addresses: Addresses::NoMetadata,
-                files: Files::Open,
+                files: FileReach::Open,
                 typed: None,
                 path: None,
                 opened: Some(Arc::clone(opened)),
@@ -174,34 +174,35 @@ impl Reach {
         }
     }
 
-    /// What the index at a location names, which itself was named by `author`. Only a file names files.
+    /// The access of sources in the index at `location`, which `author` named. Only an index in a local file
+    /// can name files.
     #[must_use]
-    pub fn beside(author: &Author, location: &str, opened: &Arc<Opened>) -> Self {
+    pub fn for_index(author: &Author, location: &str, opened: &Arc<OpenedPlaces>) -> Self {
         let is_file = place::path(location).is_some();
-        let of_index = Self::of(author, opened);
+        let of_index = Self::for_author(author, opened);
         Self {
             addresses: of_index.addresses.max(Addresses::NoMetadata),
             files: match of_index.files {
-                Files::Any | Files::Open if is_file => Files::Open,
-                _ => Files::None,
+                FileReach::Any | FileReach::Open if is_file => FileReach::Open,
+                _ => FileReach::None,
             },
             ..of_index
         }
     }
 
-    /// What a catalogue in the cluster names.
+    /// The access of a source that a catalogue in the cluster names.
     #[must_use]
     pub fn cluster() -> Self {
         Self {
             addresses: Addresses::NoMetadata,
-            files: Files::None,
+            files: FileReach::None,
             typed: None,
             path: None,
             opened: None,
         }
     }
 
-    /// What an installation outside the system namespace names.
+    /// The access of a source that an installation outside the system namespace names.
     #[must_use]
     pub fn tenant() -> Self {
         Self {
@@ -210,37 +211,39 @@ impl Reach {
         }
     }
 
-    /// Which addresses it may lead to.
+    /// The network addresses that the source may access.
     #[must_use]
     pub fn addresses(&self) -> Addresses {
         self.addresses
     }
 
-    /// A file or folder, where it may be read: as it was typed, or without links. One that does not exist is returned as well, so that
-    /// reading it tells why.
+    /// Returns the path of a file or folder if the source may read it, as typed or with links resolved. A
+    /// path that does not exist is returned too, so that the error comes from reading it.
     #[must_use]
     pub fn file(&self, path: &Path) -> Option<PathBuf> {
         let found = match self.files {
-            Files::Any => return Some(path.to_owned()),
-            Files::None => return None,
-            // It may be a link.
-            Files::Open if self.path.as_deref() == Some(path) => return Some(path.to_owned()),
-            Files::Open => real(path)?,
+            FileReach::Any => return Some(path.to_owned()),
+            FileReach::None => return None,
+            // The file that the user typed may be a link.
+            FileReach::Open if self.path.as_deref() == Some(path) => return Some(path.to_owned()),
+            FileReach::Open => resolve_links(path)?,
         };
-        let is_below = |place: &Place| match place {
-            Place::Folder(folder) => real(folder).is_some_and(|folder| found.starts_with(folder)),
-            Place::Ssh(_) | Place::Registry(_) | Place::Bucket(_) => false,
+        let is_below = |place: &OwnPlace| match place {
+            OwnPlace::Folder(folder) => {
+                resolve_links(folder).is_some_and(|folder| found.starts_with(folder))
+            }
+            OwnPlace::Ssh(_) | OwnPlace::Registry(_) | OwnPlace::Bucket(_) => false,
         };
         self.places().any(is_below).then_some(found)
     }
 
-    /// The folder that the user would have to open for a file; `None` where that would not help.
+    /// Returns the folder that the user would have to open to allow a file, or `None` if that would not help.
     #[must_use]
     pub fn closed_folder(&self, path: &Path) -> Option<String> {
-        if self.files == Files::None {
+        if self.files == FileReach::None {
             return None;
         }
-        let path = real(path)?;
+        let path = resolve_links(path)?;
         let folder = match path.is_dir() {
             true => path.as_path(),
             false => path.parent()?,
@@ -248,19 +251,20 @@ impl Reach {
         folder.to_str().map(str::to_owned)
     }
 
-    /// Whether the user can open a key or an account to it.
+    /// Whether the user can grant keys and accounts to the source.
     #[must_use]
     pub fn can_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// Whether the keys of ssh are used for a host, and tells that they are. `user`: before an `@`, where one was named.
+    /// Whether the keys of ssh may be used for a host. If so, reports their use. `user` is the user name in
+    /// the location, if any.
     #[must_use]
     pub fn opens_ssh(&self, user: Option<&str>, host: &str, port: Option<u16>) -> bool {
         let is_open = self.places().any(|place| place.is_ssh(host, port));
         if is_open {
             let user = user.map_or_else(String::new, |user| format!("{user}@"));
-            self.tell(Used::Ssh(format!("{user}{host}")));
+            self.report_use(UsedAccount::Ssh(format!("{user}{host}")));
         }
         is_open
     }
@@ -269,32 +273,34 @@ impl Reach {
     #[must_use]
     pub fn opens_registry(&self, host: &str) -> bool {
         let mut places = self.places();
-        places
-            .any(|place| matches!(place, Place::Registry(open) if open.eq_ignore_ascii_case(host)))
+        places.any(
+            |place| matches!(place, OwnPlace::Registry(open) if open.eq_ignore_ascii_case(host)),
+        )
     }
 
-    /// Whether the account in a cloud may be used for a bucket, `s3://BUCKET`.
+    /// Whether the cloud account may be used for a bucket, `s3://BUCKET`.
     #[must_use]
     pub fn opens_bucket(&self, bucket: &str) -> bool {
         let mut places = self.places();
-        places.any(|place| matches!(place, Place::Bucket(open) if open == bucket))
+        places.any(|place| matches!(place, OwnPlace::Bucket(open) if open == bucket))
     }
 
-    /// Tells that a key or an account is about to be used, the first time.
-    pub fn tell(&self, used: Used) {
+    /// Calls the callback of the user before the first use of a key or an account.
+    pub fn report_use(&self, used: UsedAccount) {
         if let Some(opened) = &self.opened {
-            opened.tell(used);
+            opened.report_use(used);
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
+    fn places(&self) -> impl Iterator<Item = &OwnPlace> {
         let opened = self.opened.as_deref().map(|opened| opened.places.iter());
         self.typed.iter().chain(opened.into_iter().flatten())
     }
 }
 
-/// A path without links; of what does not exist, without `..`.
-fn real(path: &Path) -> Option<PathBuf> {
+/// Resolves the links in a path. For a path that does not exist, resolves those of the nearest existing
+/// folder and refuses `..`.
+fn resolve_links(path: &Path) -> Option<PathBuf> {
     if let Ok(real) = fs::canonicalize(path) {
         return Some(real);
     }
@@ -306,7 +312,7 @@ fn real(path: &Path) -> Option<PathBuf> {
         return None;
     }
     let (parent, name) = (absolute.parent()?, absolute.file_name()?);
-    Some(real(parent)?.join(name))
+    Some(resolve_links(parent)?.join(name))
 }
 
 #[cfg(test)]

@@ -1,23 +1,23 @@
-//! Registries: images for [`super::image`], charts for [`chart`].
+//! A client for registries: images for [`super::image`], charts for [`chart`].
 //!
-//! The requests are our own: clients of registries ask `/v2/` first, send passwords to any token server, read answers of any size
-//! and follow redirects to plain HTTP.
+//! This is not an existing client library, because those request `/v2/` first, send passwords to any token
+//! server, read responses of any size and follow redirects to plain HTTP.
 //!
-//! Requests: one for a manifest by name. A registry that takes the Secret's password directly needs no other; one that wants a
-//! token needs two more per run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
-//! `docker login` needs one more.
+//! A manifest by name needs one request if the registry accepts the password of the Secret directly. A
+//! registry that requires a token needs two more per run, its refusal and the token, because tokens are not
+//! stored on disk. One that requires the password of `docker login` needs one more.
 
 mod answers;
 mod blob;
 mod challenge;
 pub mod chart;
-mod contents;
 pub mod docker_config;
 mod error;
 mod exchange;
 mod login;
 pub mod manifest;
 pub mod push;
+mod reader_cache;
 mod reference;
 mod referrers;
 
@@ -30,66 +30,69 @@ use serde::Deserialize;
 
 use crate::Access;
 use crate::cache::Cache;
-use crate::http::retry::Tries;
+use crate::http::retry::RequestTries;
 use crate::http::{Http, HttpError};
 
 pub use blob::Blob;
-use blob::{Remote, Rest};
-use contents::Contents;
+use blob::{BlobSource, RemoteBlob};
 pub use error::RegistryError;
 use login::Login;
-use manifest::{Descriptor, ImageManifest, Manifest};
-use reference::{asked, sha256};
-pub use reference::{reference, repository, seen_by, short, tag};
+use manifest::{BlobDescriptor, ImageManifest, RegistryManifest};
+use reader_cache::ReaderCache;
+use reference::{api_host, sha256};
+pub use reference::{reader_key, reference, repository, short, tag};
 
-/// Bytes of a blob that is kept in the cache, so that a second folder of the same image is not fetched again.
+/// The maximum size in bytes of a blob to cache, so that another folder of the same image is not fetched
+/// again.
 const MAX_KEPT: u64 = 32 << 20;
-/// Pages of referrers, and of tags, each of [`PAGE`] tags or of the registry's own limit.
+/// The maximum number of pages of referrers or of tags. A page of tags has [`PAGE`] tags or the limit of the
+/// registry.
 const MAX_PAGES: usize = 50;
 const TOO_MANY_PAGES: &str = "has too many pages";
-/// Tags asked for at once.
+/// The number of tags to request per page.
 const PAGE: &str = "1000";
-/// Refusals of one request that are answered: of a password that the registry did not ask for, then of no credentials.
+/// How often one request is sent again with other credentials: after a refusal of a password that the
+/// registry did not ask for, and after a refusal without credentials.
 const MAX_ANSWERS: usize = 2;
 
-/// One repository of a registry.
-pub struct Registry<'a> {
+/// A client for one repository of a registry.
+pub struct RegistryClient<'a> {
     reference: Image,
     origin: String,
     offline: bool,
     cache: &'a Cache,
-    contents: Contents<'a>,
+    contents: ReaderCache<'a>,
     http: Http,
     login: Login<'a>,
     authorization: Option<HeaderValue>,
-    /// Whether the token server of the last run was looked up.
+    /// Whether the token server of the last run was already looked up in the cache.
     recalled: bool,
-    /// Whether it may have the referrers API: until it says that it has not.
+    /// Whether the registry may have the referrers API; false after it responded that it has not.
     has_referrers: bool,
 }
 
-/// An image that a name stands for.
+/// The image that a tag or digest resolves to.
 #[derive(Debug)]
-pub struct Found {
-    /// `sha256:…` of the named manifest, which may be an index.
+pub struct ResolvedImage {
+    /// `sha256:…` of the named manifest, which can be an index.
     pub named: String,
-    /// `sha256:…` of the image's manifest.
+    /// `sha256:…` of the manifest of the image.
     pub digest: String,
     /// The manifest.
     pub manifest: ImageManifest,
 }
 
 #[derive(Deserialize)]
-struct Tags {
-    // Null if there are none.
+struct TagsPage {
+    // Null if there are no tags.
     tags: Option<Vec<String>>,
 }
 
-impl<'a> Registry<'a> {
-    /// Nothing is sent yet.
+impl<'a> RegistryClient<'a> {
+    /// Creates a client. Sends no request.
     ///
     /// # Errors
-    /// Credentials that may not be sent there, or cannot be read.
+    /// The credentials may not be sent to this registry or cannot be read.
     pub fn open(
         reference: &Image,
         plain_http: bool,
@@ -97,23 +100,24 @@ impl<'a> Registry<'a> {
     ) -> Result<Self, RegistryError> {
         let login = Login::new(reference, plain_http, access)?;
         let scheme = if plain_http { "http" } else { "https" };
-        // Digests stand for the bytes as they are stored, so nothing is unpacked on the way.
+        // Digests are those of the stored bytes, so responses must not be decompressed.
         let http = Http::new(access.credentials, access.reach.addresses(), false);
         Ok(Self {
-            origin: format!("{scheme}://{}", asked(reference)),
+            origin: format!("{scheme}://{}", api_host(reference)),
             reference: reference.clone(),
             offline: access.offline,
             cache: access.cache,
-            contents: Contents::new(reference, plain_http, access),
-            http: http.map_err(|source| wrong(&repository(reference), source))?,
-            authorization: login.first(),
+            contents: ReaderCache::new(reference, plain_http, access),
+            http: http.map_err(|source| http_error(&repository(reference), source))?,
+            authorization: login.initial_header(),
             login,
             recalled: false,
             has_referrers: true,
         })
     }
 
-    /// The digest that a tag stands for now: one request, or two if the registry sends no digest header.
+    /// Requests the current digest of a tag. Takes one request, or two if the registry sends no digest
+    /// header.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -121,7 +125,7 @@ impl<'a> Registry<'a> {
         let location = self.location(tag);
         let path = format!("manifests/{tag}");
         let accept = manifest::MEDIA_TYPES.join(", ");
-        let tries = &mut Tries::default();
+        let tries = &mut RequestTries::default();
         let response = self.send(tries, Method::HEAD, &path, &accept, &location);
         let response = response.await?;
         match answers::digest(response.headers()) {
@@ -130,50 +134,55 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// The image of a tag or digest; of an index the one that [`manifest::choose`] takes.
+    /// Requests the manifest of the image of a tag or digest. From an index, [`manifest::choose`] selects the
+    /// image.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn image(&mut self, name: &str) -> Result<Found, RegistryError> {
+    pub async fn image(&mut self, name: &str) -> Result<ResolvedImage, RegistryError> {
         let (named, first) = self.manifest(name).await?;
         let location = self.location(name);
         let wrong = |source| RegistryError::Manifest { location, source };
         let index = match first {
-            Manifest::Image(manifest) => {
-                return Ok(Found {
+            RegistryManifest::Image(manifest) => {
+                return Ok(ResolvedImage {
                     digest: named.clone(),
                     named,
                     manifest: *manifest,
                 });
             }
-            Manifest::Index(index) => index,
+            RegistryManifest::Index(index) => index,
         };
         let entry = match manifest::choose(&index, manifest::architecture()) {
             Ok(entry) => entry,
             Err(source) => return Err(wrong(source)),
         };
         match self.manifest(&entry.digest).await? {
-            (digest, Manifest::Image(manifest)) => Ok(Found {
+            (digest, RegistryManifest::Image(manifest)) => Ok(ResolvedImage {
                 named,
                 digest,
                 manifest: *manifest,
             }),
-            (_, Manifest::Index(_)) => Err(wrong(manifest::ManifestError::Nested)),
+            (_, RegistryManifest::Index(_)) => Err(wrong(manifest::RegistryManifestError::Nested)),
         }
     }
 
-    /// A blob: from the cache if the same reader got it from this repository before, otherwise with one request.
+    /// Opens a blob, from the cache if the same reader fetched it from this repository before, otherwise with
+    /// one request.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn blob(&mut self, descriptor: &Descriptor) -> Result<Blob<'_, 'a>, RegistryError> {
+    pub async fn blob(
+        &mut self,
+        descriptor: &BlobDescriptor,
+    ) -> Result<Blob<'_, 'a>, RegistryError> {
         // A negative size counts as 0.
         let size = u64::try_from(descriptor.size).unwrap_or_default();
         self.content(&descriptor.digest, size, size <= MAX_KEPT)
             .await
     }
 
-    /// A blob by its digest; with `keeps` it goes to the cache.
+    /// Opens a blob by its digest. With `keeps`, it is stored in the cache.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -186,20 +195,20 @@ impl<'a> Registry<'a> {
         let location = self.location(digest);
         let wanted = sha256(digest, &location)?.to_owned();
         let (rest, kept) = match self.contents.get(&wanted) {
-            Some(bytes) => (Rest::Cached(bytes), None),
+            Some(bytes) => (BlobSource::Cached(bytes), None),
             None => {
                 let path = format!("blobs/{digest}");
-                let tries = &mut Tries::default();
+                let tries = &mut RequestTries::default();
                 let response = self.send(tries, Method::GET, &path, "*/*", &location);
-                let response = response.await.map_err(of_blob)?;
-                let remote = Remote::new(response, path);
-                (Rest::Remote(Box::new(remote)), keeps.then(Vec::new))
+                let response = response.await.map_err(without_repository)?;
+                let remote = RemoteBlob::new(response, path);
+                (BlobSource::Remote(Box::new(remote)), keeps.then(Vec::new))
             }
         };
         Ok(Blob::new(self, location, wanted, size, rest, kept))
     }
 
-    /// All tags, in the registry's order, with one request for each page.
+    /// Requests all tags in the order of the registry, with one request per page.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -216,7 +225,7 @@ impl<'a> Registry<'a> {
             let read = self.read(&path, "application/json", &location);
             let (headers, bytes) = read.await?;
             let next = answers::next_page(&headers);
-            let page: Tags =
+            let page: TagsPage =
                 entrance::from_slice(&bytes).map_err(|_| wrong("is not valid JSON"))?;
             tags.extend(page.tags.unwrap_or_default());
             match next {
@@ -228,20 +237,21 @@ impl<'a> Registry<'a> {
         Err(wrong(TOO_MANY_PAGES))
     }
 
-    /// A manifest and its digest.
-    async fn manifest(&mut self, name: &str) -> Result<(String, Manifest), RegistryError> {
-        let (digest, bytes) = self.original(name).await?;
+    /// Requests a manifest and its digest.
+    async fn manifest(&mut self, name: &str) -> Result<(String, RegistryManifest), RegistryError> {
+        let (digest, bytes) = self.manifest_bytes(name).await?;
         let location = self.location(name);
         let read = manifest::read(&bytes);
         let read = read.map_err(|source| RegistryError::Manifest { location, source })?;
         Ok((digest, read))
     }
 
-    /// The bytes of a manifest, and their digest. One that is named by digest comes from the cache under the same condition as a blob.
+    /// Requests the bytes of a manifest and their digest. A manifest named by digest comes from the cache
+    /// under the same condition as a blob.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn original(&mut self, name: &str) -> Result<(String, Vec<u8>), RegistryError> {
+    pub async fn manifest_bytes(&mut self, name: &str) -> Result<(String, Vec<u8>), RegistryError> {
         let location = self.location(name);
         let pinned = match name.contains(':') {
             true => Some(sha256(name, &location)?.to_owned()),
@@ -278,8 +288,8 @@ impl<'a> Registry<'a> {
     }
 }
 
-/// No tag leads to a blob that a manifest names and the registry has lost.
-fn of_blob(error: RegistryError) -> RegistryError {
+/// Removes the repository from the error for a missing blob, because a list of its tags would not help.
+fn without_repository(error: RegistryError) -> RegistryError {
     match error {
         RegistryError::NotFound {
             location, detail, ..
@@ -292,7 +302,16 @@ fn of_blob(error: RegistryError) -> RegistryError {
     }
 }
 
-fn wrong(location: &str, source: HttpError) -> RegistryError {
+/// Turns the error for missing content into `None`.
+fn if_found<T>(result: Result<T, RegistryError>) -> Result<Option<T>, RegistryError> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(RegistryError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn http_error(location: &str, source: HttpError) -> RegistryError {
     RegistryError::Http {
         location: location.to_owned(),
         source,

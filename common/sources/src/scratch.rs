@@ -1,5 +1,6 @@
-//! Temporary folders that may hold keys. They go away when they are dropped, and all at once where the program ends without dropping
-//! what it holds: at a signal, or while a thread is still at work.
+//! Temporary folders that may contain keys. A folder is removed when it is dropped. [`remove_all`] removes
+//! all folders when the program ends without dropping its values, on a signal or while a thread is still
+//! working.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,25 +14,25 @@ static FOLDERS: Mutex<Folders> = Mutex::new(Folders {
     closed: false,
 });
 
-/// The folders of this program.
+/// The temporary folders of this program.
 struct Folders {
     there: BTreeSet<PathBuf>,
-    /// The program is about to end, and makes no more.
+    /// Whether the program is about to end. It then creates no more folders.
     closed: bool,
 }
 
-/// A temporary folder that only this user can look into.
+/// A temporary folder that only this user can access.
 #[derive(Debug)]
 pub struct Scratch(TempDir);
 
 impl Scratch {
-    /// A new folder, whose name begins with `prefix`.
+    /// Creates a folder whose name begins with `prefix`.
     ///
     /// # Errors
-    /// It cannot be made; the program is about to end.
+    /// The folder cannot be created, or the program is about to end.
     pub fn new(prefix: &str) -> io::Result<Self> {
-        // Held until the folder is noted: the end of the program would not know it.
-        let mut folders = folders();
+        // Held until the folder is recorded, so that `remove_all` cannot miss it.
+        let mut folders = lock_folders();
         if folders.closed {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -40,7 +41,7 @@ impl Scratch {
         Ok(Self(folder))
     }
 
-    /// Where it is.
+    /// The path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
@@ -49,25 +50,25 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Held until it is gone: the program may end while this thread is half-way.
-        let mut folders = folders();
+        // Held until the folder is removed, because the program may end in the meantime.
+        let mut folders = lock_folders();
         let _ = std::fs::remove_dir_all(self.0.path());
         folders.there.remove(self.0.path());
     }
 }
 
-/// Removes every folder that is still there, for a program that is about to end. None is made from then on.
+/// Removes all folders before the program ends. No folder can be created afterwards.
 pub fn remove_all() {
-    let mut folders = folders();
+    let mut folders = lock_folders();
     folders.closed = true;
     for folder in &folders.there {
-        // A program that still writes into it may be faster once.
+        // A child that still writes to the folder can make the first try fail.
         if std::fs::remove_dir_all(folder).is_err() {
             let _ = std::fs::remove_dir_all(folder);
         }
     }
 }
 
-fn folders() -> MutexGuard<'static, Folders> {
+fn lock_folders() -> MutexGuard<'static, Folders> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }

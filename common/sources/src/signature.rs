@@ -1,11 +1,11 @@
-//! Cosign signatures of what lies in registries, verified on this machine: no log and no authority is asked.
+//! Verifies cosign signatures of content in registries locally, without requests to a log or an authority.
 //!
-//! A signature is of a digest, so it counts in every registry that the content was copied to. It is either a Sigstore bundle that refers to
-//! the manifest, or, with a key only, the layer of the older tag `sha256-HEX.sig`. An image that an index names may be signed by the
-//! index. What verified something is kept in the cache and verified again from there: then no request is sent.
+//! A signature is for a digest, so it is valid in every registry to which the content was copied. It is a
+//! Sigstore bundle that refers to the manifest or, for signers with a key only, a layer under the older tag
+//! `sha256-HEX.sig`. An image in an index can also be verified by a signature of the index. Evidence is
+//! cached and verified again from the cache, which needs no request.
 
 mod evidence;
-mod flaw;
 mod signer;
 
 use common::api::catalogue::{Source, SourceKind};
@@ -15,51 +15,51 @@ use common::image::Image;
 use common::oci::referrers;
 
 use crate::Access;
-use crate::cache::Note;
+use crate::cache::CacheNote;
 use crate::http::bound;
-use crate::registry::manifest::Descriptor;
-use crate::registry::{self, Registry, RegistryError};
+use crate::registry::manifest::BlobDescriptor;
+use crate::registry::{self, RegistryClient, RegistryError};
 
 use evidence::Evidence;
-pub use flaw::Flaw;
-pub use signer::{Signer, SignerError};
+pub use evidence::SignatureFlaw;
+pub use signer::{SignerError, TrustedSigner};
 
 /// The kind of the notes in the cache.
 const NOTES: &str = "signature";
-/// Bundles and layers that are looked at.
+/// The maximum number of bundles or layers to check.
 const MAX_SIGNATURES: usize = 32;
-/// How the type of a bundle begins, whatever its version.
+/// The prefix of the media type of a bundle of any version.
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
-/// A layer of the older tag.
+/// The media type of a layer of the older tag.
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
-/// Its signature, in base64.
+/// The annotation with the signature of that layer in base64.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 
-/// Why nothing verifies a digest.
+/// Why no signature verifies a digest.
 #[derive(Debug, thiserror::Error)]
 pub enum SignatureError {
-    /// An error of the registry.
+    /// The registry cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// No signature at all.
+    /// There is no signature.
     #[error("{location} is not signed")]
     Unsigned {
         /// `HOST/PATH@sha256:…`.
         location: String,
     },
-    /// None that counts.
-    #[error("{location} is not signed by {signer}: {}", found(*count, flaw))]
+    /// No signature is valid.
+    #[error("{location} is not signed by {signer}: {}", describe_flaw(*count, flaw))]
     Untrusted {
         /// `HOST/PATH@sha256:…`.
         location: String,
-        /// Who was to sign.
+        /// The expected signer.
         signer: String,
-        /// The signatures that it has.
+        /// The number of signatures.
         count: usize,
-        /// What is wrong with the last of them.
-        flaw: Flaw,
+        /// What is wrong with the last signature.
+        flaw: SignatureFlaw,
     },
-    /// It took longer than a document may.
+    /// The verification exceeded the time limit.
     #[error("{location}: its signatures were not read after {} s", bound::TIME.as_secs())]
     TimedOut {
         /// `HOST/PATH@sha256:…`.
@@ -67,7 +67,7 @@ pub enum SignatureError {
     },
 }
 
-fn found(count: usize, flaw: &Flaw) -> String {
+fn describe_flaw(count: usize, flaw: &SignatureFlaw) -> String {
     match count {
         1 => format!("of its signature, {flaw}"),
         count => format!("of the last of its {count} signatures, {flaw}"),
@@ -79,16 +79,17 @@ fn found(count: usize, flaw: &Flaw) -> String {
 pub struct Subject {
     reference: Image,
     plain_http: bool,
-    /// `None` for what the tag stands for now.
+    /// `None` for the current digest of the tag.
     digest: Option<String>,
 }
 
 impl Subject {
-    /// What a source was read as; `None` where it does not lie in a registry. `resolved`: see [`crate::Fetched`].
+    /// Returns the manifest from which a source was read, or `None` if the source is not in a registry.
+    /// `resolved` is that of [`crate::FetchedPackage`].
     ///
     /// # Errors
-    /// A source without a valid reference.
-    pub fn of_source(
+    /// The reference of the source is invalid.
+    pub fn from_source(
         source: &Source,
         resolved: Option<&str>,
     ) -> Result<Option<Self>, RegistryError> {
@@ -111,11 +112,11 @@ impl Subject {
         }))
     }
 
-    /// `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
+    /// Parses `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
     ///
     /// # Errors
-    /// Not a reference.
-    pub fn of_reference(text: &str, plain_http: bool) -> Result<Self, RegistryError> {
+    /// The text is not a reference.
+    pub fn from_reference(text: &str, plain_http: bool) -> Result<Self, RegistryError> {
         let reference = registry::reference(text)?;
         Ok(Self {
             digest: reference.digest.clone(),
@@ -125,16 +126,16 @@ impl Subject {
     }
 }
 
-/// Verifies that the signer signed it, or the index that its name stands for.
+/// Verifies that the signer signed the manifest, or the index to which its name resolves.
 ///
 /// # Errors
 /// [`SignatureError`].
 pub async fn verify(
     subject: &Subject,
-    signer: &Signer,
+    signer: &TrustedSigner,
     access: &Access<'_>,
 ) -> Result<Signature, SignatureError> {
-    match tokio::time::timeout(bound::TIME, look(subject, signer, access)).await {
+    match tokio::time::timeout(bound::TIME, find_signature(subject, signer, access)).await {
         Ok(verified) => verified,
         Err(_) => Err(SignatureError::TimedOut {
             location: registry::repository(&subject.reference),
@@ -142,18 +143,18 @@ pub async fn verify(
     }
 }
 
-async fn look(
+async fn find_signature(
     subject: &Subject,
-    signer: &Signer,
+    signer: &TrustedSigner,
     access: &Access<'_>,
 ) -> Result<Signature, SignatureError> {
-    let mut registry = Registry::open(&subject.reference, subject.plain_http, access)?;
+    let mut registry = RegistryClient::open(&subject.reference, subject.plain_http, access)?;
     let tag = registry::tag(&subject.reference);
     let digest = match &subject.digest {
         Some(digest) => digest.clone(),
         None => registry.digest(tag).await?,
     };
-    let mut search = Search {
+    let mut search = SignatureSearch {
         repository: registry::repository(&subject.reference),
         reference: &subject.reference,
         signer,
@@ -161,14 +162,14 @@ async fn look(
         seen: 0,
         flaw: None,
     };
-    if let Some(signed) = search.kept(&mut registry, &digest).await {
+    if let Some(signed) = search.find_cached(&mut registry, &digest).await {
         return Ok(signer.signature(&signed));
     }
-    if let Some(evidence) = search.of_digest(&mut registry, &digest).await? {
-        search.keep(&digest, &digest, &evidence);
+    if let Some(evidence) = search.find_for_digest(&mut registry, &digest).await? {
+        search.remember(&digest, &digest, &evidence);
         return Ok(signer.signature(&digest));
     }
-    // Where nothing is found for the image itself, the index that names it may be signed.
+    // Without a signature of the image itself, a signature of the index that lists it is valid too.
     let index = match &subject.reference.digest {
         Some(named) => Some(named.clone()),
         None if subject.digest.is_some() && subject.reference.tag.is_some() => {
@@ -177,58 +178,62 @@ async fn look(
         None => None,
     };
     if let Some(index) = index.filter(|index| *index != digest)
-        && registry.names(&index, &digest).await?
-        && let Some(evidence) = search.of_digest(&mut registry, &index).await?
+        && registry.index_names(&index, &digest).await?
+        && let Some(evidence) = search.find_for_digest(&mut registry, &index).await?
     {
-        search.keep(&digest, &index, &evidence);
+        search.remember(&digest, &index, &evidence);
         return Ok(signer.signature(&index));
     }
-    Err(search.failed(&digest))
+    Err(search.into_error(&digest))
 }
 
-/// A search for one signature that counts.
-struct Search<'a> {
+/// The search for one valid signature.
+struct SignatureSearch<'a> {
     repository: String,
     reference: &'a Image,
-    signer: &'a Signer,
+    signer: &'a TrustedSigner,
     access: &'a Access<'a>,
     seen: usize,
-    flaw: Option<Flaw>,
+    flaw: Option<SignatureFlaw>,
 }
 
-impl Search<'_> {
-    /// The digest that was found to be signed by an earlier run: itself, or an index that names it.
-    async fn kept(&self, registry: &mut Registry<'_>, digest: &str) -> Option<String> {
-        let (note, bytes) = self.access.cache.noted(NOTES, &self.key(digest))?;
+impl SignatureSearch<'_> {
+    /// Returns the signed digest that an earlier run found: that of the manifest itself, or of an index that
+    /// lists it.
+    async fn find_cached(&self, registry: &mut RegistryClient<'_>, digest: &str) -> Option<String> {
+        let (note, bytes) = self.access.cache.lookup(NOTES, &self.key(digest))?;
         let signed = note.resolved?;
         let evidence: Evidence = entrance::from_slice(&bytes).ok()?;
-        evidence.judge(&signed, self.signer).ok()?;
-        let is_its_own =
-            signed == digest || registry.names(&signed, digest).await.unwrap_or_default();
+        evidence.verify(&signed, self.signer).ok()?;
+        let is_its_own = signed == digest
+            || registry
+                .index_names(&signed, digest)
+                .await
+                .unwrap_or_default();
         is_its_own.then_some(signed)
     }
 
-    fn keep(&self, digest: &str, signed: &str, evidence: &Evidence) {
+    fn remember(&self, digest: &str, signed: &str, evidence: &Evidence) {
         if let Ok(bytes) = serde_json::to_vec(evidence) {
-            let note = Note {
+            let note = CacheNote {
                 digest: self.access.cache.put(&bytes),
                 resolved: Some(signed.to_owned()),
-                ..Note::default()
+                ..CacheNote::default()
             };
             self.access.cache.set_note(NOTES, &self.key(digest), &note);
         }
     }
 
-    /// A signature is the same for everyone, but not everyone may read the content.
+    /// The cache key. It includes the reader, because not every reader may read the content.
     fn key(&self, digest: &str) -> String {
-        let seen = registry::seen_by(self.reference, false, self.access);
+        let seen = registry::reader_key(self.reference, false, self.access);
         format!("{digest} {}{seen}", self.signer.id())
     }
 
-    /// The first signature of a digest that counts.
-    async fn of_digest(
+    /// Finds the first valid signature of a digest.
+    async fn find_for_digest(
         &mut self,
-        registry: &mut Registry<'_>,
+        registry: &mut RegistryClient<'_>,
         digest: &str,
     ) -> Result<Option<Evidence>, RegistryError> {
         let is_bundle =
@@ -236,7 +241,9 @@ impl Search<'_> {
         let referrers = registry.referrers(digest).await?;
         let bundles = referrers.iter().filter(|one| is_bundle(&one.artifact_type));
         for referrer in bundles.take(MAX_SIGNATURES) {
-            let found = self.of_manifest(registry, &referrer.digest, digest).await?;
+            let found = self
+                .find_in_manifest(registry, &referrer.digest, digest)
+                .await?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -245,13 +252,14 @@ impl Search<'_> {
             return Ok(None);
         }
         let tag = format!("{}.sig", referrers::tag(digest));
-        self.of_manifest(registry, &tag, digest).await
+        self.find_in_manifest(registry, &tag, digest).await
     }
 
-    /// The first layer of a manifest that is a signature of `digest` and counts. A manifest that cannot be used hides no other.
-    async fn of_manifest(
+    /// Finds the first layer of a manifest that is a valid signature of `digest`. A manifest that cannot be
+    /// used is skipped.
+    async fn find_in_manifest(
         &mut self,
-        registry: &mut Registry<'_>,
+        registry: &mut RegistryClient<'_>,
         name: &str,
         digest: &str,
     ) -> Result<Option<Evidence>, RegistryError> {
@@ -263,23 +271,23 @@ impl Search<'_> {
             Err(error) => return Err(error),
         };
         for layer in found.manifest.layers.iter().take(MAX_SIGNATURES) {
-            let Some(kind) = Kind::of(layer, self.signer) else {
+            let Some(kind) = SignatureKind::from_layer(layer, self.signer) else {
                 continue;
             };
             self.seen += 1;
             let bytes = registry.blob(layer).await?.read(bound::SMALL).await?;
             let Ok(text) = String::from_utf8(bytes) else {
-                self.flaw = Some(Flaw::Text);
+                self.flaw = Some(SignatureFlaw::Text);
                 continue;
             };
             let evidence = match kind {
-                Kind::Bundle => Evidence::Bundle { bundle: text },
-                Kind::Simple(signature) => Evidence::Simple {
+                SignatureKind::Bundle => Evidence::Bundle { bundle: text },
+                SignatureKind::Simple(signature) => Evidence::Simple {
                     payload: text,
                     signature,
                 },
             };
-            match evidence.judge(digest, self.signer) {
+            match evidence.verify(digest, self.signer) {
                 Ok(()) => return Ok(Some(evidence)),
                 Err(flaw) => self.flaw = Some(flaw),
             }
@@ -287,7 +295,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    fn failed(self, digest: &str) -> SignatureError {
+    fn into_error(self, digest: &str) -> SignatureError {
         let location = format!("{}@{digest}", self.repository);
         match self.flaw {
             Some(flaw) => SignatureError::Untrusted {
@@ -301,15 +309,15 @@ impl Search<'_> {
     }
 }
 
-/// What a layer is.
-enum Kind {
+/// The kind of signature in a layer.
+enum SignatureKind {
     Bundle,
-    /// With its signature.
+    /// A layer of the older tag with its signature.
     Simple(String),
 }
 
-impl Kind {
-    fn of(layer: &Descriptor, signer: &Signer) -> Option<Self> {
+impl SignatureKind {
+    fn from_layer(layer: &BlobDescriptor, signer: &TrustedSigner) -> Option<Self> {
         if layer.media_type.starts_with(BUNDLE) {
             return Some(Self::Bundle);
         }

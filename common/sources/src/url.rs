@@ -1,58 +1,65 @@
-//! Documents and archives by URL: files of this machine, http(s), and objects in the stores of S3, Google and Azure.
+//! Fetches documents and archives by URL: local files, http(s), objects in the stores of S3, Google and
+//! Azure, and catalogues in registries.
 //!
-//! The same function reads indexes, catalogue files and the manifests that they name. One request asks a server whether the
-//! cached content has changed.
+//! The same function reads indexes, catalogue files and the manifests that they name. With a warm cache, one
+//! request asks the server whether the content has changed.
 
 mod error;
-mod file;
 mod http;
-mod known;
+mod last_answer;
 mod object_store;
-mod oci;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use addons_render::package::Package;
+use common::api::catalogue::DockerSource;
+use common::image::is_of_this_machine;
+use common::oci::CATALOGUE_FILE;
 use url::Url;
 
 pub use error::UrlError;
 
 use crate::archive::is_archive;
-use crate::http::bound;
-use crate::{Access, Fetched, folder as files, kustomize};
+use crate::http::bound::{self, ContentTooLarge};
+use crate::image::{self, ImageFetchError};
+use crate::{Access, FetchedPackage, folder as files, kustomize, registry};
 
-/// What a folder of catalogues has, the first one that is there.
+/// The file names of the catalogue or index in a folder, in order of preference.
 const INDEXES: [&str; 2] = ["catalogue.yaml", "addons.yaml"];
 
-/// What was read at a location.
+/// The content of a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct FetchedDocument {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where they came from, after redirects, without credentials and without the query, which may hold a signature.
+    /// The location after redirects, without credentials and without the query, which can contain a
+    /// signature.
     pub location: String,
 }
 
-/// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/BLOB` or
-/// `oci://HOST/PATH:TAG`.
+/// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY`,
+/// `az://CONTAINER/BLOB` or `oci://HOST/PATH:TAG`.
 ///
-/// Credentials are for the host of an `http(s)` URL. For an object in a store, the Secret's annotation names the bucket with
-/// its scheme, `s3://BUCKET`; the endpoint of the store is an option in the Secret itself.
+/// Credentials for an `http(s)` URL must name its host. For an object in a store, the annotation of the
+/// Secret names the bucket with its scheme, `s3://BUCKET`, and the endpoint of the store is an option in the
+/// Secret.
 ///
 /// # Errors
 /// [`UrlError`].
-pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlError> {
+pub async fn fetch(location: &str, access: &Access<'_>) -> Result<FetchedDocument, UrlError> {
     if !location.contains("://") {
-        return file::read(location, location, access);
+        return read_file(location, location, access);
     }
     let url = Url::parse(location).map_err(|source| UrlError::Malformed {
-        location: unread(location),
+        location: redact_text(location),
         source,
     })?;
     refuse_credentials(&url)?;
     match url.scheme() {
         "file" => match url.to_file_path() {
-            Ok(path) => file::read(path, location, access),
+            Ok(path) => read_file(path, location, access),
             Err(()) => Err(UrlError::File {
                 location: location.to_owned(),
                 source: std::io::Error::other(
@@ -61,48 +68,112 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
             }),
         },
         "http" | "https" => {
-            let limit = limit(url.path());
+            let limit = size_limit(url.path());
             http::get(url, limit, access).await
         }
-        "oci" => oci::get(location, access).await,
-        scheme => match object_store::Kind::of(scheme) {
+        "oci" => get_artifact(location, access).await,
+        scheme => match object_store::StoreKind::from_scheme(scheme) {
             Some(kind) => object_store::get(kind, &url, access).await,
             None => Err(UrlError::Scheme {
-                location: shown(&url),
+                location: redact_url(&url),
                 scheme: scheme.to_owned(),
             }),
         },
     }
 }
 
-/// Fetches an http(s) URL that may be larger than documents are, or smaller.
+/// Reads a local file if the author of the location may name it (semantics 16).
+fn read_file(
+    path: impl AsRef<Path>,
+    written: &str,
+    access: &Access<'_>,
+) -> Result<FetchedDocument, UrlError> {
+    let Some(real) = access.reach.file(path.as_ref()) else {
+        return Err(UrlError::Local {
+            location: written.to_owned(),
+            place: access.reach.closed_folder(path.as_ref()),
+        });
+    };
+    let path = path.as_ref();
+    let location = path.to_string_lossy().into_owned();
+    let wrong = |source| UrlError::File {
+        location: location.clone(),
+        source,
+    };
+    let limit = size_limit(&location);
+    let file = File::open(real).map_err(wrong)?;
+    let metadata = file.metadata().map_err(wrong)?;
+    if metadata.is_dir() {
+        return Err(wrong(std::io::Error::other("is a folder, not a file")));
+    }
+    let mut bytes =
+        Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(wrong)?;
+    if bytes.len() as u64 > limit {
+        return Err(wrong(std::io::Error::other(ContentTooLarge(limit))));
+    }
+    Ok(FetchedDocument { bytes, location })
+}
+
+/// Fetches the file `catalogue.yaml` of the artifact at `oci://HOST/PATH:TAG`.
+async fn get_artifact(location: &str, access: &Access<'_>) -> Result<FetchedDocument, UrlError> {
+    let failed = |error: ImageFetchError| UrlError::Image(Box::new(error));
+    let image = location.strip_prefix("oci://").unwrap_or(location);
+    let reference = registry::reference(image).map_err(|error| failed(error.into()))?;
+    let source = DockerSource {
+        image: image.to_owned(),
+        path: Some(CATALOGUE_FILE.to_owned()),
+        plain_http: is_of_this_machine(&reference.host),
+        ..DockerSource::default()
+    };
+    let fetched = image::fetch(&source, access).await.map_err(failed)?;
+    match fetched.package.as_file() {
+        Some(file) => Ok(FetchedDocument {
+            bytes: file.bytes.clone(),
+            location: location.to_owned(),
+        }),
+        None => Err(UrlError::File {
+            location: location.to_owned(),
+            source: std::io::Error::other(format!("{CATALOGUE_FILE} is a folder")),
+        }),
+    }
+}
+
+/// Fetches an http(s) URL with at most `limit` bytes.
 ///
 /// # Errors
 /// [`UrlError`].
-pub(super) async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
+pub(super) async fn get(
+    url: Url,
+    limit: u64,
+    access: &Access<'_>,
+) -> Result<FetchedDocument, UrlError> {
     refuse_credentials(&url)?;
     http::get(url, limit, access).await
 }
 
-/// The location as it is recorded: a path becomes an absolute `file://` URL, so that a later upgrade works from any folder; that of
-/// a folder with a catalogue or an index is that of the file.
+/// Returns the location to record. A path becomes an absolute `file://` URL, so that a later upgrade works
+/// from any folder. A folder with a catalogue or an index becomes the URL of that file.
 ///
 /// # Errors
-/// A relative path where the working directory is gone; a URL that holds credentials.
+/// A relative path cannot be resolved because the working directory was removed, or a URL contains
+/// credentials.
 pub fn absolute(location: &str) -> Result<String, UrlError> {
     let mut indexes = INDEXES.iter().map(|name| Path::new(location).join(name));
     let index = indexes.find(|index| !location.contains("://") && index.is_file());
     match index.as_deref().and_then(Path::to_str) {
-        Some(index) => absolute_of(index),
-        None => absolute_of(location),
+        Some(index) => absolute_exact(index),
+        None => absolute_exact(location),
     }
 }
 
-/// As [`absolute`], of the very file or folder that is named.
+/// Like [`absolute`], but a folder is never replaced by a file in it.
 ///
 /// # Errors
 /// See [`absolute`].
-pub fn absolute_of(location: &str) -> Result<String, UrlError> {
+pub fn absolute_exact(location: &str) -> Result<String, UrlError> {
     if location.contains("://") {
         if let Ok(url) = Url::parse(location) {
             refuse_credentials(&url)?;
@@ -119,9 +190,9 @@ pub fn absolute_of(location: &str) -> Result<String, UrlError> {
         .map_err(|()| wrong(std::io::Error::other("not a path")))
 }
 
-impl From<Document> for Fetched {
-    /// One file, by the last part of its location.
-    fn from(document: Document) -> Self {
+impl From<FetchedDocument> for FetchedPackage {
+    /// A package of one file, named by the last part of the location.
+    fn from(document: FetchedDocument) -> Self {
         let path = document.location.split('?').next().unwrap_or_default();
         let name = path.rsplit('/').find(|part| !part.is_empty());
         Self {
@@ -136,12 +207,12 @@ fn refuse_credentials(url: &Url) -> Result<(), UrlError> {
     if url.password().is_none() && url.username().is_empty() {
         return Ok(());
     }
-    let location = shown(url);
+    let location = redact_url(url);
     Err(UrlError::Credentials { location })
 }
 
-/// The most bytes that are read from a path: an archive is told by its ending.
-fn limit(path: &str) -> u64 {
+/// The maximum size in bytes of a file. Archives, recognised by their extension, may be larger.
+fn size_limit(path: &str) -> u64 {
     if is_archive(path) {
         bound::ARCHIVE
     } else {
@@ -149,25 +220,31 @@ fn limit(path: &str) -> u64 {
     }
 }
 
-/// The files of a folder of this machine; `None` where the location is no such folder, or may not be read for
-/// its author (semantics 16).
+/// Reads the files of a local folder. Returns `None` if the location is not a local folder, or its author may
+/// not read it (semantics 16).
 ///
 /// # Errors
 /// [`UrlError::Folder`].
-pub fn folder(location: &str, access: &Access<'_>) -> Result<Option<Fetched>, UrlError> {
-    let Some(path) = own_folder(location, access) else {
+pub fn read_folder(
+    location: &str,
+    access: &Access<'_>,
+) -> Result<Option<FetchedPackage>, UrlError> {
+    let Some(path) = local_folder(location, access) else {
         return Ok(None);
     };
     let package = files::read(&path)?;
-    Ok(Some(of_folder(&path, package)))
+    Ok(Some(folder_package(&path, package)))
 }
 
-/// As [`folder`]; of a kustomization what is built of it, where such are built.
+/// Reads a local folder like [`read_folder`]. If the access allows it, a kustomization is built instead.
 ///
 /// # Errors
 /// [`UrlError::Folder`]; [`UrlError::Kustomize`].
-pub async fn local(location: &str, access: &Access<'_>) -> Result<Option<Fetched>, UrlError> {
-    let Some(path) = own_folder(location, access) else {
+pub async fn read_local(
+    location: &str,
+    access: &Access<'_>,
+) -> Result<Option<FetchedPackage>, UrlError> {
+    let Some(path) = local_folder(location, access) else {
         return Ok(None);
     };
     let package = match access.kustomize {
@@ -176,11 +253,11 @@ pub async fn local(location: &str, access: &Access<'_>) -> Result<Option<Fetched
         }
         _ => files::read(&path)?,
     };
-    Ok(Some(of_folder(&path, package)))
+    Ok(Some(folder_package(&path, package)))
 }
 
-/// The path of a folder that may be read.
-fn own_folder(location: &str, access: &Access<'_>) -> Option<PathBuf> {
+/// Returns the path of a local folder that may be read.
+fn local_folder(location: &str, access: &Access<'_>) -> Option<PathBuf> {
     let path = match location.contains("://") {
         false => Some(PathBuf::from(location)),
         true => Url::parse(location)
@@ -192,26 +269,27 @@ fn own_folder(location: &str, access: &Access<'_>) -> Option<PathBuf> {
         .and_then(|path| access.reach.file(&path))
 }
 
-fn of_folder(path: &Path, package: Package) -> Fetched {
-    Fetched {
+fn folder_package(path: &Path, package: Package) -> FetchedPackage {
+    FetchedPackage {
         package,
         location: path.to_string_lossy().into_owned(),
         resolved: None,
     }
 }
 
-/// A location of any source as it may be shown and recorded.
-pub(super) fn without_credentials(location: &str) -> String {
+/// Removes secrets from the location of a source, so that it can be shown and recorded.
+pub(super) fn redact_location(location: &str) -> String {
     match Url::parse(location) {
-        Ok(url) => shown(&url),
-        Err(_) => unread(location),
+        Ok(url) => redact_url(&url),
+        Err(_) => redact_text(location),
     }
 }
 
-/// The URL as it may be shown and recorded: without credentials and without the query, which may hold a signature.
-pub(super) fn shown(url: &Url) -> String {
+/// Removes the credentials and the query, which can contain a signature, so that the URL can be shown and
+/// recorded.
+pub(super) fn redact_url(url: &Url) -> String {
     let mut url = url.clone();
-    // Both fail only for URLs that cannot have credentials.
+    // These only fail for URLs that cannot have credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_fragment(None);
@@ -221,8 +299,8 @@ pub(super) fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// As [`shown`], for text that is not a URL.
-fn unread(location: &str) -> String {
+/// Like [`redact_url`], for a text that is not a valid URL.
+fn redact_text(location: &str) -> String {
     let location = location.split(['?', '#']).next().unwrap_or_default();
     match (location.split_once("://"), location.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
@@ -242,9 +320,12 @@ mod tests {
             ("https://h/a.yaml?X-Amz-Signature=1", "https://h/a.yaml?..."),
             ("s3://bucket/a.yaml", "s3://bucket/a.yaml"),
         ] {
-            assert_eq!(shown(&Url::parse(url).unwrap()), expected);
+            assert_eq!(redact_url(&Url::parse(url).unwrap()), expected);
         }
-        assert_eq!(unread("https://u:p@[h/a.yaml?sig=1"), "https://[h/a.yaml");
+        assert_eq!(
+            redact_text("https://u:p@[h/a.yaml?sig=1"),
+            "https://[h/a.yaml"
+        );
     }
 
     #[test]
@@ -255,7 +336,7 @@ mod tests {
             ("https://h/a/", "a"),
             ("", "manifest.yaml"),
         ] {
-            let fetched = Fetched::from(Document {
+            let fetched = FetchedPackage::from(FetchedDocument {
                 bytes: Vec::new(),
                 location: location.to_owned(),
             });

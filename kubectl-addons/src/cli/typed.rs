@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use addons_sources::reach::{Place, PlaceError};
+use addons_sources::reach::{OwnPlace, OwnPlaceError};
 use common::catalogue::author::Typed;
 use common::image::Image;
 
@@ -17,9 +17,9 @@ pub(crate) fn location(text: &str) -> Result<Typed, Infallible> {
 }
 
 /// Reads a value of `--own-access`; an empty variable opens nothing.
-pub(super) fn place(text: &str) -> Result<Typed, PlaceError> {
+pub(super) fn place(text: &str) -> Result<Typed, OwnPlaceError> {
     if !text.is_empty() {
-        Place::parse(text)?;
+        OwnPlace::parse(text)?;
     }
     Ok(Typed::on_command_line(text))
 }

@@ -27,7 +27,7 @@ use addons_operation::Resolved;
 use addons_operation::fetch::{self, Verified};
 use addons_operation::inputs::{Data, Inputs};
 use addons_operation::render;
-use addons_sources::{Fetched, folder, kustomize};
+use addons_sources::{FetchedPackage, folder, kustomize};
 
 /// Renders one add-on, or one folder.
 ///
@@ -146,7 +146,7 @@ async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entr
     };
     let verified = Verified {
         manifest_hash: package.digest(),
-        fetched: Fetched {
+        fetched: FetchedPackage {
             package,
             location,
             resolved: None,

@@ -46,7 +46,7 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
         return watch::run(session, args).await;
     }
     let path = absolute(&args.directory)?;
-    let reading = directory::settled(Path::new(&path)).await?;
+    let reading = directory::read_until_stable(Path::new(&path)).await?;
     let sync = Arc::new(found(session, args, path, reading.files));
     Ok(pass(session, args, &sync, None, None).await?.exit)
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use addons_sources::image::layer::{Budget, Compression, Node, read_layer};
+use addons_sources::image::layer::{Compression, ImageNode, LayerBudget, read_layer};
 use flate2::Compression as Level;
 use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
@@ -30,14 +30,14 @@ fn tar() {
     let seeds = vec![plain, encoder.finish().unwrap()];
     super::mutant::run("fuzz::tar", seeds, TOKENS, |bytes| {
         for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
-            let mut budget = Budget::default();
+            let mut budget = LayerBudget::default();
             let Ok(layer) = read_layer(bytes, compression, "manifests", &mut budget) else {
                 continue;
             };
             for (name, node) in &layer.entries {
                 let inside = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
                 assert!(inside, "{name:?}");
-                if matches!(node, Node::File(_)) {
+                if matches!(node, ImageNode::File(_)) {
                     assert!(
                         name == "manifests" || name.starts_with("manifests/"),
                         "{name:?}"

@@ -6,7 +6,7 @@ use addons_helm::dependencies::complete;
 use addons_render::chart::Chart;
 use addons_render::package::{File, Package};
 use addons_sources::cache::Cache;
-use addons_sources::dependency::Parent;
+use addons_sources::dependency::ParentSource;
 use addons_sources::{Access, Reach};
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::{self, Shelf};
@@ -114,7 +114,7 @@ async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Pack
         credentials: None,
         kustomize: None,
     };
-    let parent = Parent {
+    let parent = ParentSource {
         source: &Source::default(),
         base: "",
         registry: None,

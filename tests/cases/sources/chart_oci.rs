@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use addons_sources::Fetched;
-use addons_sources::registry::chart::{ChartError, fetch};
+use addons_sources::FetchedPackage;
+use addons_sources::registry::chart::{RegistryChartError, fetch};
 use addons_tests::control_plane::binaries;
 use addons_tests::servers::registry::front::{Fault, Front};
 use addons_tests::servers::registry::{Door, Registry};
@@ -29,7 +29,11 @@ async fn push(registry: &Registry, repository: &str, tag: &str) -> Result<String
     registry.push(repository, tag, CONFIG, &layers).await
 }
 
-async fn pull(reader: &Reader, host: &str, version: Option<&str>) -> Result<Fetched, ChartError> {
+async fn pull(
+    reader: &Reader,
+    host: &str,
+    version: Option<&str>,
+) -> Result<FetchedPackage, RegistryChartError> {
     let source = HelmSource {
         url: format!("oci://{host}/charts"),
         chart: "app".to_owned(),
@@ -41,7 +45,7 @@ async fn pull(reader: &Reader, host: &str, version: Option<&str>) -> Result<Fetc
 }
 
 /// The name of the file and what it stands for, or the error.
-fn outcome(fetched: Result<Fetched, ChartError>) -> String {
+fn outcome(fetched: Result<FetchedPackage, RegistryChartError>) -> String {
     match fetched {
         Ok(fetched) => {
             let name = fetched.package.as_file().map(|file| file.path.clone());

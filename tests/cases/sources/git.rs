@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::{Credentials, CredentialsError};
 use addons_sources::git::{self, GitError};
-use addons_sources::{Access, Fetched, Reach};
+use addons_sources::{Access, FetchedPackage, Reach};
 use addons_tests::guard::Folder;
 use anyhow::{Result, ensure};
 use common::api::catalogue::{GitRef, GitSource};
@@ -51,7 +51,12 @@ impl Client {
         })
     }
 
-    async fn fetch(&self, remote: &str, at: At<'_>, path: &str) -> Result<Fetched, GitError> {
+    async fn fetch(
+        &self,
+        remote: &str,
+        at: At<'_>,
+        path: &str,
+    ) -> Result<FetchedPackage, GitError> {
         let source = GitSource {
             remote: remote.to_owned(),
             r#ref: at.of(),
@@ -132,7 +137,7 @@ impl At<'_> {
 }
 
 /// The files of a package as text.
-fn files(fetched: &Fetched) -> Vec<(&str, String)> {
+fn files(fetched: &FetchedPackage) -> Vec<(&str, String)> {
     let files = fetched.package.files().iter();
     files
         .map(|file| {

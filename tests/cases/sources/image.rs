@@ -12,8 +12,8 @@ use std::io::Write as _;
 
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
-use addons_sources::image::{ImageError, fetch};
-use addons_sources::{Access, Fetched, Reach};
+use addons_sources::image::{ImageFetchError, fetch};
+use addons_sources::{Access, FetchedPackage, Reach};
 pub use addons_tests::servers::registry::tar;
 use addons_tests::servers::registry::{Layer, PASSWORD, Registry, USER};
 use anyhow::Result;
@@ -72,11 +72,14 @@ impl Reader {
     }
 
     /// Over plain HTTP.
-    pub async fn fetch(&self, image: &str, path: &str) -> Result<Fetched, ImageError> {
+    pub async fn fetch(&self, image: &str, path: &str) -> Result<FetchedPackage, ImageFetchError> {
         self.fetch_from(&source(image, path, true)).await
     }
 
-    pub async fn fetch_from(&self, source: &DockerSource) -> Result<Fetched, ImageError> {
+    pub async fn fetch_from(
+        &self,
+        source: &DockerSource,
+    ) -> Result<FetchedPackage, ImageFetchError> {
         fetch(source, &self.access()).await
     }
 }
@@ -145,7 +148,7 @@ pub async fn push_app(registry: &Registry, repository: &str, tag: &str) -> Resul
 }
 
 /// The files as `PATH:CONTENT`.
-pub fn files(fetched: &Fetched) -> String {
+pub fn files(fetched: &FetchedPackage) -> String {
     let files = fetched.package.files().iter();
     let files = files.map(|file| format!("{}:{}", file.path, String::from_utf8_lossy(&file.bytes)));
     files.collect::<Vec<_>>().join(" ")
@@ -163,7 +166,7 @@ pub fn text(error: &dyn Error) -> String {
 }
 
 /// The files, or the error.
-pub fn outcome(fetched: Result<Fetched, ImageError>) -> String {
+pub fn outcome(fetched: Result<FetchedPackage, ImageFetchError>) -> String {
     match fetched {
         Ok(fetched) => files(&fetched),
         Err(error) => text(&error),

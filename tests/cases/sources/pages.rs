@@ -1,6 +1,6 @@
 //! Lists of registries that come in pages: of tags, and of what refers to a manifest.
 
-use addons_sources::registry::{Registry, RegistryError, reference};
+use addons_sources::registry::{RegistryClient, RegistryError, reference};
 use addons_tests::servers::http::{Answer, Seen, Server};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
@@ -64,7 +64,7 @@ async fn every_page_is_read_or_the_list_is_an_error() -> Result<()> {
         let server = registry(pages)?;
         let reader = Reader::new()?;
         let name = reference(&format!("{}/team/app:1", server.host()))?;
-        let mut registry = Registry::open(&name, true, &reader.access())?;
+        let mut registry = RegistryClient::open(&name, true, &reader.access())?;
         let found = outcome(registry.tags().await);
         ensure!(found.ends_with(tags), "{pages} pages of tags: {found}");
         let found = outcome(registry.referrers(SUBJECT).await);
@@ -96,7 +96,7 @@ async fn a_list_that_is_refused_for_now_is_an_error() -> Result<()> {
         })?;
         let reader = Reader::new()?;
         let name = reference(&format!("{}/team/app:1", server.host()))?;
-        let mut registry = Registry::open(&name, true, &reader.access())?;
+        let mut registry = RegistryClient::open(&name, true, &reader.access())?;
         let found = outcome(registry.referrers(SUBJECT).await);
         ensure!(found.ends_with(expected), "{status}: {found}");
         // Asked anew, for the error says nothing about the list.
@@ -113,7 +113,7 @@ async fn one_page_says_that_there_is_a_list() -> Result<()> {
     let server = registry(51)?;
     let reader = Reader::new()?;
     let name = reference(&format!("{}/team/app:1", server.host()))?;
-    let mut registry = Registry::open(&name, true, &reader.access())?;
+    let mut registry = RegistryClient::open(&name, true, &reader.access())?;
     ensure!(registry.lists_referrers(SUBJECT).await?);
     assert_eq!(server.requests().len(), 1);
     Ok(())

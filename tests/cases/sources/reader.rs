@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
-use addons_sources::url::{self, Document};
+use addons_sources::url::{self, FetchedDocument};
 use addons_sources::{Access, Reach};
 use addons_tests::guard::Folder;
 use anyhow::{Context as _, Result, ensure};
@@ -49,7 +49,7 @@ impl Reader {
         })
     }
 
-    pub async fn read(&self, location: &str) -> Result<Document> {
+    pub async fn read(&self, location: &str) -> Result<FetchedDocument> {
         let reach = match self.ambient {
             true => super::typed(location),
             false => Reach::cluster(),

@@ -1,7 +1,7 @@
 //! The registry of the tests keeps to the OCI distribution specification: the small one, and with `FULL=1` that of distribution, so
 //! that neither is shaped by the client which the other tests are about.
 
-use addons_sources::registry::{Registry as Client, reference};
+use addons_sources::registry::{RegistryClient, reference};
 use addons_tests::servers::registry::tokens::Tokens;
 use addons_tests::servers::registry::{Door, Layer, PASSWORD, Registry, USER, digest};
 use addons_tests::tally::Tally;
@@ -376,7 +376,7 @@ async fn the_referrers_api_lists_what_has_a_subject() -> Result<()> {
 
     let reader = Reader::new()?;
     let name = reference(&format!("{}/{REPOSITORY}:1", registry.host))?;
-    let mut client = Client::open(&name, true, &reader.access())?;
+    let mut client = RegistryClient::open(&name, true, &reader.access())?;
     ensure!(client.lists_referrers(&subject).await?);
     let found = client.referrers(&subject).await?.into_iter();
     let mut found: Vec<String> = found.map(|referrer| referrer.digest).collect();

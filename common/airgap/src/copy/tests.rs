@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use addons_sources::Reach;
 use addons_sources::cache::Cache;
-use addons_sources::layout::Archive;
+use addons_sources::layout::LayoutArchive;
 use addons_sources::scratch::Scratch;
 use common::manifest::digest::sha256;
 use common::oci::manifest::{IMAGE, INDEX};
@@ -66,7 +66,7 @@ async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let folder = Scratch::new("airgap-copy-").unwrap();
     let file = folder.path().join("site.tar");
-    let mut partial = Partial::open(&file).unwrap();
+    let mut partial = PartialArchive::open(&file).unwrap();
     let image = Image::parse(&format!("{host}/team/web:1")).unwrap();
     let wanted = Wanted {
         from: image.clone(),
@@ -87,7 +87,7 @@ async fn copied_as(host: &str, verified: &[&str]) -> Result<Vec<(String, String)
     };
     let named = copy(&mut partial, &wanted, access, &|_| {}).await?;
     partial.finish(&named).unwrap();
-    let archive = Archive::open(&file).unwrap();
+    let archive = LayoutArchive::open(&file).unwrap();
     assert_eq!(archive.named(), named);
     let named = named.into_iter().map(|one| {
         let name = one.image.to_string();

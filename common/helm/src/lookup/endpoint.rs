@@ -108,7 +108,7 @@ impl<'a> Endpoint<'a> {
     /// Answers until the work is done.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let serve = |stream| self.connection(stream);
-        self.loopback.during(work, serve).await
+        self.loopback.serve_while(work, serve).await
     }
 
     async fn connection(&self, stream: TcpStream) {

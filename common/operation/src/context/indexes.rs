@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addons_sources::location::Held;
+use addons_sources::location::LocationContent;
 use addons_sources::{Access, Reach, location, url};
 use common::api::names::INDEX_BUILTIN;
 use common::catalogue::Catalogue;
@@ -80,13 +80,13 @@ impl Context {
     #[must_use]
     pub fn beside(&self, typed: &Typed, location: &str) -> Reach {
         let author = Author::Typed(typed.clone());
-        Reach::beside(&author, location, &self.settings.opened)
+        Reach::for_index(&author, location, &self.settings.opened)
     }
 
     /// What is open to a name on the command line or in the objects of an administrator: the places that the command line opens.
     #[must_use]
     pub fn opened(&self) -> Reach {
-        Reach::of(&Author::Record, &self.settings.opened)
+        Reach::for_author(&Author::Record, &self.settings.opened)
     }
 
     pub(super) async fn indexes(
@@ -120,13 +120,13 @@ impl Context {
         if let Some(catalogue) = indexes.get(&key) {
             return Ok(Arc::clone(catalogue));
         }
-        let reach = Reach::of(author, &self.settings.opened);
+        let reach = Reach::for_author(author, &self.settings.opened);
         let access: Access<'_> = self.access(&reach);
         let found = match location::fetch(&key.0, &access).await? {
-            Held::Whole(whole) => vec![*whole],
-            Held::File { bytes, location } => match &self.settings.jail {
+            LocationContent::Addon(whole) => vec![*whole],
+            LocationContent::File { bytes, location } => match &self.settings.jail {
                 Some(jail) => jail.index(bytes, location).await?,
-                None => location::of_any_bytes(&bytes, &location)?,
+                None => location::parse_any(&bytes, &location)?,
             },
         };
         let (mut catalogue, warnings) = location::entries(found);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use addons_sources::credentials::Credentials;
-use addons_sources::location::{self, Located};
-use addons_sources::pinned::{self, File, FileError};
+use addons_sources::location::{self, LocatedCatalogue};
+use addons_sources::pinned::{self, PinnedFile, PinnedFileError};
 use addons_sources::{Access, Reach};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueFrom, SourceKind};
 use common::catalogue::select::Rules;
@@ -15,10 +15,10 @@ use super::{DistributionError, md5};
 use crate::context::Context;
 use crate::error::OperationError;
 
-impl From<FileError> for OperationError {
-    fn from(error: FileError) -> Self {
+impl From<PinnedFileError> for OperationError {
+    fn from(error: PinnedFileError) -> Self {
         match error {
-            FileError::Source(error) => error.into(),
+            PinnedFileError::Source(error) => error.into(),
             error => DistributionError::File(Box::new(error)).into(),
         }
     }
@@ -29,11 +29,11 @@ pub(super) async fn current(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
-) -> Result<File, OperationError> {
+) -> Result<PinnedFile, OperationError> {
     let credentials = credentials(ctx, known, from).await?;
     let reach = Reach::cluster();
     let access = access(ctx, credentials.as_deref(), &reach);
-    Ok(pinned::current(&from.source(), &access).await?)
+    Ok(pinned::fetch(&from.source(), &access).await?)
 }
 
 /// What the file of a catalogue by reference holds, as if the object held that: the file has the digest that the object says, and its
@@ -48,7 +48,7 @@ pub(crate) async fn content_of(
     let credentials = credentials(ctx, known, from).await?;
     let reach = Reach::cluster();
     let access = access(ctx, credentials.as_deref(), &reach);
-    let file = pinned::with_digest(&from.pinned(), digest, &access).await?;
+    let file = pinned::fetch_with_digest(&from.pinned(), digest, &access).await?;
     // Its warnings were shown when it was added.
     let (spec, _) = content(ctx.settings().rules, known, from, file)?;
     reference::check(&known.spec, &spec).map_err(DistributionError::from)?;
@@ -56,7 +56,7 @@ pub(crate) async fn content_of(
 }
 
 /// The commit, the digest of the image, or the sha256 of the file.
-pub(super) fn revision(file: &File) -> String {
+pub(super) fn revision(file: &PinnedFile) -> String {
     match &file.resolved {
         Some(resolved) => resolved.clone(),
         None => digest::sha256(&file.bytes),
@@ -68,7 +68,7 @@ pub(super) fn content(
     rules: Rules,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
-    file: File,
+    file: PinnedFile,
 ) -> Result<(AddonCatalogueSpec, Vec<String>), OperationError> {
     let revision = revision(&file);
     // The base of what came by URL is where it was asked for, and not where a redirect led: that may be another host tomorrow.
@@ -98,8 +98,12 @@ pub(super) fn content(
 }
 
 /// The only catalogue of the file, or the one with the name of the object.
-fn named(bytes: &[u8], location: &str, known: &AddonCatalogue) -> Result<Located, OperationError> {
-    let mut found = location::of_bytes(bytes, location)?;
+fn named(
+    bytes: &[u8],
+    location: &str,
+    known: &AddonCatalogue,
+) -> Result<LocatedCatalogue, OperationError> {
+    let mut found = location::parse(bytes, location)?;
     let name = merged::name_in_file(&known.metadata);
     let count = found.len();
     let one = match count {

@@ -7,7 +7,7 @@ use addons_admission::verdict::Verdict;
 use addons_admission::{Facts, Requester, validate};
 use addons_engine::EngineError;
 use addons_engine::catalogues::{self, NotSynced};
-use addons_sources::pinned::File;
+use addons_sources::pinned::PinnedFile;
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass, CatalogueFrom};
 use common::api::conditions;
 use common::catalogue::{is_copy, reference, size};
@@ -158,7 +158,7 @@ fn referred(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
-    file: File,
+    file: PinnedFile,
 ) -> Result<(AddonCatalogueSpec, AddonCatalogueSpec), OperationError> {
     let (digest, resolved) = (digest::sha256(&file.bytes), file.resolved.clone());
     let content = content(ctx, known, from, file)?;
@@ -170,7 +170,7 @@ fn content(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
-    file: File,
+    file: PinnedFile,
 ) -> Result<AddonCatalogueSpec, OperationError> {
     let (spec, warnings) = file::content(ctx.settings().rules, known, from, file)?;
     for warning in warnings {

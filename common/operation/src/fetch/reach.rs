@@ -18,7 +18,7 @@ pub(super) fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
                 Author::Unknown => &ctx.author_in(&resolved.name.namespace),
                 author => author,
             };
-            Reach::beside(author, location, &ctx.settings().opened)
+            Reach::for_index(author, location, &ctx.settings().opened)
         }
     }
 }

@@ -74,7 +74,7 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
     let method = entry.version.template.method;
     let package = match method {
         Method::Helm => fetched.package,
-        Method::Manifest | Method::GoTemplate => match archive::files(fetched.package) {
+        Method::Manifest | Method::GoTemplate => match archive::unpack_package(fetched.package) {
             Ok(package) => package,
             Err(error) => return vec![flaw(SourceError::Archive(error).to_string())],
         },

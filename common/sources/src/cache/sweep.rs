@@ -1,9 +1,9 @@
-//! Keeps the cache small: after a write, at most once an hour, the contents that were used longest ago are deleted until the
-//! cache holds three quarters of [`MAX_BYTES`].
+//! Keeps the cache small. After a write, at most once an hour, the least recently used contents are deleted
+//! until the cache has three quarters of [`MAX_BYTES`].
 //!
-//! Content that was used in the last hour stays, because another process may be about to read it; so the cache can exceed its
-//! bound by what one hour brings, up to [`MOST_BYTES`]: then nothing more is kept. Notes without content and files of killed processes
-//! are deleted too.
+//! Content that was used in the last hour stays, because another process may be about to read it. The cache
+//! can therefore exceed [`MAX_BYTES`] by what is fetched within an hour. At [`HARD_LIMIT`], nothing more is
+//! stored. Notes without content and files of killed processes are deleted too.
 
 use std::fs;
 use std::path::Path;
@@ -11,22 +11,23 @@ use std::time::SystemTime;
 
 use common::entrance;
 
-use super::{CONTENTS, HOUR, MAX_NOTE, NOTES, Note, is_digest, read, write};
+use super::{CONTENTS, CacheNote, HOUR, MAX_NOTE, NOTES, is_digest, read, write};
 
-/// Bytes of all contents.
+/// The size of all contents in bytes above which the cache is swept.
 pub const MAX_BYTES: u64 = 1 << 30;
-/// Bytes of all contents from which on nothing is kept: whoever names sources must not fill the disk of everyone.
-const MOST_BYTES: u64 = 2 << 30;
-/// Its modification time is the time of the last sweep.
+/// The size of all contents in bytes above which nothing is stored, so that the author of a source cannot
+/// fill the disk.
+const HARD_LIMIT: u64 = 2 << 30;
+/// The name of the file whose modification time is the time of the last sweep.
 const MARK: &str = "swept";
 
-/// Whether there is room for so many bytes more.
+/// Whether the cache has room for `more` bytes.
 pub fn has_room(folder: &Path, more: u64) -> bool {
     let kept: u64 = files(&folder.join(CONTENTS)).map(|file| file.bytes).sum();
-    kept.saturating_add(more) <= MOST_BYTES
+    kept.saturating_add(more) <= HARD_LIMIT
 }
 
-/// Sweeps, if the last sweep was long enough ago.
+/// Sweeps the cache, unless the last sweep was less than an hour ago.
 pub fn sweep(folder: &Path, now: SystemTime) {
     if !is_due(&folder.join(MARK), now) {
         return;
@@ -52,16 +53,16 @@ pub fn sweep(folder: &Path, now: SystemTime) {
         }
     }
     for file in files(&folder.join(NOTES)).filter(|file| file.is_old(now)) {
-        if !speaks_of_something(&file.path, &folder.join(CONTENTS)) {
+        if !has_content(&file.path, &folder.join(CONTENTS)) {
             let _ = fs::remove_file(&file.path);
         }
     }
 }
 
-/// Whether an hour has passed; then another one begins.
+/// Whether an hour has passed since the last sweep. If so, a new hour begins.
 fn is_due(mark: &Path, now: SystemTime) -> bool {
     let last = fs::symlink_metadata(mark).and_then(|mark| mark.modified());
-    // A time in the future does not count.
+    // A time in the future is ignored.
     let recent = last.is_ok_and(|last| now.duration_since(last).is_ok_and(|age| age < HOUR));
     if recent {
         return false;
@@ -70,24 +71,24 @@ fn is_due(mark: &Path, now: SystemTime) -> bool {
     true
 }
 
-struct Entry {
+struct StoredFile {
     path: std::path::PathBuf,
     name: String,
     bytes: u64,
     used: SystemTime,
 }
 
-impl Entry {
+impl StoredFile {
     fn is_old(&self, now: SystemTime) -> bool {
         now.duration_since(self.used).is_ok_and(|age| age > HOUR)
     }
 }
 
-fn files(folder: &Path) -> impl Iterator<Item = Entry> {
+fn files(folder: &Path) -> impl Iterator<Item = StoredFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let found = entry.metadata().ok()?;
-        Some(Entry {
+        Some(StoredFile {
             path: entry.path(),
             name: entry.file_name().to_string_lossy().into_owned(),
             bytes: found.len(),
@@ -96,9 +97,9 @@ fn files(folder: &Path) -> impl Iterator<Item = Entry> {
     })
 }
 
-fn speaks_of_something(note: &Path, contents: &Path) -> bool {
+fn has_content(note: &Path, contents: &Path) -> bool {
     let note = read(note, MAX_NOTE);
-    let note = note.and_then(|note| entrance::from_slice::<Note>(&note.bytes).ok());
+    let note = note.and_then(|note| entrance::from_slice::<CacheNote>(&note.bytes).ok());
     note.is_some_and(|note| is_digest(&note.digest) && contents.join(note.digest).exists())
 }
 
@@ -106,19 +107,19 @@ fn speaks_of_something(note: &Path, contents: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Files without content, as sparse as they can be.
+    /// Uses sparse files, which take no space on the disk.
     #[test]
     fn a_full_cache_keeps_nothing_more() {
         let folder = tempfile::tempdir().unwrap();
         let contents = folder.path().join(CONTENTS);
         fs::create_dir(&contents).unwrap();
-        assert!(has_room(folder.path(), MOST_BYTES) && !has_room(folder.path(), MOST_BYTES + 1));
+        assert!(has_room(folder.path(), HARD_LIMIT) && !has_room(folder.path(), HARD_LIMIT + 1));
         let file = fs::File::create(contents.join("0".repeat(64))).unwrap();
-        file.set_len(MOST_BYTES - 9).unwrap();
+        file.set_len(HARD_LIMIT - 9).unwrap();
         assert!(has_room(folder.path(), 9) && !has_room(folder.path(), 10));
     }
 
-    /// Nothing is swept below [`MAX_BYTES`], and the kubelet evicts the pod of a volume that is full.
+    /// The kubelet evicts a pod when its volume exceeds the limit.
     #[test]
     fn the_volumes_of_the_reconciler_hold_more_than_the_cache_keeps() {
         let deployed = include_str!("../../../../deploy/overlays/reconciler/deployment.yaml");
@@ -130,7 +131,7 @@ mod tests {
             .collect();
         assert_eq!(limits.len(), 2);
         assert!(
-            limits.iter().all(|limit| limit << 30 > MOST_BYTES),
+            limits.iter().all(|limit| limit << 30 > HARD_LIMIT),
             "{limits:?}"
         );
     }

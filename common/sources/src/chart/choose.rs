@@ -1,32 +1,32 @@
-//! The choice of a version of a chart.
+//! Chooses a version of a chart.
 
 use addons_versions::constraint::{self, Constraint};
 
-use super::ChartError;
-use super::index::Entry;
-use crate::names::listed;
+use super::RepositoryChartError;
+use super::index::ChartVersion;
+use crate::names::list_names;
 
-/// Versions in an error.
+/// The number of versions that an error lists.
 const NAMED: usize = 5;
 
-/// Chooses an entry: the exact text before any range, as helm does.
+/// Chooses a version: the one with exactly this text, otherwise the newest in the range, as helm does.
 pub(super) fn choose<'e>(
-    entries: &'e [Entry],
+    entries: &'e [ChartVersion],
     chart: &str,
     wanted: Option<&str>,
     url: &str,
-) -> Result<&'e Entry, ChartError> {
+) -> Result<&'e ChartVersion, RepositoryChartError> {
     if let Some(entry) = wanted.and_then(|wanted| entries.iter().find(|e| e.version == wanted)) {
         return Ok(entry);
     }
     let range = Constraint::parse(wanted.unwrap_or("*"));
-    let range = range.map_err(|problem| ChartError::Range {
+    let range = range.map_err(|problem| RepositoryChartError::Range {
         chart: chart.to_owned(),
         problem,
     })?;
     let versions = entries.iter();
     let versions = versions.map(|entry| (entry.version.as_str(), entry));
-    newest(versions, &range).map_err(|known| ChartError::Version {
+    choose_newest(versions, &range).map_err(|known| RepositoryChartError::Version {
         url: url.to_owned(),
         chart: chart.to_owned(),
         wanted: wanted.map_or_else(
@@ -37,9 +37,9 @@ pub(super) fn choose<'e>(
     })
 }
 
-/// What belongs to the newest version in a range; if there is none, the newest versions for an error. Texts that are not
-/// versions are ignored, as in helm.
-pub(crate) fn newest<'t, T>(
+/// Returns the value of the newest version in a range or, if there is none, a list of the newest versions for
+/// an error. Texts that are not versions are ignored, as in helm.
+pub(crate) fn choose_newest<'t, T>(
     versions: impl Iterator<Item = (&'t str, T)>,
     range: &Constraint,
 ) -> Result<T, String> {
@@ -54,15 +54,15 @@ pub(crate) fn newest<'t, T>(
         return Ok(sorted.swap_remove(at).2);
     }
     let known = sorted.iter().map(|(_, text, _)| text);
-    Err(listed(known, NAMED, "none"))
+    Err(list_names(known, NAMED, "none"))
 }
 
-/// Whether this is a version with three numbers, not a range.
+/// Whether this is a version with three numbers and not a range.
 pub(super) fn is_exact(version: &str) -> bool {
-    semver(version.strip_prefix('v').unwrap_or(version))
+    is_semver(version.strip_prefix('v').unwrap_or(version))
 }
 
-fn semver(text: &str) -> bool {
+fn is_semver(text: &str) -> bool {
     let core = text.split(['-', '+']).next().unwrap_or_default();
     let mut numbers = 0;
     core.split('.').all(|part| {
@@ -76,8 +76,8 @@ fn semver(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn entry(version: &str) -> Entry {
-        Entry {
+    fn entry(version: &str) -> ChartVersion {
+        ChartVersion {
             version: version.to_owned(),
             url: String::new(),
             digest: None,

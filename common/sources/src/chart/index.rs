@@ -1,7 +1,7 @@
-//! `index.yaml` of a chart repository, of which one chart is read: the file may have 20 MB.
+//! Reads one chart from the `index.yaml` of a chart repository, which can have 20 MB.
 //!
-//! `helm repo index` writes every chart as a key at one depth below `entries:`. Only the lines of the wanted chart are parsed;
-//! an index of any other shape is parsed as a whole.
+//! `helm repo index` writes every chart as a key at one depth below `entries:`. If an index has this layout,
+//! only the lines of the requested chart are parsed, otherwise the whole file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,34 +13,34 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// One version of a chart.
+/// A version of a chart in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// As written.
+pub(super) struct ChartVersion {
+    /// The version as written.
     pub version: String,
-    /// Of its archive, absolute or relative to the repository.
+    /// The URL of the archive, absolute or relative to the repository.
     pub url: String,
-    /// Hex sha256 of the archive.
+    /// The hex sha256 of the archive.
     pub digest: Option<String>,
 }
 
 /// What is wrong with an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexProblem {
-    /// It cannot be read.
+    /// The file cannot be parsed.
     Unreadable {
-        /// The line; 0 if it is not known.
+        /// The line; 0 if unknown.
         line: usize,
     },
-    /// Not an index.
-    NoIndex,
-    /// It does not have the chart.
+    /// The file is not an index.
+    NotAnIndex,
+    /// The index does not have the chart.
     Unknown {
         /// The chart.
         chart: String,
-        /// The one that was probably meant, if any.
+        /// A chart with a similar name, if any.
         near: Option<String>,
-        /// How many it has.
+        /// The number of charts in the index.
         count: usize,
     },
 }
@@ -52,7 +52,7 @@ impl fmt::Display for IndexProblem {
             Self::Unreadable { line } => {
                 write!(f, "the index cannot be read as YAML, line {line}")
             }
-            Self::NoIndex => f.write_str(
+            Self::NotAnIndex => f.write_str(
                 "this is not the index of a chart repository: it has no map `entries`; check the URL",
             ),
             Self::Unknown { chart, near, count } => {
@@ -66,56 +66,56 @@ impl fmt::Display for IndexProblem {
     }
 }
 
-/// The versions of a chart, in the order of the index.
-pub(super) fn entries(bytes: &[u8], chart: &str) -> Result<Vec<Entry>, IndexProblem> {
+/// Returns the versions of a chart in the order of the index.
+pub(super) fn read_versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, IndexProblem> {
     if bytes.trim_ascii_start().first() == Some(&b'{') {
-        return json(bytes, chart);
+        return read_json(bytes, chart);
     }
-    match cut(bytes, chart) {
-        Some(Cut::Chart(lines)) => {
-            // This fails for aliases of other parts of the file, for example.
-            if let Ok(value) = yaml(lines)
+    match cut_chart(bytes, chart) {
+        Some(IndexCut::Chart(lines)) => {
+            // This fails, for example, if the lines have aliases of other parts of the file.
+            if let Ok(value) = read_yaml(lines)
                 && let Some(list) = value.get(chart)
             {
-                return Ok(read(list));
+                return Ok(parse_versions(list));
             }
         }
-        Some(Cut::Others(names)) => return Err(unknown(chart, &names)),
+        Some(IndexCut::Others(names)) => return Err(unknown_chart(chart, &names)),
         None => {}
     }
-    let value = yaml(bytes)?;
-    let all = value.get("entries").ok_or(IndexProblem::NoIndex)?;
+    let value = read_yaml(bytes)?;
+    let all = value.get("entries").ok_or(IndexProblem::NotAnIndex)?;
     let all = match all {
         Value::Object(all) => all,
-        Value::Null => return Err(unknown(chart, &[])),
-        _ => return Err(IndexProblem::NoIndex),
+        Value::Null => return Err(unknown_chart(chart, &[])),
+        _ => return Err(IndexProblem::NotAnIndex),
     };
     match all.get(chart) {
-        Some(list) => Ok(read(list)),
-        None => Err(unknown(
+        Some(list) => Ok(parse_versions(list)),
+        None => Err(unknown_chart(
             chart,
             &all.keys().map(String::as_str).collect::<Vec<_>>(),
         )),
     }
 }
 
-fn json(bytes: &[u8], chart: &str) -> Result<Vec<Entry>, IndexProblem> {
+fn read_json(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, IndexProblem> {
     #[derive(Deserialize)]
-    struct Index<'a> {
+    struct JsonIndex<'a> {
         #[serde(borrow)]
         entries: BTreeMap<String, &'a RawValue>,
     }
     let unreadable = IndexProblem::Unreadable { line: 0 };
-    let index: Index<'_> = entrance::outline(bytes).map_err(|_| unreadable.clone())?;
+    let index: JsonIndex<'_> = entrance::outline(bytes).map_err(|_| unreadable.clone())?;
     let Some(list) = index.entries.get(chart) else {
         let names: Vec<&str> = index.entries.keys().map(String::as_str).collect();
-        return Err(unknown(chart, &names));
+        return Err(unknown_chart(chart, &names));
     };
     let list = entrance::from_str(list.get()).map_err(|_| unreadable)?;
-    Ok(read(&list))
+    Ok(parse_versions(&list))
 }
 
-fn unknown(chart: &str, names: &[&str]) -> IndexProblem {
+fn unknown_chart(chart: &str, names: &[&str]) -> IndexProblem {
     IndexProblem::Unknown {
         chart: chart.to_owned(),
         near: nearest(chart, names.iter().copied()).map(str::to_owned),
@@ -123,14 +123,14 @@ fn unknown(chart: &str, names: &[&str]) -> IndexProblem {
     }
 }
 
-/// Entries without a version or archive are ignored, as in helm.
-fn read(list: &Value) -> Vec<Entry> {
+/// Parses the list of versions. Versions without an archive are ignored, as in helm.
+fn parse_versions(list: &Value) -> Vec<ChartVersion> {
     let entries = list.as_array().into_iter().flatten();
     let entry = |entry: &Value| {
         let text = |name| entry.get(name).and_then(Value::as_str);
         let digest = text("digest").filter(|digest| !digest.is_empty());
         let digest = digest.map(|digest| digest.trim_start_matches("sha256:").to_ascii_lowercase());
-        Some(Entry {
+        Some(ChartVersion {
             version: text("version")?.to_owned(),
             url: entry.get("urls")?.get(0)?.as_str()?.to_owned(),
             digest,
@@ -139,7 +139,7 @@ fn read(list: &Value) -> Vec<Entry> {
     entries.filter_map(entry).collect()
 }
 
-fn yaml(bytes: &[u8]) -> Result<Value, IndexProblem> {
+fn read_yaml(bytes: &[u8]) -> Result<Value, IndexProblem> {
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,
         floats: Floats::Text,
@@ -151,16 +151,16 @@ fn yaml(bytes: &[u8]) -> Result<Value, IndexProblem> {
     }
 }
 
-/// A chart in the lines of an index.
-enum Cut<'a> {
-    /// The lines of the chart, beginning with its name.
+/// The result of searching for a chart in the lines of an index.
+enum IndexCut<'a> {
+    /// The lines of the chart, starting with its name.
     Chart(&'a [u8]),
-    /// The wanted chart does not exist: the names of all charts.
+    /// The chart does not exist. Has the names of all charts.
     Others(Vec<&'a str>),
 }
 
-/// Cuts out the lines of a chart; `None` if the index does not have the layout of `helm repo index`.
-fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
+/// Cuts out the lines of a chart. Returns `None` if the index does not have the layout of `helm repo index`.
+fn cut_chart<'a>(bytes: &'a [u8], chart: &str) -> Option<IndexCut<'a>> {
     let mut lines = Lines { bytes, start: 0 };
     loop {
         let (_, line) = lines.next()?;
@@ -179,8 +179,8 @@ fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
         }
         if indent == 0 && !rest.starts_with(b"-") {
             return match begin {
-                Some(begin) => bytes.get(begin..start).map(Cut::Chart),
-                None => Some(Cut::Others(names)),
+                Some(begin) => bytes.get(begin..start).map(IndexCut::Chart),
+                None => Some(IndexCut::Others(names)),
             };
         }
         let depth = *depth.get_or_insert(indent);
@@ -191,9 +191,9 @@ fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
             return None;
         }
         if let Some(begin) = begin {
-            return bytes.get(begin..start).map(Cut::Chart);
+            return bytes.get(begin..start).map(IndexCut::Chart);
         }
-        // Names of charts need no quotes; an index with quotes is parsed as a whole.
+        // Chart names need no quotes. If there are quotes, the whole index is parsed.
         let name = std::str::from_utf8(rest).ok()?.strip_suffix(':')?;
         if name.contains(['"', '\'', ' ', ':', '&', '*', '{', '[', '?', '!']) {
             return None;
@@ -204,12 +204,12 @@ fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
         names.push(name);
     }
     match begin {
-        Some(begin) => bytes.get(begin..).map(Cut::Chart),
-        None => Some(Cut::Others(names)),
+        Some(begin) => bytes.get(begin..).map(IndexCut::Chart),
+        None => Some(IndexCut::Others(names)),
     }
 }
 
-/// Lines with their offsets.
+/// Iterates over lines with their offsets.
 struct Lines<'a> {
     bytes: &'a [u8],
     start: usize,
@@ -279,16 +279,16 @@ generated: "2026-01-01T00:00:00Z"
         let quoted = INDEX.replace("  web:\n  -", "  \"web\":\n  -");
         let cut_off = INDEX.split("  zzz").next().unwrap();
         for index in [INDEX, &as_json, &quoted, cut_off] {
-            let web = entries(index.as_bytes(), "web").unwrap();
+            let web = read_versions(index.as_bytes(), "web").unwrap();
             assert_eq!(
                 web,
                 [
-                    Entry {
+                    ChartVersion {
                         version: "1.10".to_owned(),
                         url: "https://a.example/web.tgz".to_owned(),
                         digest: Some("abcd".to_owned()),
                     },
-                    Entry {
+                    ChartVersion {
                         version: "v1.9.0".to_owned(),
                         url: "web-1.9.0.tgz".to_owned(),
                         digest: None,
@@ -296,17 +296,20 @@ generated: "2026-01-01T00:00:00Z"
                 ]
             );
         }
-        assert_eq!(entries(INDEX.as_bytes(), "zzz").unwrap().len(), 1);
-        assert!(matches!(cut(INDEX.as_bytes(), "web"), Some(Cut::Chart(_))));
-        assert!(cut(quoted.as_bytes(), "web").is_none());
+        assert_eq!(read_versions(INDEX.as_bytes(), "zzz").unwrap().len(), 1);
+        assert!(matches!(
+            cut_chart(INDEX.as_bytes(), "web"),
+            Some(IndexCut::Chart(_))
+        ));
+        assert!(cut_chart(quoted.as_bytes(), "web").is_none());
     }
 
     #[test]
     fn aliases_are_followed() {
         let index = "entries:\n  a:\n  - &x\n    version: 1.0.0\n    urls: [a.tgz]\n  b:\n  - *x\n";
         assert_eq!(
-            entries(index.as_bytes(), "b"),
-            entries(index.as_bytes(), "a")
+            read_versions(index.as_bytes(), "b"),
+            read_versions(index.as_bytes(), "a")
         );
     }
 
@@ -327,7 +330,7 @@ generated: "2026-01-01T00:00:00Z"
                 "this is not the index of a chart repository: it has no map `entries`; check the URL",
             ),
         ] {
-            let problem = entries(index.as_bytes(), "webb").unwrap_err();
+            let problem = read_versions(index.as_bytes(), "webb").unwrap_err();
             assert_eq!(problem.to_string(), expected);
         }
     }

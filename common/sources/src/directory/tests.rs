@@ -20,16 +20,16 @@ impl Place {
     }
 
     fn stamps(&self) -> Stamps {
-        stamps(self.0.path()).unwrap()
+        read_stamps(self.0.path()).unwrap()
     }
 
-    fn read(&self, before: &Stamps) -> Reading {
+    fn read(&self, before: &Stamps) -> DirectoryReading {
         read(self.0.path(), before).unwrap()
     }
 }
 
 /// Each file as `PATH: TEXT`, or `PATH! WHY`.
-fn lines(reading: &Reading) -> Vec<String> {
+fn lines(reading: &DirectoryReading) -> Vec<String> {
     let files = reading.files.iter();
     files
         .map(|file| match &file.content {
@@ -61,7 +61,7 @@ fn manifests_are_found_and_hidden_files_are_not() {
     assert!(reading.is_whole());
 }
 
-/// A ConfigMap volume: names link to a hidden folder that is exchanged as a whole.
+/// In a ConfigMap volume, the files are links into a hidden folder that is replaced as a whole.
 #[test]
 fn links_inside_the_tree_are_followed() {
     let place = Place::new();
@@ -86,7 +86,7 @@ fn links_inside_the_tree_are_followed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_there_all_the_same() {
+fn unreadable_files_are_listed() {
     let place = Place::new();
     place.write("good.yaml", "1");
     place.link("out.yaml", "/etc/hostname");
@@ -122,9 +122,9 @@ fn what_cannot_be_read_is_there_all_the_same() {
     assert!(reading.is_whole());
 }
 
-/// Two readings that differ: what is new, gone, longer, or replaced by a rename.
+/// Compares two readings with files that are new, removed, longer, or replaced by a rename.
 #[test]
-fn what_changes_is_still_being_written() {
+fn changing_files_are_marked() {
     let place = Place::new();
     for name in ["gone.yaml", "longer.yaml", "renamed.yaml", "same.yaml"] {
         place.write(name, "1");
@@ -163,7 +163,7 @@ fn a_directory_that_cannot_be_read_is_an_error() {
     for name in ["missing", "file"] {
         let path = place.0.path().join(name);
         assert!(
-            matches!(stamps(&path), Err(DirectoryError::Read { .. })),
+            matches!(read_stamps(&path), Err(DirectoryError::Read { .. })),
             "{name}"
         );
     }

@@ -1,13 +1,14 @@
-//! Between git and a server: git talks to a port of this machine, and what comes from there goes to the server by the clients that all
-//! sources share.
+//! Connects git to a server. Git sends its requests to a local port, and the gateway forwards them to the
+//! server with the HTTP client of all sources or with ssh.
 //!
-//! So git knows neither the server nor the credentials. Limits, redirects, addresses that are out of reach, proxies, certificate
-//! authorities and retries are those of every other source, and a failure is seen where it happens instead of being read from messages.
+//! Git therefore knows neither the server nor the credentials. Limits, redirects, forbidden addresses,
+//! proxies, certificate authorities and retries are the same as for all other sources, and the gateway knows
+//! the cause of a failure without parsing messages of git.
 //!
-//! | remote | git speaks | to the server |
+//! | remote | protocol of git | connection to the server |
 //! |---|---|---|
-//! | `https://`, `http://` | smart HTTP | our HTTP client |
-//! | `ssh://` | its own protocol (`git://`) | the program ssh |
+//! | `https://`, `http://` | smart HTTP | the HTTP client of all sources |
+//! | `ssh://` | `git://` | the program ssh |
 
 mod http;
 mod ssh;
@@ -18,122 +19,114 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use http::Advertisement;
 
-use super::Problem;
-use super::remote::{Remote, Way};
+use super::GitProblem;
+use super::remote::{GitRemote, GitTransport};
 use crate::credentials::Credentials;
 use crate::loopback::Loopback;
 use crate::reach::Addresses;
-use http::HttpWay;
-use ssh::SshWay;
+use http::HttpBackend;
+use ssh::SshBackend;
 
-/// A way to one server.
+/// The connection of git to one server.
 pub struct Gateway<'a> {
     loopback: Loopback,
-    traffic: Arc<Traffic>,
-    way: Server<'a>,
+    /// What the connections of git have in common.
+    pub traffic: Arc<Traffic>,
+    backend: GatewayBackend<'a>,
 }
 
-enum Server<'a> {
-    Http(Box<HttpWay>),
-    Ssh(SshWay<'a>),
+enum GatewayBackend<'a> {
+    Http(Box<HttpBackend>),
+    Ssh(SshBackend<'a>),
 }
 
-/// What passed, and why it ended.
+/// The received bytes, the cause of a failure and the capabilities of the server.
 #[derive(Debug, Default)]
-struct Traffic {
-    /// Bytes that may still be received.
+pub struct Traffic {
+    /// The number of bytes that may still be received.
     left: AtomicU64,
-    failure: Mutex<Option<Problem>>,
-    /// Over HTTP: the first answer of the server.
+    failure: Mutex<Option<GitProblem>>,
+    /// The first response of the server, only over HTTP.
     advertisement: Mutex<Option<Advertisement>>,
 }
 
 impl<'a> Gateway<'a> {
-    /// Opens one. Keys are written into `home`, which is private and deleted after the fetch.
+    /// Opens a gateway. Keys are written to `home`, which is private and removed after the fetch.
     ///
     /// # Errors
-    /// There is no free port; certificate authorities or keys that cannot be used; a host that is out of reach.
+    /// There is no free port, certificate authorities or keys cannot be used, or the host has a forbidden
+    /// address.
     pub async fn open(
-        remote: &'a Remote,
+        remote: &'a GitRemote,
         credentials: Option<&'a Credentials>,
         addresses: Addresses,
         home: &'a Path,
-    ) -> Result<Self, Problem> {
-        let way = match &remote.way {
-            Way::Http(url) => Server::Http(Box::new(HttpWay::new(url, credentials, addresses)?)),
-            Way::Ssh(ssh) => Server::Ssh(SshWay::new(ssh, credentials, addresses, home).await?),
-            Way::Local(_) => {
-                return Err(Problem::Remote {
+    ) -> Result<Self, GitProblem> {
+        let backend = match &remote.transport {
+            GitTransport::Http(url) => {
+                GatewayBackend::Http(Box::new(HttpBackend::new(url, credentials, addresses)?))
+            }
+            GitTransport::Ssh(ssh) => {
+                GatewayBackend::Ssh(SshBackend::new(ssh, credentials, addresses, home).await?)
+            }
+            GitTransport::Local(_) => {
+                return Err(GitProblem::Remote {
                     why: "a folder is read, not asked",
                 });
             }
         };
         let loopback = Loopback::open().await;
         Ok(Self {
-            loopback: loopback.map_err(|source| Problem::Loopback { source })?,
+            loopback: loopback.map_err(|source| GitProblem::Loopback { source })?,
             traffic: Arc::default(),
-            way,
+            backend,
         })
     }
 
-    /// The protocol that git has to speak.
+    /// The protocol that git must use.
     pub fn protocol(&self) -> &'static str {
-        match self.way {
-            Server::Http(_) => "http",
-            Server::Ssh(_) => "git",
+        match self.backend {
+            GatewayBackend::Http(_) => "http",
+            GatewayBackend::Ssh(_) => "git",
         }
     }
 
-    /// The remote for git. Others may read the arguments of `git-remote-http`: there, the token is in a header.
+    /// The URL of the remote for git. Over HTTP it does not contain the token, which is in a header instead,
+    /// because other users can read the arguments of `git-remote-http`.
     pub fn url(&self) -> String {
         let (address, token) = (self.loopback.address(), self.loopback.token());
-        match self.way {
-            Server::Http(_) => format!("http://{address}{}", http::PATH),
-            Server::Ssh(_) => format!("git://{address}/{token}"),
+        match self.backend {
+            GatewayBackend::Http(_) => format!("http://{address}{}", http::PATH),
+            GatewayBackend::Ssh(_) => format!("git://{address}/{token}"),
         }
     }
 
-    /// Settings of git with which it reaches the gateway, and nothing else.
+    /// The settings of git that let it reach only the gateway.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let header = format!("Authorization: Bearer {}", self.loopback.token());
-        match self.way {
-            Server::Http(_) => vec![
+        match self.backend {
+            GatewayBackend::Http(_) => vec![
                 ("http.extraHeader", header),
                 ("http.followRedirects", "false".to_owned()),
                 ("http.proxy", String::new()),
                 ("http.postBuffer", http::MAX_REQUEST.to_string()),
             ],
-            Server::Ssh(_) => Vec::new(),
+            GatewayBackend::Ssh(_) => Vec::new(),
         }
     }
 
-    /// Sets how many bytes may be received from now on.
+    /// Sets how many more bytes may be received.
     pub fn allow(&self, bytes: u64) {
         self.traffic.left.store(bytes, Ordering::Relaxed);
     }
 
-    /// Serves git until the work is done. When this is dropped, connections end and ssh is killed.
-    pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        let serve = async |stream| match &self.way {
-            Server::Http(http) => http.serve(&self.loopback, &self.traffic, stream).await,
-            Server::Ssh(ssh) => ssh.serve(&self.loopback, &self.traffic, stream).await,
+    /// Serves git until `work` is done. Then connections end and ssh is killed.
+    pub async fn serve_while<T>(&self, work: impl Future<Output = T>) -> T {
+        let serve = async |stream| match &self.backend {
+            GatewayBackend::Http(http) => http.serve(&self.loopback, &self.traffic, stream).await,
+            GatewayBackend::Ssh(ssh) => ssh.serve(&self.loopback, &self.traffic, stream).await,
         };
-        self.loopback.during(work, serve).await
-    }
-
-    /// Takes the reason why git failed, if that happened here.
-    pub fn failure(&self) -> Option<Problem> {
-        self.traffic.failure()
-    }
-
-    /// The capabilities of the server, from an earlier run or to be kept for later ones.
-    pub fn advertisement(&self) -> Option<Advertisement> {
-        self.traffic.advertisement()
-    }
-
-    /// Sets the capabilities of the server. Without any, the server is asked for them again.
-    pub fn set_advertisement(&self, advertisement: Option<Advertisement>) {
-        self.traffic.set_advertisement(advertisement);
+        self.loopback.serve_while(work, serve).await
     }
 }
 
@@ -141,34 +134,37 @@ impl Traffic {
     /// Counts received bytes.
     ///
     /// # Errors
-    /// More than allowed.
-    fn received(&self, bytes: usize) -> Result<(), Problem> {
+    /// More bytes than allowed were received.
+    fn received(&self, bytes: usize) -> Result<(), GitProblem> {
         let bytes = bytes as u64;
         let counted = self
             .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(bytes)
             });
-        counted.map(drop).map_err(|_| Problem::TooLarge)
+        counted.map(drop).map_err(|_| GitProblem::TooLarge)
     }
 
-    /// Keeps the cause, which git does not know. The first one is kept.
-    fn fail(&self, problem: Problem) {
+    /// Records the cause of a failure, which git does not know. Only the first cause is kept.
+    fn fail(&self, problem: GitProblem) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert(problem);
     }
 
-    fn failure(&self) -> Option<Problem> {
+    /// Takes the reason why git failed, if the gateway caused it.
+    pub fn failure(&self) -> Option<GitProblem> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.take()
     }
 
-    fn advertisement(&self) -> Option<Advertisement> {
+    /// The capabilities of the server, from an earlier run or from this one.
+    pub fn advertisement(&self) -> Option<Advertisement> {
         let known = self.advertisement.lock();
         known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_advertisement(&self, advertisement: Option<Advertisement>) {
+    /// Sets the capabilities of the server. With `None`, they are requested from the server again.
+    pub fn set_advertisement(&self, advertisement: Option<Advertisement>) {
         let known = self.advertisement.lock();
         *known.unwrap_or_else(PoisonError::into_inner) = advertisement;
     }
@@ -181,28 +177,28 @@ mod tests {
 
     use super::*;
 
-    /// What a client of the port gets.
+    /// Sends a request to the port and returns the response.
     async fn ask(gateway: &Gateway<'_>, request: &str) -> String {
         let address = gateway.loopback.address();
         let client = async {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut text = String::new();
-            // A connection that is cut is an answer, too.
+            // A closed connection is a valid response too.
             let _ = stream.read_to_string(&mut text).await;
             text
         };
-        gateway.during(client).await
+        gateway.serve_while(client).await
     }
 
     #[tokio::test]
     async fn only_the_git_that_has_the_token_is_served_over_http() {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let home = tempfile::tempdir().unwrap();
-        let remote = Remote::parse("http://127.0.0.1:9/x").unwrap();
+        let remote = GitRemote::parse("http://127.0.0.1:9/x").unwrap();
         let gateway = Gateway::open(&remote, None, Addresses::Any, home.path());
         let gateway = gateway.await.unwrap();
-        gateway.set_advertisement(Some(Advertisement {
+        gateway.traffic.set_advertisement(Some(Advertisement {
             bytes: b"known".to_vec(),
             base: "http://127.0.0.1:9/x".to_owned(),
         }));
@@ -236,7 +232,7 @@ mod tests {
     #[tokio::test]
     async fn only_the_git_that_has_the_token_is_served_over_ssh() {
         let home = tempfile::tempdir().unwrap();
-        let remote = Remote::parse("ssh://a@127.0.0.1:9/x").unwrap();
+        let remote = GitRemote::parse("ssh://a@127.0.0.1:9/x").unwrap();
         let gateway = Gateway::open(&remote, None, Addresses::Any, home.path());
         let gateway = gateway.await.unwrap();
         let token = gateway.loopback.token();
@@ -244,8 +240,8 @@ mod tests {
         for (path, is_served) in [(token, true), (other.as_str(), false), ("x", false)] {
             let line = format!("git-upload-pack /{path}\0host=127.0.0.1\0\0version=2\0");
             ask(&gateway, &format!("{:04x}{line}", line.len() + 4)).await;
-            // No server is there, and ssh says so, if it was started.
-            assert_eq!(gateway.failure().is_some(), is_served, "{path}");
+            // There is no server, so ssh fails if it was started.
+            assert_eq!(gateway.traffic.failure().is_some(), is_served, "{path}");
         }
     }
 }

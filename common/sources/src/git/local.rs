@@ -1,36 +1,38 @@
-//! A repository on this machine, read in place.
+//! Reads a repository on this machine in place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::program::Git;
 use super::refs::Refs;
-use super::{MAX_REFS, Problem};
+use super::{GitProblem, MAX_REFS};
 
-/// git for the repository at `path`: bare, or with a work tree around it. It is not searched for in folders above.
+/// Opens the repository at `path`, which is bare or has a work tree. It is not searched in parent folders.
 ///
 /// # Errors
-/// There is no repository, or no git.
-pub async fn open<'a>(path: &Path, home: &'a Path) -> Result<Git<'a>, Problem> {
-    let failed = |source| Problem::Folder { source };
+/// There is no repository, or git is not installed.
+pub async fn open<'a>(path: &Path, home: &'a Path) -> Result<Git<'a>, GitProblem> {
+    let failed = |source| GitProblem::Folder { source };
     let path = std::path::absolute(path).map_err(failed)?;
     let inner = path.join(".git");
     let repository = if inner.exists() { inner } else { path };
-    // Named outright, a repository may also belong to another user: git runs nothing that it configures.
+    // Because the repository is given explicitly, git also accepts one of another user, and runs nothing that
+    // it configures.
     let git = Git::new(home, repository).await?;
     match git.run(&["rev-parse", "--git-dir"], &[], MAX_REFS).await {
         Ok(_) => Ok(git),
-        Err(Problem::Protocol { source }) => Err(Problem::Open { source }),
+        Err(GitProblem::Protocol { source }) => Err(GitProblem::Open { source }),
         Err(other) => Err(other),
     }
 }
 
-/// The most repositories whose objects one repository may use (`objects/info/alternates`).
+/// The maximum number of repositories whose objects one repository may use (`objects/info/alternates`).
 const MAX_ALTERNATES: usize = 32;
 
-/// The files and folders that git reads of a repository, also where its files lead to others: `.git` and `commondir` to the repository of
-/// a work tree, `alternates` to objects of others. `None` for too many.
-pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
+/// Returns the files and folders that git reads of a repository, including those to which its files point:
+/// `.git` and `commondir` to the repository of a work tree, `alternates` to objects of other repositories.
+/// Returns `None` if there are too many.
+pub fn read_paths(path: &Path) -> Option<Vec<PathBuf>> {
     let inner = path.join(".git");
     let leads = |file: &Path, from: &Path, before: &str| -> Option<PathBuf> {
         let text = fs::read_to_string(file).ok()?;
@@ -62,16 +64,16 @@ pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     Some(parts)
 }
 
-/// Its refs.
+/// Reads the refs of a repository.
 ///
 /// # Errors
-/// They cannot be read.
-pub async fn refs(git: &Git<'_>) -> Result<Refs, Problem> {
+/// The refs cannot be read.
+pub async fn refs(git: &Git<'_>) -> Result<Refs, GitProblem> {
     let arguments = ["show-ref", "--head", "--dereference"];
     match git.run(&arguments, &[], MAX_REFS).await {
         Ok(listing) => Ok(Refs::parse(&listing)),
-        // It fails where there is none.
-        Err(Problem::Protocol { .. }) => Ok(Refs::parse(&[])),
+        // `show-ref` fails if there are no refs.
+        Err(GitProblem::Protocol { .. }) => Ok(Refs::parse(&[])),
         Err(other) => Err(other),
     }
 }
@@ -80,9 +82,9 @@ pub async fn refs(git: &Git<'_>) -> Result<Refs, Problem> {
 mod tests {
     use super::*;
 
-    /// Files of a repository lead to what it reads elsewhere.
+    /// Files in a repository can point to other folders that git reads.
     #[test]
-    fn what_is_read_elsewhere_is_found() {
+    fn paths_outside_the_repository_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
         let write = |path: &str, text: &str| {
@@ -100,12 +102,12 @@ mod tests {
             ("bare", true),
             ("taking", true),
         ] {
-            let parts = parts(&at(path)).unwrap();
+            let parts = read_paths(&at(path)).unwrap();
             let leads = parts.iter().any(|part| part.starts_with("/private"));
             assert_eq!(leads, expected, "{path}: {parts:?}");
         }
         let many = "/private/objects\n".repeat(MAX_ALTERNATES + 1);
         write("many/objects/info/alternates", &many);
-        assert_eq!(parts(&at("many")), None);
+        assert_eq!(read_paths(&at("many")), None);
     }
 }

@@ -1,19 +1,19 @@
-//! The objects of a repository, read with `git cat-file --batch`: nothing is checked out, and no filter runs.
+//! Reads the objects of a repository with `git cat-file --batch`. Nothing is checked out, and no filter runs.
 
 use std::fmt;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::Problem;
+use super::GitProblem;
 use super::program::{Git, not_started};
-use crate::child::Running;
+use crate::child::RunningProgram;
 
-/// Digits of an id.
+/// The number of digits of an id.
 const DIGITS: usize = 40;
-/// Digits of a commit in a location.
+/// The number of digits of a commit in a location.
 const SHORT: usize = 12;
-/// Bytes of the line before an object.
+/// The maximum number of bytes of the line before an object.
 const MAX_LINE: u64 = 256;
 
 /// The id of an object: a SHA-1 in hexadecimal digits.
@@ -21,18 +21,18 @@ const MAX_LINE: u64 = 256;
 pub struct Oid(String);
 
 impl Oid {
-    /// Reads a whole id.
+    /// Parses a full id.
     pub fn parse(text: &str) -> Option<Self> {
         let is_id = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_id.then(|| Self(text.to_ascii_lowercase()))
     }
 
-    /// An id as it stands in a tree.
+    /// Converts an id from its binary form in a tree.
     pub fn of(bytes: &[u8]) -> Self {
         Self(common::hex::of(bytes))
     }
 
-    /// Its beginning, for locations.
+    /// The short form for locations.
     pub fn short(&self) -> &str {
         self.0.get(..SHORT).unwrap_or(&self.0)
     }
@@ -44,16 +44,16 @@ impl fmt::Display for Oid {
     }
 }
 
-/// An object.
+/// The result of reading an object.
 #[derive(Debug)]
-pub enum Object {
-    /// It is not there, or damaged.
+pub enum GitObject {
+    /// The object is missing or damaged.
     Missing,
-    /// It has more bytes than wanted, and was not read.
+    /// The object has more bytes than the limit and was not read.
     Larger,
     /// A commit.
     Commit(Vec<u8>),
-    /// The list of a folder.
+    /// The entries of a folder.
     Tree(Vec<u8>),
     /// A file, or the target of a symlink.
     Blob(Vec<u8>),
@@ -61,24 +61,24 @@ pub enum Object {
     Tag,
 }
 
-/// The objects of one repository.
-pub struct Objects {
+/// Reads the objects of one repository.
+pub struct ObjectReader {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
-    /// Bytes of the last object that were not read.
+    /// The number of unread bytes of the last object.
     unread: u64,
-    _running: Running,
+    _running: RunningProgram,
 }
 
-impl Objects {
+impl ObjectReader {
     /// Starts git.
     ///
     /// # Errors
-    /// git cannot be started.
-    pub fn open(git: &Git<'_>) -> Result<Self, Problem> {
+    /// Git cannot be started.
+    pub fn open(git: &Git<'_>) -> Result<Self, GitProblem> {
         let failed = |source| not_started("git", source);
         let mut command = git.command(&["cat-file", "--batch"]);
-        let mut running = Running::start(&mut command).map_err(failed)?;
+        let mut running = RunningProgram::start(&mut command).map_err(failed)?;
         let (stdin, stdout, _) = running.pipes().map_err(failed)?;
         Ok(Self {
             stdin,
@@ -88,13 +88,15 @@ impl Objects {
         })
     }
 
-    /// Reads an object of at most `limit` bytes. git ends at a damaged one, and all others are missing from then on.
-    pub async fn read(&mut self, id: &Oid, limit: u64) -> Object {
-        self.ask(id, limit).await.unwrap_or(Object::Missing)
+    /// Reads an object of at most `limit` bytes. Git exits at a damaged object, and all further objects count
+    /// as missing.
+    pub async fn read(&mut self, id: &Oid, limit: u64) -> GitObject {
+        self.request(id, limit).await.unwrap_or(GitObject::Missing)
     }
 
-    /// git answers `ID KIND SIZE`, then the bytes and a line break; or `ID missing`.
-    async fn ask(&mut self, id: &Oid, limit: u64) -> std::io::Result<Object> {
+    /// Requests an object. Git responds with `ID KIND SIZE`, the bytes and a line break, or with
+    /// `ID missing`.
+    async fn request(&mut self, id: &Oid, limit: u64) -> std::io::Result<GitObject> {
         let mut rest = (&mut self.stdout).take(self.unread);
         tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
         self.unread = 0;
@@ -105,24 +107,24 @@ impl Objects {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (kind, size) = match words.as_slice() {
             [_, kind, size] => (*kind, size.parse::<u64>().unwrap_or(u64::MAX)),
-            _ => return Ok(Object::Missing),
+            _ => return Ok(GitObject::Missing),
         };
         self.unread = size.saturating_add(1);
         if size > limit {
-            return Ok(Object::Larger);
+            return Ok(GitObject::Larger);
         }
         let mut bytes = Vec::new();
         let mut content = (&mut self.stdout).take(self.unread);
         content.read_to_end(&mut bytes).await?;
         self.unread = 0;
         if bytes.pop().is_none() || bytes.len() as u64 != size {
-            return Ok(Object::Missing);
+            return Ok(GitObject::Missing);
         }
         Ok(match kind {
-            "commit" => Object::Commit(bytes),
-            "tree" => Object::Tree(bytes),
-            "blob" => Object::Blob(bytes),
-            _ => Object::Tag,
+            "commit" => GitObject::Commit(bytes),
+            "tree" => GitObject::Tree(bytes),
+            "blob" => GitObject::Blob(bytes),
+            _ => GitObject::Tag,
         })
     }
 }

@@ -1,7 +1,8 @@
-//! The program git: which version it must have, what it may do, and one run of it.
+//! Runs the program git with fixed settings, and checks its version.
 //!
-//! It gets no settings and no variables of this machine, and no settings of a user. Ours are given in its environment, where they win
-//! over those in a repository. It runs no hook and no helper, speaks one protocol or none, and asks for nothing.
+//! Git gets no variables and no settings of the machine or the user. Its settings are passed in the
+//! environment, where they override those of a repository. It runs no hooks and no helpers, speaks at most
+//! one protocol, and never prompts.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,21 +12,22 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
-use super::{MAX_OBJECT, Problem};
-use crate::child::{self, Ended, Failure, Limits, Running};
+use super::{GitProblem, MAX_OBJECT};
+use crate::child::{self, FinishedRun, RunFailure, RunLimits, RunningProgram};
 use crate::http::bound::TIME;
 
-/// The first version that takes settings from its environment (`GIT_CONFIG_COUNT`).
+/// The oldest supported version, which is the first that reads settings from the environment
+/// (`GIT_CONFIG_COUNT`).
 pub const OLDEST: (u32, u32) = (2, 31);
-/// Bytes of its messages.
+/// The number of bytes of stderr to keep.
 pub(super) const MAX_WORDS: usize = 4 << 10;
-/// How long it may take to print its version.
+/// How long git may take to print its version.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Where there is no file; git knows this name on Windows, too.
+/// An empty file. Git supports this name on Windows too.
 const NOTHING: &str = "/dev/null";
-/// No name of a protocol.
+/// The value of `GIT_ALLOW_PROTOCOL` that allows no protocol.
 const NO_PROTOCOL: &str = "none";
-/// Settings of every run.
+/// The settings of every run.
 const SETTINGS: [(&str, &str); 5] = [
     ("core.hooksPath", NOTHING),
     ("core.fsmonitor", "false"),
@@ -34,28 +36,30 @@ const SETTINGS: [(&str, &str); 5] = [
     ("maintenance.auto", "false"),
 ];
 
-/// Asks once whether git is there and new enough.
+/// Set after git was found and its version was checked, once per process.
 static VERSION: OnceCell<()> = OnceCell::const_new();
 
-/// git, for one repository.
+/// The program git for one repository.
 #[derive(Debug)]
 pub struct Git<'a> {
-    /// An empty folder of ours: its home and working directory.
+    /// An empty folder, the home and working directory of git.
     home: &'a Path,
     /// The repository.
     repository: PathBuf,
-    /// The protocol that it may speak.
+    /// The only protocol that git may use.
     protocol: &'static str,
     settings: Vec<(&'static str, String)>,
 }
 
 impl<'a> Git<'a> {
-    /// git for a repository. It reaches no other one.
+    /// Sets up git for a repository. It can reach no other repository.
     ///
     /// # Errors
-    /// There is no git, or an old one.
-    pub async fn new(home: &'a Path, repository: PathBuf) -> Result<Self, Problem> {
-        VERSION.get_or_try_init(|| check(bare(home))).await?;
+    /// Git is not installed or too old.
+    pub async fn new(home: &'a Path, repository: PathBuf) -> Result<Self, GitProblem> {
+        VERSION
+            .get_or_try_init(|| check_version(bare_command(home)))
+            .await?;
         Ok(Self {
             home,
             repository,
@@ -64,9 +68,9 @@ impl<'a> Git<'a> {
         })
     }
 
-    /// Lets it speak a protocol, with these settings.
+    /// Allows a protocol and adds settings.
     #[must_use]
-    pub fn speaking(
+    pub fn with_protocol(
         mut self,
         protocol: &'static str,
         settings: impl IntoIterator<Item = (&'static str, String)>,
@@ -76,19 +80,19 @@ impl<'a> Git<'a> {
         self
     }
 
-    /// The command, not started.
+    /// Returns the command, not started.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = bare(self.home);
+        let mut command = bare_command(self.home);
         command
             .args(arguments)
             .env("GIT_DIR", &self.repository)
             .env("GIT_ALLOW_PROTOCOL", self.protocol)
-            // A repository may not replace the content of a commit by another one.
+            // A repository must not replace the content of a commit.
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_GRAFT_FILE", NOTHING)
             .env("GIT_ALLOC_LIMIT", MAX_OBJECT.to_string());
         if self.protocol == NO_PROTOCOL {
-            // A repository of this machine could name a server, or a program, for objects that it lacks.
+            // A local repository could name a server or a program to fetch missing objects from.
             command.env("GIT_NO_LAZY_FETCH", "1");
         }
         let fixed = SETTINGS.map(|(key, value)| (key, value.to_owned()));
@@ -104,61 +108,61 @@ impl<'a> Git<'a> {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs git until it ends and returns its stdout.
     ///
     /// # Errors
-    /// It fails, or prints more than `limit` bytes.
+    /// Git fails, or prints more than `limit` bytes.
     pub async fn run(
         &self,
         arguments: &[&str],
         input: &[u8],
         limit: usize,
-    ) -> Result<Vec<u8>, Problem> {
+    ) -> Result<Vec<u8>, GitProblem> {
         let ended = run(self.command(arguments), input, limit, TIME).await?;
         if ended.status.success() {
-            return Ok(ended.output);
+            return Ok(ended.stdout);
         }
-        let words = String::from_utf8_lossy(&ended.words);
-        // GIT_ALLOC_LIMIT
+        let words = String::from_utf8_lossy(&ended.stderr);
+        // The message of git when an object exceeds GIT_ALLOC_LIMIT.
         if words.contains("over limit") {
-            return Err(Problem::LargeObject);
+            return Err(GitProblem::LargeObject);
         }
         let source =
             last_line(&words).unwrap_or_else(|| format!("git ended with {}", ended.status));
-        Err(Problem::Protocol {
+        Err(GitProblem::Protocol {
             source: source.into(),
         })
     }
 }
 
-/// The last line of a program's messages.
+/// Returns the last line of the messages of a program.
 pub fn last_line(words: &str) -> Option<String> {
     let mut lines = words.lines().map(str::trim).rev();
     let last = lines.find(|line| !line.is_empty())?;
     Some(last.replace(|c: char| c.is_control(), " "))
 }
 
-async fn check(mut command: Command) -> Result<(), Problem> {
+async fn check_version(mut command: Command) -> Result<(), GitProblem> {
     command.arg("--version");
     let ended = run(command, &[], MAX_WORDS, PATIENCE).await?;
-    let text = String::from_utf8_lossy(&ended.output);
+    let text = String::from_utf8_lossy(&ended.stdout);
     let version = text.trim().trim_start_matches("git version ");
-    if number(version).is_some_and(|version| version >= OLDEST) {
+    if parse_version(version).is_some_and(|version| version >= OLDEST) {
         return Ok(());
     }
     let found = version.chars().filter(|c| !c.is_control()).take(40);
-    Err(Problem::TooOld {
+    Err(GitProblem::TooOld {
         version: found.collect(),
     })
 }
 
-/// Major and minor of `2.39.5 (Apple Git-154)`, `2.45.1.windows.1`.
-fn number(version: &str) -> Option<(u32, u32)> {
+/// Parses the major and minor version of, for example, `2.39.5 (Apple Git-154)` or `2.45.1.windows.1`.
+fn parse_version(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-fn bare(home: &Path) -> Command {
+fn bare_command(home: &Path) -> Command {
     let mut command = Command::new("git");
     child::clear(&mut command);
     command
@@ -178,29 +182,30 @@ async fn run(
     input: &[u8],
     output: usize,
     time: Duration,
-) -> Result<Ended, Problem> {
-    let mut running = Running::start(&mut command).map_err(|source| not_started("git", source))?;
-    let limits = Limits {
+) -> Result<FinishedRun, GitProblem> {
+    let mut running =
+        RunningProgram::start(&mut command).map_err(|source| not_started("git", source))?;
+    let limits = RunLimits {
         time,
-        output,
-        words: MAX_WORDS,
+        stdout: output,
+        stderr: MAX_WORDS,
         memory: None,
     };
-    let ended = running.end(input, limits).await;
+    let ended = running.finish(input, limits).await;
     ended.map_err(|failure| match failure {
-        Failure::Io(source) => Problem::Connection {
+        RunFailure::Io(source) => GitProblem::Connection {
             source: source.into(),
         },
-        Failure::TimedOut => Problem::Timeout,
-        Failure::TooMuch => Problem::TooLarge,
+        RunFailure::TimedOut => GitProblem::Timeout,
+        RunFailure::TooMuch => GitProblem::TooLarge,
     })
 }
 
-/// The error of a program that does not start.
-pub fn not_started(program: &'static str, source: std::io::Error) -> Problem {
+/// The error for a program that does not start.
+pub fn not_started(program: &'static str, source: std::io::Error) -> GitProblem {
     match source.kind() {
-        ErrorKind::NotFound => Problem::NoProgram { program },
-        _ => Problem::Program { program, source },
+        ErrorKind::NotFound => GitProblem::NoProgram { program },
+        _ => GitProblem::Program { program, source },
     }
 }
 
@@ -208,16 +213,16 @@ pub fn not_started(program: &'static str, source: std::io::Error) -> Problem {
 mod tests {
     use super::*;
 
-    /// Scripts in the place of git.
+    /// Runs scripts instead of git.
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_git_that_cannot_be_used() {
+    async fn missing_and_old_versions_of_git_are_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let check = async || {
-            let mut command = bare(folder.path());
+            let mut command = bare_command(folder.path());
             command.env("PATH", folder.path());
-            check(command).await
+            check_version(command).await
         };
         let error = check().await.unwrap_err();
         assert_eq!(error.to_string(), "git: not found in PATH");
@@ -246,7 +251,7 @@ mod tests {
             ("usage: git", None),
             ("", None),
         ] {
-            assert_eq!(number(text), want, "{text}");
+            assert_eq!(parse_version(text), want, "{text}");
         }
     }
 }

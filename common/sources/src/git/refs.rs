@@ -1,27 +1,27 @@
-//! The refs of a repository, as `git ls-remote` and `git show-ref` print them.
+//! Parses the refs of a repository from the output of `git ls-remote` and `git show-ref`.
 
-use super::Problem;
+use super::GitProblem;
 use super::objects::Oid;
-use super::wanted::Wanted;
+use super::revision::GitRevision;
 
-/// How a listing names the commit of an annotated tag.
+/// The suffix of the line with the commit of an annotated tag.
 const PEELED: &str = "^{}";
 
-/// What a ref names.
+/// The object that a ref names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct ResolvedRef {
     /// The commit.
     pub commit: Oid,
-    /// The object to ask for: the commit, or its annotated tag.
+    /// The object to request: the commit, or its annotated tag.
     pub want: Oid,
 }
 
-/// Names and objects.
+/// The names and objects of all refs.
 #[derive(Debug)]
 pub struct Refs(Vec<(String, Oid)>);
 
 impl Refs {
-    /// Reads a listing: an id and a name on each line. Names that are not UTF-8 are left out.
+    /// Parses lines of an id and a name. Names that are not UTF-8 are skipped.
     pub fn parse(listing: &[u8]) -> Self {
         let lines = listing.split(|byte| *byte == b'\n');
         let refs = lines.filter_map(|line| {
@@ -31,11 +31,11 @@ impl Refs {
         Self(refs.collect())
     }
 
-    /// The commit that a branch, a tag or HEAD names.
+    /// Finds the commit that a branch, a tag or HEAD names.
     ///
     /// # Errors
-    /// The ref does not exist; the error lists names that do.
-    pub fn find(&self, wanted: &Wanted) -> Result<Named, Problem> {
+    /// The ref does not exist. The error lists names that do.
+    pub fn find(&self, wanted: &GitRevision) -> Result<ResolvedRef, GitProblem> {
         let name = wanted.full_name();
         let Some(want) = self.get(&name) else {
             let prefix = wanted.parts().map(|(_, prefix, _)| prefix);
@@ -46,13 +46,13 @@ impl Refs {
             return Err(wanted.missing(&names.collect::<Vec<_>>()));
         };
         let commit = self.get(&format!("{name}{PEELED}")).unwrap_or(want);
-        Ok(Named {
+        Ok(ResolvedRef {
             commit: commit.clone(),
             want: want.clone(),
         })
     }
 
-    /// The objects of all refs, each once.
+    /// Returns the objects of all refs without duplicates.
     pub fn tips(&self) -> Vec<Oid> {
         let named = self.0.iter().filter(|(name, _)| !name.ends_with(PEELED));
         let mut tips: Vec<Oid> = named.map(|(_, id)| id.clone()).collect();
@@ -79,22 +79,22 @@ mod tests {
         );
         for listing in [remote.clone(), remote.replace('\t', " ")] {
             let refs = Refs::parse(listing.as_bytes());
-            let named = |wanted: &Wanted| {
+            let named = |wanted: &GitRevision| {
                 let named = refs.find(wanted)?;
-                Ok::<_, Problem>((named.commit.to_string(), named.want.to_string()))
+                Ok::<_, GitProblem>((named.commit.to_string(), named.want.to_string()))
             };
-            assert_eq!(named(&Wanted::Head).unwrap(), (a.clone(), a.clone()));
-            let tag = Wanted::Tag("v1".to_owned());
+            assert_eq!(named(&GitRevision::Head).unwrap(), (a.clone(), a.clone()));
+            let tag = GitRevision::Tag("v1".to_owned());
             assert_eq!(named(&tag).unwrap(), (c.clone(), b.clone()));
-            let gone = named(&Wanted::Tag("v2".to_owned()))
+            let gone = named(&GitRevision::Tag("v2".to_owned()))
                 .unwrap_err()
                 .to_string();
             assert_eq!(gone, "it has no tag \"v2\"; did you mean \"v1\"?");
             assert_eq!(refs.tips().len(), 3);
         }
         assert!(matches!(
-            Refs::parse(b"").find(&Wanted::Head),
-            Err(Problem::Unborn)
+            Refs::parse(b"").find(&GitRevision::Head),
+            Err(GitProblem::Unborn)
         ));
     }
 }

@@ -1,45 +1,45 @@
-//! The remote of a repository.
+//! Parses and checks the remote of a repository.
 
 use std::path::{Path, PathBuf};
 
 use common::address::is_plain;
 use url::Url;
 
-use super::{Problem, local};
+use super::{GitProblem, local};
 use crate::credentials::Proof;
 use crate::reach::{Addresses, Reach};
 use crate::{Access, host};
 
-/// A checked remote.
+/// A parsed remote.
 #[derive(Clone, Debug)]
-pub struct Remote {
-    /// As given, for messages and for the cache.
+pub struct GitRemote {
+    /// The remote as given, for messages and cache keys.
     pub name: String,
-    /// How to reach it.
-    pub way: Way,
+    /// How to reach the repository.
+    pub transport: GitTransport,
 }
 
 /// How to reach a repository.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum GitTransport {
     /// `https://` or `http://`.
     Http(Url),
     /// `ssh://USER@HOST:PORT/PATH` or `USER@HOST:PATH`.
-    Ssh(Ssh),
-    /// A repository of this machine.
+    Ssh(SshRemote),
+    /// A repository on this machine.
     Local(PathBuf),
 }
 
-/// The arguments of ssh.
+/// The parts of an ssh remote.
 #[derive(Clone, Debug)]
-pub struct Ssh {
-    /// The user; `None` leaves it to the configuration of ssh.
+pub struct SshRemote {
+    /// The user; `None` uses the configuration of ssh.
     pub user: Option<String>,
     /// The host, without brackets.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: Option<u16>,
-    /// The repository there.
+    /// The path of the repository on the host.
     pub path: String,
 }
 
@@ -50,70 +50,71 @@ const ODD_SSH: &str = "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH o
 const LOCAL: &str = "catalogues, installations, plans and sets cannot name files of this machine; use https:// or ssh://";
 const KEYS: &str = "ssh needs a Secret of type kubernetes.io/ssh-auth with ssh-privatekey and known_hosts as auth.secretRef";
 
-impl Remote {
-    /// Reads a remote.
+impl GitRemote {
+    /// Parses a remote.
     ///
     /// # Errors
-    /// Another scheme, credentials in the URL, or parts that ssh could take for an option.
-    pub fn parse(remote: &str) -> Result<Self, Problem> {
-        let way = match remote.split_once("://") {
-            Some((scheme, rest)) => with_scheme(remote, scheme, rest),
+    /// The scheme is not supported, the URL contains credentials, or ssh could take a part for an option.
+    pub fn parse(remote: &str) -> Result<Self, GitProblem> {
+        let transport = match remote.split_once("://") {
+            Some((scheme, rest)) => parse_url(remote, scheme, rest),
             None if remote.is_empty() => Err("it names no repository"),
-            // As in git, the host ends at a colon before any slash; a path with a colon begins with ./
+            // As in git, a colon before the first slash ends the host; a path with a colon begins with ./
             None => match remote.split_once(':').filter(|(host, _)| is_host(host)) {
                 Some((_, path)) if path.starts_with(':') => Err(SCHEMES),
-                Some((host, path)) => Ssh::short(host, path).map(Way::Ssh),
-                None => Ok(Way::Local(remote.into())),
+                Some((host, path)) => SshRemote::from_scp(host, path).map(GitTransport::Ssh),
+                None => Ok(GitTransport::Local(remote.into())),
             },
         };
         Ok(Self {
             name: remote.to_owned(),
-            way: way.map_err(|why| Problem::Remote { why })?,
+            transport: transport.map_err(|why| GitProblem::Remote { why })?,
         })
     }
 
-    /// Checks the access before anything is sent, and returns the addresses that the remote may lead to.
+    /// Checks the access before anything is sent, and returns the allowed addresses.
     ///
     /// # Errors
-    /// A remote on this machine, or keys of the user, that are not open to the source; credentials of another type, for another host, or
-    /// without TLS.
-    pub fn check(&self, access: &Access<'_>) -> Result<Addresses, Problem> {
+    /// The source may not use the local repository or the keys of the user, or the credentials have another
+    /// type, are for another host, or would be sent without TLS.
+    pub fn check(&self, access: &Access<'_>) -> Result<Addresses, GitProblem> {
         let mut addresses = access.reach.addresses();
-        let host = match &self.way {
-            Way::Local(path) if !is_open(path, access.reach) => {
+        let host = match &self.transport {
+            GitTransport::Local(path) if !is_open(path, access.reach) => {
                 let place = access.reach.closed_folder(path);
-                return Err(Problem::Closed { why: LOCAL, place });
+                return Err(GitProblem::Closed { why: LOCAL, place });
             }
-            Way::Ssh(ssh) if access.credentials.is_none() => {
+            GitTransport::Ssh(ssh) if access.credentials.is_none() => {
                 let user = ssh.user.as_deref();
                 if !access.reach.opens_ssh(user, &ssh.host, ssh.port) {
                     let place = format!("ssh://{}", host::with_port(&ssh.host, ssh.port));
                     let place = Some(place).filter(|_| access.reach.can_open());
-                    return Err(Problem::Closed { why: KEYS, place });
+                    return Err(GitProblem::Closed { why: KEYS, place });
                 }
-                // The settings of ssh may know the host by another name, or reach it over others.
+                // The settings of ssh may map the host to another name or use jump hosts.
                 addresses = Addresses::Any;
                 None
             }
-            Way::Local(_) => None,
-            Way::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
-            Way::Http(url) => Some(host::of(url)),
+            GitTransport::Local(_) => None,
+            GitTransport::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
+            GitTransport::Http(url) => Some(host::of(url)),
         };
         let Some(credentials) = access.credentials else {
             return Ok(addresses);
         };
-        let is_plain = matches!(&self.way, Way::Http(url) if url.scheme() == "http");
-        match (&self.way, &credentials.proof) {
-            (Way::Http(_), Proof::Basic { .. }) | (Way::Ssh(_), Proof::Ssh { .. }) => {}
-            (Way::Http(_), _) => {
+        let is_plain = matches!(&self.transport, GitTransport::Http(url) if url.scheme() == "http");
+        match (&self.transport, &credentials.proof) {
+            (GitTransport::Http(_), Proof::Basic { .. })
+            | (GitTransport::Ssh(_), Proof::Ssh { .. }) => {}
+            (GitTransport::Http(_), _) => {
                 let wanted = "kubernetes.io/basic-auth";
                 return Err(credentials.mismatch("git over https", wanted).into());
             }
-            (Way::Ssh(_), _) => {
+            (GitTransport::Ssh(_), _) => {
                 let wanted = "kubernetes.io/ssh-auth";
                 return Err(credentials.mismatch("git over ssh", wanted).into());
             }
-            (Way::Local(_), _) => {
+            (GitTransport::Local(_), _) => {
                 let mismatch = credentials.mismatch("a folder of this machine", "none");
                 return Err(mismatch.into());
             }
@@ -122,37 +123,38 @@ impl Remote {
         Ok(addresses)
     }
 
-    /// The remote with its reader, for the keys of the cache: what one of them may read is not shown to others.
-    pub fn key(&self, access: &Access<'_>) -> String {
-        let is_ssh = matches!(self.way, Way::Ssh(_));
+    /// The remote and its reader in cache keys. Content that one reader may read is not returned to others.
+    pub fn cache_key(&self, access: &Access<'_>) -> String {
+        let is_ssh = matches!(self.transport, GitTransport::Ssh(_));
         format!("{}\n{}", self.name, access.reader(is_ssh.then_some("ssh")))
     }
 }
 
-/// Whether a repository of this machine may be read, with everything that its own files lead to.
+/// Whether a local repository may be read, including everything to which its files point.
 fn is_open(path: &Path, reach: &Reach) -> bool {
     let is_open = |part: &PathBuf| reach.file(part).is_some();
-    reach.file(path).is_some() && local::parts(path).is_some_and(|parts| parts.iter().all(is_open))
+    reach.file(path).is_some()
+        && local::read_paths(path).is_some_and(|parts| parts.iter().all(is_open))
 }
 
-/// Whether what stands before a colon is a host. On Windows, a letter is a drive.
+/// Whether the text before a colon is a host. On Windows, a single letter is a drive.
 fn is_host(before: &str) -> bool {
     let is_drive = cfg!(windows) && before.len() == 1;
     !before.is_empty() && !before.contains('/') && !is_drive
 }
 
-fn with_scheme(remote: &str, scheme: &str, rest: &str) -> Result<Way, &'static str> {
+fn parse_url(remote: &str, scheme: &str, rest: &str) -> Result<GitTransport, &'static str> {
     let scheme = scheme.to_ascii_lowercase();
     if scheme == "file" {
         return match rest.starts_with('/') {
-            true => Ok(Way::Local(decoded(rest)?.into())),
+            true => Ok(GitTransport::Local(percent_decode(rest)?.into())),
             false => Err("a file:// URL has no host: file:///path/to/repository"),
         };
     }
     if !matches!(scheme.as_str(), "http" | "https" | "ssh") {
         return Err(SCHEMES);
     }
-    // Else parsers of URLs take the path for the host.
+    // URL parsers would take the first part of the path as the host.
     if rest.starts_with('/') {
         return Err("it names no host");
     }
@@ -166,33 +168,33 @@ fn with_scheme(remote: &str, scheme: &str, rest: &str) -> Result<Way, &'static s
         );
     }
     if is_ssh {
-        return Ssh::long(&url).map(Way::Ssh);
+        return SshRemote::from_url(&url).map(GitTransport::Ssh);
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("a remote cannot have a query or fragment");
     }
-    Ok(Way::Http(url))
+    Ok(GitTransport::Http(url))
 }
 
-/// Without the `%XX` of URLs.
-fn decoded(text: &str) -> Result<String, &'static str> {
+/// Decodes the `%XX` escapes of a URL.
+fn percent_decode(text: &str) -> Result<String, &'static str> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
     Ok(decoded.map_err(|_| "it is not UTF-8")?.into_owned())
 }
 
-impl Ssh {
-    /// `ssh://USER@HOST:PORT/PATH`
-    fn long(url: &Url) -> Result<Self, &'static str> {
-        let path = decoded(url.path())?;
+impl SshRemote {
+    /// Parses `ssh://USER@HOST:PORT/PATH`.
+    fn from_url(url: &Url) -> Result<Self, &'static str> {
+        let path = percent_decode(url.path())?;
         // As in git, /~user is a home folder.
         let home = path.strip_prefix('/').filter(|rest| rest.starts_with('~'));
-        let user = decoded(url.username())?;
-        let host = decoded(url.host_str().unwrap_or_default())?;
+        let user = percent_decode(url.username())?;
+        let host = percent_decode(url.host_str().unwrap_or_default())?;
         Self::new(user, &host, url.port(), home.unwrap_or(&path))
     }
 
-    /// `USER@HOST:PATH`
-    fn short(host: &str, path: &str) -> Result<Self, &'static str> {
+    /// Parses `USER@HOST:PATH`.
+    fn from_scp(host: &str, path: &str) -> Result<Self, &'static str> {
         let (user, host) = host.rsplit_once('@').unwrap_or(("", host));
         Self::new(user.to_owned(), host, None, path)
     }
@@ -223,8 +225,8 @@ mod tests {
     use super::*;
 
     fn ssh(remote: &str) -> (Option<String>, String, Option<u16>, String) {
-        match Remote::parse(remote).unwrap().way {
-            Way::Ssh(ssh) => (ssh.user, ssh.host, ssh.port, ssh.path),
+        match GitRemote::parse(remote).unwrap().transport {
+            GitTransport::Ssh(ssh) => (ssh.user, ssh.host, ssh.port, ssh.path),
             other => panic!("{remote} is {other:?}"),
         }
     }
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_remote() {
+    fn invalid_remotes_are_refused() {
         for (remote, want) in [
             ("ext::sh -c true", "git supports"),
             ("git://example.com/a", "git supports"),
@@ -274,7 +276,7 @@ mod tests {
             ("file://host/a", "no host"),
             ("", ""),
         ] {
-            let error = Remote::parse(remote).unwrap_err().to_string();
+            let error = GitRemote::parse(remote).unwrap_err().to_string();
             assert!(error.contains(want), "{remote}: {error}");
             assert!(!error.contains("pw"), "{error}");
         }

@@ -1,4 +1,4 @@
-//! A repository of ours that is filled from a server: refs, and the objects of one commit.
+//! A temporary repository that receives refs and the objects of one commit from a server.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,36 +9,36 @@ use super::gateway::Gateway;
 use super::objects::Oid;
 use super::program::Git;
 use super::refs::Refs;
-use super::wanted::Wanted;
-use super::{MAX_RECEIVED, MAX_REFS, Problem};
+use super::revision::GitRevision;
+use super::{GitProblem, MAX_RECEIVED, MAX_REFS};
 
-/// The most branches and tags that are searched for a commit.
+/// The maximum number of branches and tags whose history is fetched to find a commit.
 const MAX_TIPS: usize = 1000;
-/// The server, in the settings of git.
+/// The name of the server in the settings of git.
 const SERVER: &str = "server";
-/// Leaves out the content of files, which is fetched when the path is known.
+/// The option that leaves out the content of files, which is fetched once the files at the path are known.
 const WITHOUT_FILES: &str = "--filter=blob:none";
 
-/// A fetch from one server.
-pub struct Session<'a> {
+/// A temporary repository and its connection to a server.
+pub struct FetchSession<'a> {
     git: Git<'a>,
     gateway: &'a Gateway<'a>,
-    /// Whether only the files at the path are fetched, by servers that can do that.
+    /// Whether to fetch only the files at the path, if the server supports that.
     is_partial: bool,
 }
 
-impl<'a> Session<'a> {
-    /// An empty repository in `home`. Everything that git asks goes through the gateway.
+impl<'a> FetchSession<'a> {
+    /// Creates an empty repository in `home`. All requests of git go through the gateway.
     ///
     /// # Errors
-    /// The repository cannot be created; there is no git.
+    /// The repository cannot be created, or git is not installed.
     pub async fn new(
         gateway: &'a Gateway<'a>,
         home: &'a Path,
         is_partial: bool,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, GitProblem> {
         let repository = home.join(if is_partial { "partial" } else { "whole" });
-        create(&repository).map_err(|source| Problem::Folder { source })?;
+        create(&repository).map_err(|source| GitProblem::Folder { source })?;
         let mut settings = vec![
             ("remote.server.url", gateway.url()),
             ("fetch.unpackLimit", "1".to_owned()),
@@ -47,56 +47,60 @@ impl<'a> Session<'a> {
             ("protocol.version", "2".to_owned()),
         ];
         if is_partial {
-            // git fetches by itself what is missing, such as the files that symlinks lead to.
+            // Git fetches missing objects by itself, such as the files to which symlinks point.
             settings.push(("remote.server.promisor", "true".to_owned()));
         }
         settings.extend(gateway.settings());
         let git = Git::new(home, repository).await?;
         Ok(Self {
-            git: git.speaking(gateway.protocol(), settings),
+            git: git.with_protocol(gateway.protocol(), settings),
             gateway,
             is_partial,
         })
     }
 
-    /// git for the repository.
+    /// The program git for the repository.
     pub fn git(&self) -> &Git<'a> {
         &self.git
     }
 
-    /// The branches, the tags or all refs of the server: one answer has the ref, and the names for an error.
+    /// Lists the branches, the tags or all refs of the server, depending on the revision. The list has the
+    /// ref as well as the names for an error.
     ///
     /// # Errors
-    /// Those of the connection.
-    pub async fn refs(&self, wanted: &Wanted) -> Result<Refs, Problem> {
+    /// Errors of the connection.
+    pub async fn refs(&self, wanted: &GitRevision) -> Result<Refs, GitProblem> {
         let mut arguments = vec!["ls-remote", "--quiet"];
         arguments.extend_from_slice(match wanted {
-            Wanted::Head => &[],
-            Wanted::Branch(_) => &["--heads"],
-            Wanted::Tag(_) => &["--tags"],
-            Wanted::Commit(_) => &["--heads", "--tags"],
+            GitRevision::Head => &[],
+            GitRevision::Branch(_) => &["--heads"],
+            GitRevision::Tag(_) => &["--tags"],
+            GitRevision::Commit(_) => &["--heads", "--tags"],
         });
         arguments.push(SERVER);
         self.gateway.allow(MAX_REFS as u64);
-        let listing = self.ask(&arguments, &[]).await?;
+        let listing = self.run_with_server(&arguments, &[]).await?;
         Ok(Refs::parse(&listing))
     }
 
-    /// Receives commits, `depth` of each line.
+    /// Receives the history of `wants` with `depth` commits each.
     ///
     /// # Errors
-    /// Those of the connection; more bytes than [`MAX_RECEIVED`].
-    pub async fn receive(&self, wants: &[Oid], depth: u32) -> Result<(), Problem> {
+    /// Errors of the connection, or more bytes than [`MAX_RECEIVED`].
+    pub async fn receive(&self, wants: &[Oid], depth: u32) -> Result<(), GitProblem> {
         let depth = format!("--depth={depth}");
         self.gateway.allow(MAX_RECEIVED);
         self.fetch(&[&depth], wants.iter().take(MAX_TIPS)).await
     }
 
-    /// Receives objects that the server left out. They count to what it may send for the commit.
+    /// Receives objects that the server left out. They count towards the limit for the commit.
     ///
     /// # Errors
-    /// As [`Session::receive`].
-    pub async fn complete(&self, wants: impl Iterator<Item = &Oid>) -> Result<(), Problem> {
+    /// Errors of [`FetchSession::receive`].
+    pub async fn receive_missing(
+        &self,
+        wants: impl Iterator<Item = &Oid>,
+    ) -> Result<(), GitProblem> {
         let wants: BTreeSet<&Oid> = wants.collect();
         match self.is_partial && !wants.is_empty() {
             true => self.fetch(&[], wants).await,
@@ -108,7 +112,7 @@ impl<'a> Session<'a> {
         &self,
         options: &[&str],
         wants: impl IntoIterator<Item = &Oid>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), GitProblem> {
         let mut arguments = vec![
             "fetch",
             "--quiet",
@@ -123,31 +127,35 @@ impl<'a> Session<'a> {
         }
         arguments.push(SERVER);
         let wants: String = wants.into_iter().map(|id| format!("{id}\n")).collect();
-        self.ask(&arguments, wants.as_bytes()).await?;
+        self.run_with_server(&arguments, wants.as_bytes()).await?;
         Ok(())
     }
 
-    /// Runs git with the server.
-    async fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Problem> {
-        // What is known of an earlier run that failed.
-        self.gateway.failure();
+    /// Runs git with a connection to the server.
+    async fn run_with_server(
+        &self,
+        arguments: &[&str],
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitProblem> {
+        // Discard the failure of an earlier run.
+        self.gateway.traffic.failure();
         let ended = self.git.run(arguments, input, MAX_REFS).await;
-        ended.map_err(|problem| self.cause(problem))
+        ended.map_err(|problem| self.explain(problem))
     }
 
-    /// The cause of an error of git or of an object that it could not fetch: what the gateway saw, if anything.
-    pub fn cause(&self, problem: Problem) -> Problem {
+    /// Replaces an error of git, or a missing object, by its cause if the gateway knows one.
+    pub fn explain(&self, problem: GitProblem) -> GitProblem {
         match problem {
-            Problem::Protocol { .. } | Problem::Object { .. } => {
-                self.gateway.failure().unwrap_or(problem)
+            GitProblem::Protocol { .. } | GitProblem::Object { .. } => {
+                self.gateway.traffic.failure().unwrap_or(problem)
             }
             problem => problem,
         }
     }
 }
 
-/// Creates an empty repository, unless there is one, in a folder that is there. A program that ends has removed the folder: it
-/// does not come back.
+/// Creates an empty repository unless it exists. The parent folder must exist: if it was removed because the
+/// program ends, it is not created again.
 fn create(repository: &Path) -> std::io::Result<()> {
     for folder in [
         repository,

@@ -1,70 +1,70 @@
-//! The package at a path of a commit, read from its objects without a checkout.
+//! Reads the package at a path of a commit from its objects, without a checkout.
 
 use addons_render::package::{self, File, Package, PackageError};
 
-use super::Problem;
-use super::objects::{Object, Objects, Oid};
+use super::GitProblem;
+use super::objects::{GitObject, ObjectReader, Oid};
 use super::program::Git;
-use super::session::Session;
+use super::session::FetchSession;
 
-/// Folder entries that are visited: a small tree can contain itself a billion times.
+/// The maximum number of folder entries to visit. A small tree can contain itself a billion times.
 const MAX_ENTRIES: usize = 20 * package::MAX_FILES;
-/// Symlinks on the way to one file.
+/// The maximum number of symlinks on the way to one file.
 const MAX_LINKS: usize = 16;
-/// Folders inside folders.
+/// The maximum depth of folders.
 const MAX_DEPTH: usize = 100;
-/// Bytes of one folder's list, and of a commit.
+/// The maximum size in bytes of the list of a folder, and of a commit.
 const MAX_TREE: u64 = 16 << 20;
-/// Bytes of the target of a symlink.
+/// The maximum size in bytes of the target of a symlink.
 const MAX_TARGET: u64 = 4096;
-/// Bytes of an id in a tree.
+/// The number of bytes of an id in a tree.
 const ID: usize = 20;
 /// The start of a Git LFS pointer.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// The tree of one commit.
-pub struct Tree {
-    objects: Objects,
+pub struct CommitTree {
+    objects: ObjectReader,
     commit: Oid,
     root: Oid,
     entries: usize,
     bytes: u64,
 }
 
-/// What an entry of a folder is.
+/// The kind of an entry of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EntryKind {
+enum TreeEntryKind {
     Folder,
     File,
     Symlink,
     Submodule,
 }
 
-/// One entry of a folder.
+/// An entry of a folder.
 #[derive(Clone)]
-struct Entry {
+struct TreeEntry {
     name: String,
-    kind: EntryKind,
+    kind: TreeEntryKind,
     id: Oid,
 }
 
-impl Tree {
-    /// The tree of a commit.
+impl CommitTree {
+    /// Opens the tree of a commit.
     ///
     /// # Errors
-    /// The object is not a commit, or damaged.
-    pub async fn of(git: &Git<'_>, commit: &Oid) -> Result<Self, Problem> {
-        let mut objects = Objects::open(git)?;
+    /// The object is not a commit or is damaged.
+    pub async fn open(git: &Git<'_>, commit: &Oid) -> Result<Self, GitProblem> {
+        let mut objects = ObjectReader::open(git)?;
         let id = commit.to_string();
         let root = match objects.read(commit, MAX_TREE).await {
-            Object::Missing => return Err(Problem::Object { id }),
-            Object::Commit(bytes) => {
+            GitObject::Missing => return Err(GitProblem::Object { id }),
+            GitObject::Commit(bytes) => {
                 let line = bytes.split(|byte| *byte == b'\n').next();
                 let line = std::str::from_utf8(line.unwrap_or_default()).ok();
                 let root = line.and_then(|line| Oid::parse(line.strip_prefix("tree ")?));
-                root.ok_or(Problem::Object { id })?
+                root.ok_or(GitProblem::Object { id })?
             }
-            _ => return Err(Problem::NoCommit { id }),
+            _ => return Err(GitProblem::NoCommit { id }),
         };
         Ok(Self {
             objects,
@@ -75,29 +75,30 @@ impl Tree {
         })
     }
 
-    /// The file or folder at `path`; without parts, the whole tree. Files that the server left out come from `session`.
+    /// Reads the file or folder at `path`, or the whole tree if `path` is empty. Files that the server left
+    /// out are received by `session`.
     ///
     /// # Errors
-    /// The path does not exist, leads out of the tree, or holds too much.
+    /// The path does not exist, leads out of the tree, or has too many or too large files.
     pub async fn package(
         mut self,
         path: &[String],
-        session: Option<&Session<'_>>,
-    ) -> Result<Package, Problem> {
+        session: Option<&FetchSession<'_>>,
+    ) -> Result<Package, GitProblem> {
         let whole = path.join("/");
         let Some(entry) = self.resolve(path).await? else {
-            return Err(self.nothing(path).await);
+            return Err(self.missing_path(path).await);
         };
         match entry.kind {
-            EntryKind::Folder => self.folder(path, entry.id, session).await,
-            EntryKind::File => {
+            TreeEntryKind::Folder => self.folder(path, entry.id, session).await,
+            TreeEntryKind::File => {
                 let bytes = self.file(&whole, &entry.id).await?;
                 let name = path.last().cloned().unwrap_or_default();
                 Ok(Package::file(name, bytes))
             }
-            EntryKind::Symlink => Err(self.link(&whole, &entry.id).await),
-            EntryKind::Submodule => Err(Problem::Submodule {
-                path: self.at(&whole),
+            TreeEntryKind::Symlink => Err(self.symlink_problem(&whole, &entry.id).await),
+            TreeEntryKind::Submodule => Err(GitProblem::Submodule {
+                path: self.location(&whole),
             }),
         }
     }
@@ -106,13 +107,13 @@ impl Tree {
         &mut self,
         path: &[String],
         id: Oid,
-        session: Option<&Session<'_>>,
-    ) -> Result<Package, Problem> {
+        session: Option<&FetchSession<'_>>,
+    ) -> Result<Package, GitProblem> {
         let listed = self.walk(path, id).await?;
         if let Some(session) = session {
-            // At once, not file by file.
+            // All files are received at once.
             session
-                .complete(listed.iter().map(|(_, entry)| &entry.id))
+                .receive_missing(listed.iter().map(|(_, entry)| &entry.id))
                 .await?;
         }
         let mut files = Vec::new();
@@ -120,13 +121,13 @@ impl Tree {
             let whole: Vec<String> = path.iter().chain(&below).cloned().collect();
             let location = whole.join("/");
             let id = match entry.kind {
-                EntryKind::Symlink => match self.resolve(&whole).await? {
-                    Some(Entry {
-                        kind: EntryKind::File,
+                TreeEntryKind::Symlink => match self.resolve(&whole).await? {
+                    Some(TreeEntry {
+                        kind: TreeEntryKind::File,
                         id,
                         ..
                     }) => id,
-                    _ => return Err(self.link(&location, &entry.id).await),
+                    _ => return Err(self.symlink_problem(&location, &entry.id).await),
                 },
                 _ => entry.id,
             };
@@ -134,15 +135,15 @@ impl Tree {
             let path = below.join("/");
             files.push(File { path, bytes });
         }
-        Package::folder(files).map_err(|error| self.too_much(&path.join("/"), error))
+        Package::folder(files).map_err(|error| self.package_problem(&path.join("/"), error))
     }
 
-    /// The files and symlinks below a folder, each with the parts of its path there.
+    /// Lists the files and symlinks below a folder, with the parts of their paths relative to it.
     async fn walk(
         &mut self,
         path: &[String],
         id: Oid,
-    ) -> Result<Vec<(Vec<String>, Entry)>, Problem> {
+    ) -> Result<Vec<(Vec<String>, TreeEntry)>, GitProblem> {
         let mut listed = Vec::new();
         let mut waiting = vec![(Vec::new(), id)];
         while let Some((above, id)) = waiting.pop() {
@@ -150,27 +151,30 @@ impl Tree {
             for entry in self.list(&folder, &id).await? {
                 let mut below: Vec<String> = above.clone();
                 below.push(entry.name.clone());
-                // A few kilobytes can name one folder ten thousand times, under names that together are gigabytes.
+                // A few kilobytes can list one folder ten thousand times, with names that add up to
+                // gigabytes.
                 package::check_length(&below.join("/"))
-                    .map_err(|error| self.too_much(&folder, error))?;
+                    .map_err(|error| self.package_problem(&folder, error))?;
                 let location = [path, &below].concat().join("/");
                 match entry.kind {
-                    EntryKind::Folder if below.len() < MAX_DEPTH => {
+                    TreeEntryKind::Folder if below.len() < MAX_DEPTH => {
                         waiting.push((below, entry.id));
                     }
-                    EntryKind::Folder => {
-                        return Err(self.too_much(&location, PackageError::TooMany));
+                    TreeEntryKind::Folder => {
+                        return Err(self.package_problem(&location, PackageError::TooMany));
                     }
-                    EntryKind::Submodule => {
-                        return Err(Problem::Submodule {
-                            path: self.at(&location),
+                    TreeEntryKind::Submodule => {
+                        return Err(GitProblem::Submodule {
+                            path: self.location(&location),
                         });
                     }
-                    EntryKind::File | EntryKind::Symlink if listed.len() < package::MAX_FILES => {
+                    TreeEntryKind::File | TreeEntryKind::Symlink
+                        if listed.len() < package::MAX_FILES =>
+                    {
                         listed.push((below, entry));
                     }
-                    EntryKind::File | EntryKind::Symlink => {
-                        return Err(self.too_much(&path.join("/"), PackageError::TooMany));
+                    TreeEntryKind::File | TreeEntryKind::Symlink => {
+                        return Err(self.package_problem(&path.join("/"), PackageError::TooMany));
                     }
                 }
             }
@@ -178,18 +182,18 @@ impl Tree {
         Ok(listed)
     }
 
-    /// The entry at a path, through symlinks that stay in the tree. `None` if it does not exist; a symlink that leads out of the
-    /// tree, nowhere or in a circle is returned itself.
-    async fn resolve(&mut self, path: &[String]) -> Result<Option<Entry>, Problem> {
-        let root = Entry {
+    /// Finds the entry at a path and follows symlinks within the tree. Returns `None` if it does not exist. A
+    /// symlink that leads out of the tree, nowhere or in a circle is returned itself.
+    async fn resolve(&mut self, path: &[String]) -> Result<Option<TreeEntry>, GitProblem> {
+        let root = TreeEntry {
             name: String::new(),
-            kind: EntryKind::Folder,
+            kind: TreeEntryKind::Folder,
             id: self.root.clone(),
         };
         // The entries from the root to the current one, and the remaining parts of the path in reverse.
         let mut walked = vec![root];
         let mut rest: Vec<String> = path.iter().rev().cloned().collect();
-        let mut link: Option<Entry> = None;
+        let mut link: Option<TreeEntry> = None;
         let mut links = 0;
         while let Some(part) = rest.pop() {
             match part.as_str() {
@@ -201,7 +205,10 @@ impl Tree {
                 ".." => return Ok(link),
                 _ => {}
             }
-            let Some(here) = walked.last().filter(|here| here.kind == EntryKind::Folder) else {
+            let Some(here) = walked
+                .last()
+                .filter(|here| here.kind == TreeEntryKind::Folder)
+            else {
                 return Ok(link);
             };
             let (id, names) = (
@@ -217,7 +224,7 @@ impl Tree {
             else {
                 return Ok(link);
             };
-            if found.kind != EntryKind::Symlink {
+            if found.kind != TreeEntryKind::Symlink {
                 walked.push(found);
                 continue;
             }
@@ -235,34 +242,34 @@ impl Tree {
         Ok(walked.pop())
     }
 
-    /// The entries of a folder.
-    async fn list(&mut self, path: &str, id: &Oid) -> Result<Vec<Entry>, Problem> {
+    /// Reads the entries of a folder.
+    async fn list(&mut self, path: &str, id: &Oid) -> Result<Vec<TreeEntry>, GitProblem> {
         let bytes = match self.objects.read(id, MAX_TREE).await {
-            Object::Tree(bytes) => bytes,
-            Object::Larger => return Err(self.too_much(path, PackageError::TooMany)),
-            _ => return Err(damaged(id)),
+            GitObject::Tree(bytes) => bytes,
+            GitObject::Larger => return Err(self.package_problem(path, PackageError::TooMany)),
+            _ => return Err(damaged_object(id)),
         };
         let mut entries = Vec::new();
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
-            let (mode, name, id, after) = split(rest).ok_or_else(|| damaged(id))?;
+            let (mode, name, id, after) = split_entry(rest).ok_or_else(|| damaged_object(id))?;
             rest = after;
             self.entries = self.entries.saturating_add(1);
             if self.entries > MAX_ENTRIES {
-                return Err(self.too_much(path, PackageError::TooMany));
+                return Err(self.package_problem(path, PackageError::TooMany));
             }
-            let name = std::str::from_utf8(name).map_err(|_| Problem::Name {
-                path: self.at(path),
+            let name = std::str::from_utf8(name).map_err(|_| GitProblem::Name {
+                path: self.location(path),
             })?;
-            // No file system has such names, and a folder is listed anew for every symlink through it.
-            package::check_length(name).map_err(|error| self.too_much(path, error))?;
-            entries.push(Entry {
+            // No file system has such long names, and a folder is listed again for every symlink through it.
+            package::check_length(name).map_err(|error| self.package_problem(path, error))?;
+            entries.push(TreeEntry {
                 name: name.to_owned(),
                 kind: match mode & 0o170_000 {
-                    0o040_000 => EntryKind::Folder,
-                    0o120_000 => EntryKind::Symlink,
-                    0o160_000 => EntryKind::Submodule,
-                    _ => EntryKind::File,
+                    0o040_000 => TreeEntryKind::Folder,
+                    0o120_000 => TreeEntryKind::Symlink,
+                    0o160_000 => TreeEntryKind::Submodule,
+                    _ => TreeEntryKind::File,
                 },
                 id,
             });
@@ -270,56 +277,56 @@ impl Tree {
         Ok(entries)
     }
 
-    /// The bytes of a file.
-    async fn file(&mut self, path: &str, id: &Oid) -> Result<Vec<u8>, Problem> {
+    /// Reads a file.
+    async fn file(&mut self, path: &str, id: &Oid) -> Result<Vec<u8>, GitProblem> {
         let left = (package::MAX_BYTES as u64).saturating_sub(self.bytes);
         let bytes = match self.objects.read(id, left).await {
-            Object::Blob(bytes) => bytes,
-            Object::Larger => return Err(self.too_much(path, PackageError::TooLarge)),
-            _ => return Err(damaged(id)),
+            GitObject::Blob(bytes) => bytes,
+            GitObject::Larger => return Err(self.package_problem(path, PackageError::TooLarge)),
+            _ => return Err(damaged_object(id)),
         };
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         if bytes.starts_with(LFS) && bytes.len() < 1024 {
-            return Err(Problem::Lfs {
-                path: self.at(path),
+            return Err(GitProblem::Lfs {
+                path: self.location(path),
             });
         }
         Ok(bytes)
     }
 
-    /// The target of a symlink; empty if it is too long.
-    async fn target(&mut self, id: &Oid) -> Result<String, Problem> {
+    /// Reads the target of a symlink. A target that is too long is returned as an empty text.
+    async fn target(&mut self, id: &Oid) -> Result<String, GitProblem> {
         match self.objects.read(id, MAX_TARGET).await {
-            Object::Blob(bytes) => Ok(String::from_utf8(bytes).unwrap_or_default()),
-            Object::Larger => Ok(String::new()),
-            _ => Err(damaged(id)),
+            GitObject::Blob(bytes) => Ok(String::from_utf8(bytes).unwrap_or_default()),
+            GitObject::Larger => Ok(String::new()),
+            _ => Err(damaged_object(id)),
         }
     }
 
-    /// A path for messages, as git writes it: `COMMIT:PATH`.
-    fn at(&self, path: &str) -> String {
+    /// Formats a path for messages as git does: `COMMIT:PATH`.
+    fn location(&self, path: &str) -> String {
         match path {
             "" => self.commit.short().to_owned(),
             path => format!("{}:{path}", self.commit.short()),
         }
     }
 
-    fn too_much(&self, path: &str, source: PackageError) -> Problem {
-        Problem::Package {
-            path: self.at(path),
+    fn package_problem(&self, path: &str, source: PackageError) -> GitProblem {
+        GitProblem::Package {
+            path: self.location(path),
             source,
         }
     }
 
-    async fn link(&mut self, path: &str, id: &Oid) -> Problem {
-        Problem::Symlink {
-            path: self.at(path),
+    async fn symlink_problem(&mut self, path: &str, id: &Oid) -> GitProblem {
+        GitProblem::Symlink {
+            path: self.location(path),
             target: self.target(id).await.unwrap_or_default(),
         }
     }
 
-    /// The error for a path that does not exist, with the names in the last folder that does.
-    async fn nothing(&mut self, path: &[String]) -> Problem {
+    /// The error for a path that does not exist, with the names in the last folder of the path that exists.
+    async fn missing_path(&mut self, path: &[String]) -> GitProblem {
         let mut near = String::from("the repository is empty");
         for (length, missing) in path.iter().enumerate().rev() {
             let folder = path.get(..length).unwrap_or_default();
@@ -328,22 +335,23 @@ impl Tree {
             };
             let names = self.list("", &entry.id).await.unwrap_or_default();
             let names: Vec<&str> = names.iter().map(|entry| entry.name.as_str()).collect();
-            near = super::near(missing, &names);
+            near = super::suggest_names(missing, &names);
             break;
         }
-        Problem::Path {
-            path: self.at(&path.join("/")),
+        GitProblem::Path {
+            path: self.location(&path.join("/")),
             near,
         }
     }
 }
 
-fn damaged(id: &Oid) -> Problem {
-    Problem::Object { id: id.to_string() }
+fn damaged_object(id: &Oid) -> GitProblem {
+    GitProblem::Object { id: id.to_string() }
 }
 
-/// Mode, name and id of the first entry of a tree, `MODE NAME` with a zero and the id after it; and the rest.
-fn split(tree: &[u8]) -> Option<(u32, &[u8], Oid, &[u8])> {
+/// Splits off the first entry of a tree, which is `MODE NAME`, a zero byte and the id. Returns the mode, the
+/// name, the id and the rest.
+fn split_entry(tree: &[u8]) -> Option<(u32, &[u8], Oid, &[u8])> {
     let end = tree.iter().position(|byte| *byte == 0)?;
     let (line, rest) = tree.split_at(end);
     let space = line.iter().position(|byte| *byte == b' ')?;

@@ -1,4 +1,5 @@
-//! The client: one connection pool for each set of certificate authorities, made when it is first needed.
+//! The HTTP client. Each set of certificate authorities has one connection pool, which is created when it is
+//! first needed.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,15 +12,15 @@ use url::Url;
 
 use super::bound::{self, CONNECT, IDLE, SMALL};
 use super::error::HttpError;
-use super::guard::{self, Guarded, Refused};
+use super::guard::{self, GuardedResolver, RefusedAddress};
 use super::policy::{REDIRECTS, Redirects};
-use super::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
+use super::retry::{LONGEST_PAUSE, RequestTries, is_transient, requested_pause};
 use crate::credentials::Credentials;
 use crate::reach::Addresses;
 
-/// Clients that are kept.
+/// The maximum number of clients to keep.
 const KEPT: usize = 16;
-/// The parameters of signed URLs that have no prefix.
+/// Parameters of signed URLs without a common prefix.
 const SIGNATURE: [&str; 21] = [
     "awsaccesskeyid",
     "expires",
@@ -44,58 +45,59 @@ const SIGNATURE: [&str; 21] = [
     "token",
 ];
 
-static CLIENTS: Mutex<Vec<(Key, Client)>> = Mutex::new(Vec::new());
+static CLIENTS: Mutex<Vec<(ClientKey, Client)>> = Mutex::new(Vec::new());
 
-/// What makes clients differ.
+/// The settings of a client. Clients with equal settings are shared.
 #[derive(Clone, PartialEq, Eq)]
-struct Key {
+struct ClientKey {
     ca: Option<Vec<u8>>,
     addresses: Addresses,
     gzip: bool,
 }
 
-/// Asks servers.
+/// Sends requests.
 #[derive(Clone, Debug)]
 pub struct Http {
-    /// Follows no redirect by itself.
+    /// The client, which follows no redirects.
     pub client: Client,
     addresses: Addresses,
 }
 
-/// Headers for one location only, wherever redirects lead: a server that answers "unchanged" must mean what the cache holds.
+/// Conditional headers for a single URL. They are only sent to that URL, also after redirects, so that "not
+/// modified" always refers to the cached content.
 #[derive(Debug)]
-pub struct Condition {
-    /// As [`hashed`].
+pub struct CacheCondition {
+    /// The URL as returned by [`hash_url`].
     pub url: String,
     /// `If-None-Match`, `If-Modified-Since`.
     pub headers: HeaderMap,
 }
 
-/// A whole answer.
+/// A response with its whole body.
 #[derive(Debug)]
-pub struct Received {
-    /// Any, also of an error.
+pub struct ReceivedResponse {
+    /// The status, which can be an error.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Where it came from, after redirects.
+    /// The URL after redirects.
     pub url: Url,
-    /// Of an error, what could be read of it.
+    /// The body. If the status is an error, the part that could be read.
     pub bytes: Vec<u8>,
 }
 
 impl Http {
-    /// Trusts the authorities of the Secret and no others, or without any those of the machine; refuses all addresses
-    /// but `addresses`. With `gzip`, compressed answers are asked for and unpacked.
+    /// Returns a client that only connects to `addresses`. It trusts only the authorities of the Secret or,
+    /// if it has none, those of the machine. With `gzip`, it requests and unpacks compressed responses.
     ///
     /// # Errors
-    /// Authorities that cannot be read.
+    /// The authorities cannot be read.
     pub fn new(
         credentials: Option<&Credentials>,
         addresses: Addresses,
         gzip: bool,
     ) -> Result<Self, HttpError> {
-        let key = Key {
+        let key = ClientKey {
             ca: credentials.and_then(|credentials| credentials.ca.clone()),
             addresses,
             gzip,
@@ -114,30 +116,33 @@ impl Http {
         Ok(Self { client, addresses })
     }
 
-    /// Judges a URL by its addresses.
+    /// Checks that the addresses of a URL are allowed.
     ///
     /// # Errors
-    /// An address that is out of reach.
-    pub async fn check(&self, url: &Url) -> Result<(), Refused> {
+    /// An address is not allowed.
+    pub async fn check(&self, url: &Url) -> Result<(), RefusedAddress> {
         guard::check(url, self.addresses).await
     }
 
-    /// Sends a request and follows redirects. No connection, 429 and 5xx are tried again; every other status is an answer.
+    /// Sends a request and follows redirects. Failed connections and the statuses 429 and 5xx are retried.
+    /// All other statuses are returned.
     ///
     /// # Errors
-    /// [`HttpError`]; with the tries used up, the last error or answer.
+    /// [`HttpError`]. After the last try, the last error or response is returned.
     pub async fn send(
         &self,
-        tries: &mut Tries,
+        tries: &mut RequestTries,
         request: &Request,
         redirects: Redirects,
-        condition: Option<&Condition>,
+        condition: Option<&CacheCondition>,
     ) -> Result<Response, HttpError> {
         loop {
             let answer = self.follow(request, redirects, condition).await;
             let wanted = match &answer {
-                Ok(response) if is_passing(response.status()) => wanted_pause(response.headers()),
-                Err(error) if error.is_passing() => None,
+                Ok(response) if is_transient(response.status()) => {
+                    requested_pause(response.headers())
+                }
+                Err(error) if error.is_transient() => None,
                 _ => return answer,
             };
             let wanted = wanted.unwrap_or_default();
@@ -149,31 +154,32 @@ impl Http {
                     seconds: wanted.as_secs(),
                 });
             }
-            if !tries.again(wanted).await {
+            if !tries.wait(wanted).await {
                 return answer;
             }
         }
     }
 
-    /// Sends a request and reads the answer, `limit` bytes at most; an answer that breaks off is asked for again.
+    /// Sends a request and reads the response of at most `limit` bytes. If the response breaks off, the
+    /// request is sent again.
     ///
     /// # Errors
-    /// As [`Http::send`], and more bytes than `limit`.
+    /// Errors of [`Http::send`], or the response has more than `limit` bytes.
     pub async fn receive(
         &self,
         request: &Request,
         redirects: Redirects,
-        condition: Option<&Condition>,
+        condition: Option<&CacheCondition>,
         limit: u64,
-    ) -> Result<Received, HttpError> {
-        let mut tries = Tries::default();
+    ) -> Result<ReceivedResponse, HttpError> {
+        let mut tries = RequestTries::default();
         loop {
             let response = self.send(&mut tries, request, redirects, condition).await?;
             let (status, url) = (response.status(), response.url().clone());
             let headers = response.headers().clone();
             let bytes = if status.is_success() {
                 match bound::body(response, limit).await {
-                    Err(error) if error.is_passing() && tries.again(Duration::ZERO).await => {
+                    Err(error) if error.is_transient() && tries.wait(Duration::ZERO).await => {
                         continue;
                     }
                     bytes => bytes?,
@@ -181,7 +187,7 @@ impl Http {
             } else {
                 bound::body(response, SMALL).await.unwrap_or_default()
             };
-            return Ok(Received {
+            return Ok(ReceivedResponse {
                 status,
                 headers,
                 url,
@@ -190,7 +196,9 @@ impl Http {
         }
     }
 
-    /// Which addresses a request may lead to where redirects led it. The server named the place, and not whoever named the server.
+    /// Returns the addresses that are allowed for the URL `at` after redirects from `first`. A redirect is
+    /// chosen by the server, not by the user, so it never allows more than [`Addresses::NoMetadata`] on
+    /// another host.
     fn addresses_at(&self, first: &Url, at: &Url) -> Addresses {
         match first.host() == at.host() {
             true => self.addresses,
@@ -202,7 +210,7 @@ impl Http {
         &self,
         request: &Request,
         redirects: Redirects,
-        condition: Option<&Condition>,
+        condition: Option<&CacheCondition>,
     ) -> Result<Response, HttpError> {
         let mut at = request.url().clone();
         for _ in 0..=REDIRECTS {
@@ -214,11 +222,11 @@ impl Http {
             if !redirects.keeps_credentials(request.url(), &at) {
                 next.headers_mut().remove(AUTHORIZATION);
             }
-            if let Some(condition) = condition.filter(|condition| condition.url == hashed(&at)) {
+            if let Some(condition) = condition.filter(|condition| condition.url == hash_url(&at)) {
                 next.headers_mut().extend(condition.headers.clone());
             }
             let response = self.client.execute(next).await?;
-            match redirects.next(&at, &response)? {
+            match redirects.next_url(&at, &response)? {
                 Some(to) => at = to,
                 None => return Ok(response),
             }
@@ -227,9 +235,10 @@ impl Http {
     }
 }
 
-/// A URL as it may be kept on disk and compared: its query may hold a secret, and may name another document. Signatures are left out,
-/// because object stores sign a new one for every redirect.
-pub fn hashed(url: &Url) -> String {
+/// Hashes a URL to store and compare it. The query is hashed too, because it can select the document, and
+/// only the hash is stored, because the query can contain a secret. Signatures are left out, because object
+/// stores sign every redirect anew.
+pub fn hash_url(url: &Url) -> String {
     let mut lasting = url.clone();
     if url.query().is_some() {
         let named = url.query_pairs().filter(|(name, _)| !is_of_signature(name));
@@ -238,13 +247,13 @@ pub fn hashed(url: &Url) -> String {
     sha256(lasting.as_str().as_bytes())
 }
 
-/// Whether a parameter belongs to a URL that was signed for a while: by AWS, Google, Azure or a CDN of theirs.
+/// Whether a parameter belongs to a signed URL of AWS, Google, Azure or one of their CDNs.
 fn is_of_signature(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("x-amz-") || name.starts_with("x-goog-") || SIGNATURE.contains(&name.as_str())
 }
 
-fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
+fn build(key: &ClientKey, secret: &str) -> Result<Client, HttpError> {
     let mut builder = Client::builder()
         .connect_timeout(CONNECT)
         .read_timeout(IDLE)
@@ -252,7 +261,7 @@ fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
         .gzip(key.gzip)
         .user_agent(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION")));
     if key.addresses != Addresses::Any {
-        builder = builder.dns_resolver(Guarded(key.addresses));
+        builder = builder.dns_resolver(GuardedResolver(key.addresses));
     }
     if let Some(pem) = &key.ca {
         let certificates = Certificate::from_pem_bundle(pem).unwrap_or_default();
@@ -269,9 +278,9 @@ fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
 mod tests {
     use super::*;
 
-    /// The user typed a server, and not where that leads.
+    /// The user typed the first server, but not the targets of its redirects.
     #[test]
-    fn redirects_of_a_typed_location_are_not_typed() {
+    fn redirects_of_a_typed_location_have_fewer_addresses() {
         let http = |addresses| Http {
             client: Client::new(),
             addresses,
@@ -297,17 +306,20 @@ mod tests {
     }
 
     #[test]
-    fn a_new_signature_is_no_other_document() {
-        let hashed = |url: &str| hashed(&Url::parse(url).unwrap());
-        let first = hashed("https://a.example/dl?file=1&X-Amz-Expires=300&X-Amz-Signature=a");
-        let again = hashed("https://a.example/dl?file=1&X-Amz-Expires=300&X-Amz-Signature=b");
-        let other = hashed("https://a.example/dl?file=2&X-Amz-Expires=300&X-Amz-Signature=a");
+    fn signatures_do_not_change_the_hash_of_a_url() {
+        let hash_url = |url: &str| hash_url(&Url::parse(url).unwrap());
+        let first = hash_url("https://a.example/dl?file=1&X-Amz-Expires=300&X-Amz-Signature=a");
+        let again = hash_url("https://a.example/dl?file=1&X-Amz-Expires=300&X-Amz-Signature=b");
+        let other = hash_url("https://a.example/dl?file=2&X-Amz-Expires=300&X-Amz-Signature=a");
         assert_eq!(first, again);
         assert_ne!(first, other);
         assert_eq!(
-            hashed("https://a.example/x?sv=1&sr=b&sig=a&se=1"),
-            hashed("https://a.example/x?sv=1&sr=b&sig=b&se=2")
+            hash_url("https://a.example/x?sv=1&sr=b&sig=a&se=1"),
+            hash_url("https://a.example/x?sv=1&sr=b&sig=b&se=2")
         );
-        assert_ne!(hashed("https://a.example/x"), hashed("https://a.example/y"));
+        assert_ne!(
+            hash_url("https://a.example/x"),
+            hash_url("https://a.example/y")
+        );
     }
 }

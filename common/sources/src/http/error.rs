@@ -1,14 +1,14 @@
-//! Why a server gives no usable answer. The source that asks adds the location.
+//! Why a server gives no usable response. The caller adds the location.
 
 use std::error::Error;
 
 use rustls::{CertificateError, InvalidMessage};
 
-use super::bound::{TIME, TooLarge};
-use super::guard::Refused;
+use super::bound::{ContentTooLarge, TIME};
+use super::guard::RefusedAddress;
 use super::policy::REDIRECTS;
 
-/// Why there is no answer. No message holds credentials or a signed URL.
+/// Why there is no response. No message contains credentials or a signed URL.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The certificate authorities of a Secret cannot be read.
@@ -17,25 +17,25 @@ pub enum HttpError {
         /// `NAMESPACE/NAME`.
         secret: String,
     },
-    /// An address that is out of the reach of whoever named it.
+    /// The author of the source may not name this address.
     #[error(
         "{0}, which a catalogue or an installation in the cluster may not name; put it on a web server"
     )]
-    Address(#[from] Refused),
-    /// A redirect that is not followed.
+    Address(#[from] RefusedAddress),
+    /// A redirect is not followed.
     #[error(
         "the redirect to {to} is not followed: it leads {why}; if you trust that place, give it as the location"
     )]
     Redirect {
-        /// Where it leads, without credentials.
+        /// The target, without credentials.
         to: String,
         /// `to another host`, …
         why: &'static str,
     },
-    /// Redirects without an end.
+    /// There are too many redirects.
     #[error("too many redirects (more than {REDIRECTS})")]
     Redirects,
-    /// The server asks for a longer pause than a command waits.
+    /// The server requests a longer pause than a command waits.
     #[error(
         "the server answers {status} and asks to come back in {seconds} s; run this again then"
     )]
@@ -45,32 +45,32 @@ pub enum HttpError {
         /// The pause.
         seconds: u64,
     },
-    /// More bytes than the limit.
+    /// The response has more bytes than the limit.
     #[error(transparent)]
-    TooLarge(#[from] TooLarge),
-    /// No end within the limit.
+    TooLarge(#[from] ContentTooLarge),
+    /// The request did not end within the time limit.
     #[error("timed out after {} s", TIME.as_secs())]
     Timeout,
-    /// A certificate that no trusted authority signed.
+    /// No trusted authority signed the certificate.
     #[error(
         "the certificate of the server cannot be trusted; if you trust its authority, set SSL_CERT_FILE to a file with its \
          certificate, or, for a source of a catalogue, put that into key ca.crt of the Secret that auth.secretRef names"
     )]
     Authorities(#[source] reqwest::Error),
-    /// A certificate that would not be valid with any authority.
+    /// The certificate is invalid, regardless of the trusted authorities.
     #[error("the certificate of the server is not valid")]
     Certificate(#[source] reqwest::Error),
-    /// It answers a TLS handshake with something else, such as HTTP.
+    /// The server does not respond to a TLS handshake with TLS, but with HTTP, for example.
     #[error("the server does not speak TLS")]
     NoTls,
-    /// No connection, or one that broke off. Without its URL, which may hold credentials.
+    /// The connection failed or broke off. The error has no URL, which could contain credentials.
     #[error(transparent)]
     Connection(reqwest::Error),
 }
 
 impl From<reqwest::Error> for HttpError {
     fn from(error: reqwest::Error) -> Self {
-        if let Some(refused) = cause::<Refused>(&error) {
+        if let Some(refused) = cause::<RefusedAddress>(&error) {
             return Self::Address(refused.clone());
         }
         let error = error.without_url();
@@ -86,13 +86,13 @@ impl From<reqwest::Error> for HttpError {
 }
 
 impl HttpError {
-    /// Whether the next request may succeed: the connection failed or broke off.
-    pub fn is_passing(&self) -> bool {
+    /// Whether a retry may succeed, because the connection failed or broke off.
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Connection(error) if !error.is_builder())
     }
 }
 
-/// Whether only another certificate of the server helps, whoever is trusted.
+/// Whether the server needs another certificate, regardless of the trusted authorities.
 fn is_of_server(why: &CertificateError) -> bool {
     use CertificateError as Why;
     matches!(
@@ -107,7 +107,7 @@ fn is_of_server(why: &CertificateError) -> bool {
     )
 }
 
-/// The first error of that kind below `error`; an I/O error hides what it was made of.
+/// Finds the first error of type `E` in the chain, also within I/O errors.
 fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -1,5 +1,5 @@
-//! Which addresses a source may not lead to that the user of this machine did not name. [`refuse`] is the one rule: it sees every
-//! address that a name resolves to, and every address that stands in a URL.
+//! Refuses addresses that a source may not access. [`check_address`] checks every address in a URL and every
+//! address to which a name resolves.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,81 +9,88 @@ use url::{Host, Url};
 
 use crate::reach::Addresses;
 
-/// A name or a URL leads to an address that only this machine may ask.
+/// A name or URL leads to an address that the source may not access.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// Where clouds serve the credentials of a machine.
+pub enum RefusedAddress {
+    /// A link-local address, where clouds serve the credentials of a machine.
     #[error("{0} is a link-local address")]
     LinkLocal(IpAddr),
-    /// A service of the cloud for this machine alone.
+    /// A service of the cloud for this machine.
     #[error("{0} is an address where a cloud serves the credentials of a machine")]
     Metadata(IpAddr),
-    /// This machine itself.
+    /// This machine.
     #[error("{0} is an address of this machine")]
     Loopback(IpAddr),
-    /// Nothing is known of its addresses: a proxy could find any.
+    /// The name does not resolve, so a proxy could connect to any address.
     #[error("{0} has no address here")]
     Unresolved(String),
 }
 
-fn refuse(address: IpAddr, addresses: Addresses) -> Result<(), Refused> {
+fn check_address(address: IpAddr, addresses: Addresses) -> Result<(), RefusedAddress> {
     match address::scope(address) {
         _ if addresses == Addresses::Any => Ok(()),
-        Scope::LinkLocal => Err(Refused::LinkLocal(address)),
-        Scope::Metadata => Err(Refused::Metadata(address)),
-        Scope::Machine if addresses == Addresses::OtherMachines => Err(Refused::Loopback(address)),
+        Scope::LinkLocal => Err(RefusedAddress::LinkLocal(address)),
+        Scope::Metadata => Err(RefusedAddress::Metadata(address)),
+        Scope::Machine if addresses == Addresses::OtherMachines => {
+            Err(RefusedAddress::Loopback(address))
+        }
         Scope::Machine | Scope::Other => Ok(()),
     }
 }
 
-/// Judges a URL before it is asked for. A name is judged by its addresses: behind a proxy no resolver of ours sees them, so they
-/// are looked up here. A name without any is left to the connection to fail, unless a proxy could find one for a tenant.
-pub async fn check(url: &Url, addresses: Addresses) -> Result<(), Refused> {
+/// Checks a URL before a request is sent. Names are resolved here, because with a proxy the resolver of the
+/// client does not see them. A name that does not resolve is accepted, and the connection then fails, unless
+/// a tenant named it: a proxy could resolve it.
+pub async fn check(url: &Url, addresses: Addresses) -> Result<(), RefusedAddress> {
     match url.host() {
-        Some(Host::Ipv4(address)) => refuse(address.into(), addresses),
-        Some(Host::Ipv6(address)) => refuse(address.into(), addresses),
+        Some(Host::Ipv4(address)) => check_address(address.into(), addresses),
+        Some(Host::Ipv6(address)) => check_address(address.into(), addresses),
         Some(Host::Domain(name)) => check_name(name, addresses).await,
         None => Ok(()),
     }
 }
 
-async fn check_name(name: &str, addresses: Addresses) -> Result<(), Refused> {
-    match address_of(name, addresses).await {
-        Err(Refused::Unresolved(_)) if addresses == Addresses::NoMetadata => Ok(()),
+async fn check_name(name: &str, addresses: Addresses) -> Result<(), RefusedAddress> {
+    match checked_address(name, addresses).await {
+        Err(RefusedAddress::Unresolved(_)) if addresses == Addresses::NoMetadata => Ok(()),
         judged => judged.map(drop),
     }
 }
 
-/// The address to connect to where a name was judged by all of its addresses; `None` where it need not be judged.
+/// Resolves a name, checks all of its addresses and returns the one to connect to. Returns `None` if all
+/// addresses are allowed.
 ///
 /// # Errors
-/// One that is out of reach; none at all.
-pub async fn address_of(name: &str, addresses: Addresses) -> Result<Option<IpAddr>, Refused> {
+/// An address is not allowed, or the name does not resolve.
+pub async fn checked_address(
+    name: &str,
+    addresses: Addresses,
+) -> Result<Option<IpAddr>, RefusedAddress> {
     if addresses == Addresses::Any {
         return Ok(None);
     }
     let found = tokio::net::lookup_host((name, 0)).await;
     let found: Vec<IpAddr> = found.into_iter().flatten().map(|it| it.ip()).collect();
     for address in &found {
-        refuse(*address, addresses)?;
+        check_address(*address, addresses)?;
     }
     match found.first() {
         Some(first) => Ok(Some(*first)),
-        None => Err(Refused::Unresolved(name.to_owned())),
+        None => Err(RefusedAddress::Unresolved(name.to_owned())),
     }
 }
 
-/// Resolves names as the machine does and judges every address: what was judged is what is connected to.
-pub struct Guarded(pub Addresses);
+/// A resolver that checks every address, so that the client can only connect to checked addresses.
+pub struct GuardedResolver(pub Addresses);
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let addresses = self.0;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found.collect();
             for address in &found {
-                refuse(address.ip(), addresses)?;
+                check_address(address.ip(), addresses)?;
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
@@ -94,7 +101,7 @@ impl Resolve for Guarded {
 mod tests {
     use super::*;
 
-    /// (address, whether a catalogue in the cluster may name it, whether a tenant may).
+    /// Rows: address, whether a catalogue in the cluster may name it, whether a tenant may.
     #[test]
     fn addresses_of_the_machine() {
         for (address, cluster, tenant) in [
@@ -106,14 +113,14 @@ mod tests {
             ("10.0.0.1", true, true),
         ] {
             let parsed = address.parse().unwrap();
-            assert!(refuse(parsed, Addresses::Any).is_ok(), "{address}");
+            assert!(check_address(parsed, Addresses::Any).is_ok(), "{address}");
             assert_eq!(
-                refuse(parsed, Addresses::NoMetadata).is_ok(),
+                check_address(parsed, Addresses::NoMetadata).is_ok(),
                 cluster,
                 "{address}"
             );
             assert_eq!(
-                refuse(parsed, Addresses::OtherMachines).is_ok(),
+                check_address(parsed, Addresses::OtherMachines).is_ok(),
                 tenant,
                 "{address}"
             );
@@ -136,21 +143,23 @@ mod tests {
             async |url: &str| check(&url.parse().unwrap(), Addresses::OtherMachines).await;
         assert!(matches!(
             of_tenant("http://localhost/").await,
-            Err(Refused::Loopback(_))
+            Err(RefusedAddress::Loopback(_))
         ));
         assert!(matches!(
             of_tenant("http://nowhere.invalid/").await,
-            Err(Refused::Unresolved(_))
+            Err(RefusedAddress::Unresolved(_))
         ));
     }
 
-    /// A name whose only record is such an address; resolvers read addresses as names of themselves.
+    /// Resolvers accept an address as a name, so this stands for a name with only this record.
     #[tokio::test]
     async fn a_name_is_judged_by_its_addresses() {
-        let resolve = |name: &str| Guarded(Addresses::NoMetadata).resolve(name.parse().unwrap());
+        let resolve =
+            |name: &str| GuardedResolver(Addresses::NoMetadata).resolve(name.parse().unwrap());
         let error = resolve("169.254.169.254").await.err().unwrap();
-        let expected = Refused::LinkLocal(std::net::Ipv4Addr::new(169, 254, 169, 254).into());
-        assert_eq!(error.downcast_ref::<Refused>(), Some(&expected));
+        let expected =
+            RefusedAddress::LinkLocal(std::net::Ipv4Addr::new(169, 254, 169, 254).into());
+        assert_eq!(error.downcast_ref::<RefusedAddress>(), Some(&expected));
         assert!(resolve("127.0.0.1").await.is_ok());
     }
 }

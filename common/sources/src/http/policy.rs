@@ -1,29 +1,29 @@
-//! Which redirects are followed, and which of them see the credentials.
+//! Decides which redirects are followed and get the credentials.
 
 use reqwest::Response;
 use reqwest::header::LOCATION;
 use url::Url;
 
 use super::error::HttpError;
-use crate::url::shown;
+use crate::url::redact_url;
 
-/// How many redirects are followed in a row.
+/// The maximum number of consecutive redirects.
 pub const REDIRECTS: usize = 5;
 
-/// A row of the table in [`crate::http`].
+/// Which redirects are followed: see the table in [`crate::http`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redirects {
-    /// None: the redirect is the answer.
+    /// None. The redirect itself is returned.
     None,
-    /// On the same host: who names hosts must not be led around them, and the credentials go with the request.
+    /// Those to the same host, with the credentials. An allowed host cannot redirect to one that is not.
     SameHost,
-    /// To any host, but the credentials stay at the first one.
+    /// Those to any host. The credentials are only sent to the first one.
     Anywhere,
 }
 
 impl Redirects {
-    /// Where an answer leads; `None` where it is the answer itself.
-    pub fn next(self, at: &Url, response: &Response) -> Result<Option<Url>, HttpError> {
+    /// Returns the URL to follow, or `None` if the response is final.
+    pub fn next_url(self, at: &Url, response: &Response) -> Result<Option<Url>, HttpError> {
         let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
         let Some(to) = response.headers().get(LOCATION) else {
             return Ok(None);
@@ -37,12 +37,12 @@ impl Redirects {
             return refused("its target".to_owned(), "to something that is not a URL");
         };
         match self.refusal(at, &to) {
-            Some(why) => refused(shown(&to), why),
+            Some(why) => refused(redact_url(&to), why),
             None => Ok(Some(to)),
         }
     }
 
-    /// Why a redirect is not followed.
+    /// Returns why a redirect is not followed, if so.
     pub fn refusal(self, from: &Url, to: &Url) -> Option<&'static str> {
         let upgraded = from.scheme() == "http" && to.scheme() == "https";
         if from.scheme() != to.scheme() && !upgraded {
@@ -74,7 +74,8 @@ mod tests {
     fn where_redirects_may_lead() {
         let (scheme, host, port) = ("to another scheme", "to another host", "to another port");
         let user = "to a URL with a user name or password";
-        // From, to, refused on the same host, refused anywhere, whether the credentials go along anywhere.
+        // From, to, why `SameHost` refuses it, why `Anywhere` refuses it, whether `Anywhere` keeps the
+        // credentials.
         for (from, to, same, anywhere, kept) in [
             ("https://h/a", "https://h/b", None, None, true),
             ("http://h:1/a", "https://h:2/a", None, None, false),

@@ -1,4 +1,4 @@
-//! When a server that is broken or overloaded is asked again.
+//! Retries of requests when a server is broken or overloaded.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use object_store::{BackoffConfig, RetryConfig};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// Tries of one request in all.
+/// The maximum number of tries of a request.
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause that a server may ask for.
+/// The longest pause that a server may request.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The tries of one request, or of one file whose transfer broke off.
+/// Counts the tries of a request or of the transfer of a file.
 #[derive(Debug)]
-pub struct Tries {
+pub struct RequestTries {
     left: u32,
     pause: Duration,
 }
 
-impl Default for Tries {
+impl Default for RequestTries {
     fn default() -> Self {
         Self {
             left: TRIES - 1,
@@ -30,9 +30,9 @@ impl Default for Tries {
     }
 }
 
-impl Tries {
-    /// Waits for the next try, `wanted` at least; `false` where there is none left.
-    pub async fn again(&mut self, wanted: Duration) -> bool {
+impl RequestTries {
+    /// Waits before the next try, at least `wanted`. Returns `false` if no try is left.
+    pub async fn wait(&mut self, wanted: Duration) -> bool {
         match self.next_pause(wanted) {
             Some(pause) => {
                 tokio::time::sleep(pause).await;
@@ -50,8 +50,9 @@ impl Tries {
     }
 }
 
-/// The same for the clients of object stores, which repeat requests themselves. No try begins after a minute: a signature ages.
-pub fn for_stores() -> RetryConfig {
+/// The same policy for the clients of object stores, which retry by themselves. No try starts after a minute,
+/// because signatures expire.
+pub fn store_retry_config() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: FIRST_PAUSE,
@@ -63,17 +64,17 @@ pub fn for_stores() -> RetryConfig {
     }
 }
 
-/// Whether a later answer may be another one: 429, 5xx.
-pub fn is_passing(status: StatusCode) -> bool {
+/// Whether a retry may get another status: 429 and 5xx.
+pub fn is_transient(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
-/// How long the server asks to wait: `Retry-After`.
-pub fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
+/// The pause that the server requests with `Retry-After`.
+pub fn requested_pause(headers: &HeaderMap) -> Option<Duration> {
     retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?)
 }
 
-/// Seconds, or a date; a date in the past is now.
+/// Parses seconds or a date. A date in the past means no pause.
 fn retry_after(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.trim().parse() {
         return Some(Duration::from_secs(seconds));
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_end() {
-        let mut tries = Tries::default();
+        let mut tries = RequestTries::default();
         let mut next = |seconds| {
             let pause = tries.next_pause(Duration::from_secs(seconds));
             pause.map(|pause| pause.as_millis())

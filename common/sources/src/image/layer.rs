@@ -1,4 +1,5 @@
-//! One layer of an image: what it adds and hides at the wanted path. A pure function over untrusted compressed bytes.
+//! Reads what one layer of an image adds and hides at the requested path, as a pure function of untrusted
+//! compressed bytes.
 
 mod archive;
 mod bounded;
@@ -10,40 +11,41 @@ use std::sync::Arc;
 use addons_render::package::{MAX_BYTES, normal_path};
 use flate2::read::MultiGzDecoder;
 
-use archive::{Archive, Kind};
-use bounded::{Bounded, Counted, Frames};
+use archive::{TarEntryKind, TarReader};
+use bounded::{BoundedReader, CountingReader, ZstdFrames};
 
-/// Bytes of all layers of an image, decompressed.
+/// The maximum decompressed size in bytes of all layers of an image.
 const MAX_UNCOMPRESSED: u64 = 2 << 30;
-/// How many times larger than its compressed bytes a layer may be, beyond [`RATIO_FLOOR`]. Manifests reach 20.
+/// The maximum ratio of decompressed to compressed size, above [`RATIO_FLOOR`]. Manifests reach 20.
 const MAX_RATIO: u64 = 200;
-/// Decompressed bytes of a layer below which the ratio says nothing.
+/// The decompressed size in bytes up to which the ratio is not checked.
 const RATIO_FLOOR: u64 = 16 << 20;
-/// Entries of all layers of an image.
+/// The maximum number of entries in all layers of an image.
 const MAX_ENTRIES: u64 = 500_000;
-/// Bytes of the files that are kept and of the names of all entries that are, of all layers of an image.
+/// The maximum size in bytes of the kept files and the names of the kept entries of all layers of an image.
 const MAX_KEPT: u64 = MAX_BYTES as u64;
-/// Bytes of a long name or of the extended attributes of one entry, as in Go's archive/tar.
+/// The maximum size in bytes of a long name or of the extended attributes of an entry, as in Go's
+/// archive/tar.
 const MAX_EXTENSION: u64 = 1 << 20;
-/// Bytes of a name or of the target of a link, as Linux limits a path.
+/// The maximum size in bytes of a name or the target of a link, which is the limit of Linux for a path.
 const MAX_NAME: usize = 4096;
-/// Characters of such a name in its error.
+/// The number of characters of a name that is too long to show in the error.
 const SHOWN: usize = 60;
 
 /// How a layer is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
-    /// gzip, also of several members.
+    /// gzip with one or more members.
     Gzip,
-    /// zstd, also of several frames.
+    /// zstd with one or more frames.
     Zstd,
 }
 
-/// What the layers of an image may still use of the limits.
+/// What remains of the limits for all layers of an image.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct LayerBudget {
     uncompressed: u64,
     entries: u64,
     kept: u64,
@@ -51,54 +53,54 @@ pub struct Budget {
 
 /// What a layer adds and hides.
 #[derive(Clone, Debug, Default)]
-pub struct Layer {
-    /// Paths that it hides.
+pub struct ImageLayer {
+    /// The paths that the layer hides.
     pub hidden: BTreeSet<String>,
-    /// Folders whose content it hides.
+    /// The folders whose content the layer hides.
     pub opaque: BTreeSet<String>,
-    /// What it adds, in the order of the archive.
-    pub entries: Vec<(String, Node)>,
+    /// The paths that the layer adds, in the order of the archive.
+    pub entries: Vec<(String, ImageNode)>,
 }
 
-/// An entry at a path.
+/// The entry at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum ImageNode {
     /// A folder.
     Folder,
     /// A file.
     File(Arc<[u8]>),
-    /// A symbolic link, with its target as written.
+    /// A symbolic link with its target as written.
     Link(String),
-    /// Another name of the file at a path of the image.
+    /// A hard link to the file at a path of the image.
     HardLink(String),
-    /// A device, or a file outside the wanted path.
+    /// A device, or a file outside the requested path.
     Other,
 }
 
 /// Why a layer cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
-    /// Not what its media type says.
+    /// The content does not match the media type.
     #[error("its archive is damaged")]
     Damaged(#[from] std::io::Error),
-    /// A header that programs read differently.
+    /// An entry is invalid, or programs read its headers differently.
     #[error("its entry {name:?} {why}")]
     Entry {
-        /// The entry.
+        /// The name of the entry.
         name: String,
         /// What is wrong.
         why: &'static str,
     },
-    /// More than `MAX_UNCOMPRESSED`.
+    /// The layers exceed `MAX_UNCOMPRESSED`.
     #[error("it unpacks to more than {} MiB", MAX_UNCOMPRESSED >> 20)]
     Large,
-    /// More than `MAX_RATIO`.
+    /// The layer exceeds `MAX_RATIO`.
     #[error("it unpacks to more than {MAX_RATIO} times its size: a decompression bomb")]
     Ratio,
-    /// More than `MAX_ENTRIES`.
+    /// The layers exceed `MAX_ENTRIES`.
     #[error("it has more than {MAX_ENTRIES} entries")]
     Entries,
-    /// More than `MAX_KEPT`.
+    /// The kept files and names exceed `MAX_KEPT`.
     #[error(
         "the files at the wanted path and their names have more than {} MiB; name a smaller folder in path",
         MAX_KEPT >> 20
@@ -107,7 +109,7 @@ pub enum LayerError {
 }
 
 impl LayerError {
-    /// Refuses an entry whose name, or target if it is a link, is too long: every folder in it is looked up.
+    /// Refuses an entry whose name or link target is too long, because every folder in it is looked up.
     ///
     /// # Errors
     /// [`LayerError::Entry`].
@@ -128,7 +130,7 @@ impl LayerError {
     }
 }
 
-impl Default for Budget {
+impl Default for LayerBudget {
     fn default() -> Self {
         Self {
             uncompressed: MAX_UNCOMPRESSED,
@@ -138,8 +140,8 @@ impl Default for Budget {
     }
 }
 
-impl Budget {
-    /// Takes the bytes of something that is kept.
+impl LayerBudget {
+    /// Subtracts the size of kept content from the budget.
     ///
     /// # Errors
     /// [`LayerError::Kept`].
@@ -149,8 +151,8 @@ impl Budget {
     }
 }
 
-/// Reads a layer. Outside `path` (without `/` at its ends) only the names of the uppermost folders are kept, for errors that
-/// list what exists.
+/// Reads a layer. `path` has no leading or trailing `/`. Outside of it, only the names of the top folders are
+/// kept, for errors that list what exists.
 ///
 /// # Errors
 /// [`LayerError`].
@@ -158,33 +160,33 @@ pub fn read_layer(
     compressed: impl Read,
     compression: Compression,
     path: &str,
-    budget: &mut Budget,
-) -> Result<Layer, LayerError> {
-    let (counted, compressed) = Counted::new(compressed);
+    budget: &mut LayerBudget,
+) -> Result<ImageLayer, LayerError> {
+    let (counted, compressed) = CountingReader::new(compressed);
     let reader: Box<dyn Read + '_> = match compression {
         Compression::None => Box::new(counted),
         Compression::Gzip => Box::new(MultiGzDecoder::new(counted)),
-        Compression::Zstd => Box::new(Frames::new(counted)),
+        Compression::Zstd => Box::new(ZstdFrames::new(counted)),
     };
-    let (bounded, exceeded) = Bounded::new(reader, compressed, budget.uncompressed);
-    let mut archive = Archive::new(bounded);
-    let read = entries(&mut archive, path, budget);
-    budget.uncompressed = archive.into_inner().left();
-    // The readers above wrap the error of a limit in their own.
+    let (bounded, exceeded) = BoundedReader::new(reader, compressed, budget.uncompressed);
+    let mut archive = TarReader::new(bounded);
+    let read = read_entries(&mut archive, path, budget);
+    budget.uncompressed = archive.into_inner().remaining();
+    // The other readers wrap the error of an exceeded limit in their own.
     match exceeded.take() {
         Some(exceeded) => Err(exceeded),
         None => read,
     }
 }
 
-fn entries<R: Read>(
-    archive: &mut Archive<R>,
+fn read_entries<R: Read>(
+    archive: &mut TarReader<R>,
     path: &str,
-    budget: &mut Budget,
-) -> Result<Layer, LayerError> {
-    let mut layer = Layer::default();
+    budget: &mut LayerBudget,
+) -> Result<ImageLayer, LayerError> {
+    let mut layer = ImageLayer::default();
     let mut beside = BTreeSet::new();
-    archive.each(MAX_EXTENSION, |entry| {
+    archive.for_each(MAX_EXTENSION, |entry| {
         budget.entries = budget.entries.checked_sub(1).ok_or(LayerError::Entries)?;
         let name = normal_path(&entry.name).ok_or_else(|| LayerError::Entry {
             name: entry.name.clone(),
@@ -198,25 +200,28 @@ fn entries<R: Read>(
         if shown.len() < name.len() {
             if beside.insert(shown.to_owned()) {
                 budget.keep(shown.len() as u64)?;
-                layer.entries.push((shown.to_owned(), Node::Folder));
+                layer.entries.push((shown.to_owned(), ImageNode::Folder));
             }
             return Ok(());
         }
         let node = match entry.kind {
-            Kind::File if is_wanted => {
+            TarEntryKind::File if is_wanted => {
                 budget.keep(entry.size)?;
-                Node::File(entry.bytes()?.into())
+                ImageNode::File(entry.bytes()?.into())
             }
-            Kind::Sparse if is_wanted => {
+            TarEntryKind::Sparse if is_wanted => {
                 return Err(LayerError::Entry {
                     name: entry.name.clone(),
                     why: "is a sparse file, which is not read",
                 });
             }
-            Kind::Folder => Node::Folder,
-            Kind::Link => Node::Link(entry.target.clone()),
-            Kind::HardLink if is_wanted => Node::HardLink(entry.target.clone()),
-            Kind::File | Kind::Sparse | Kind::HardLink | Kind::Other => Node::Other,
+            TarEntryKind::Folder => ImageNode::Folder,
+            TarEntryKind::Link => ImageNode::Link(entry.target.clone()),
+            TarEntryKind::HardLink if is_wanted => ImageNode::HardLink(entry.target.clone()),
+            TarEntryKind::File
+            | TarEntryKind::Sparse
+            | TarEntryKind::HardLink
+            | TarEntryKind::Other => ImageNode::Other,
         };
         if !name.is_empty() {
             budget.keep((name.len() + entry.target.len()) as u64)?;
@@ -227,20 +232,20 @@ fn entries<R: Read>(
     Ok(layer)
 }
 
-impl Layer {
-    /// Notes a whiteout, unless it lies outside the wanted `path`.
+impl ImageLayer {
+    /// Records a whiteout, unless it is outside the requested `path`.
     fn hide(
         &mut self,
         path: &str,
         folder: &str,
         hidden: &str,
-        budget: &mut Budget,
+        budget: &mut LayerBudget,
     ) -> Result<(), LayerError> {
         let (set, name) = match hidden {
             ".wh..opq" => (&mut self.opaque, folder.to_owned()),
             // Other names of this form are internal to aufs.
             hidden if hidden.starts_with(".wh.") => return Ok(()),
-            hidden => (&mut self.hidden, join(folder, hidden)),
+            hidden => (&mut self.hidden, join_path(folder, hidden)),
         };
         if clip(path, &name).0 == name {
             budget.keep(name.len() as u64)?;
@@ -250,8 +255,8 @@ impl Layer {
     }
 }
 
-/// The part of `name` that matters if `path` is wanted: all of it if one contains the other, else up to the first part that
-/// differs. And whether `name` is at or below `path`.
+/// Returns the part of `name` that is relevant for the requested `path`: all of it if one path contains the
+/// other, otherwise up to the first part that differs. Also returns whether `name` is at or below `path`.
 fn clip<'a>(path: &str, name: &'a str) -> (&'a str, bool) {
     let mut wanted = path.split('/').filter(|part| !part.is_empty());
     let mut end = 0;
@@ -266,9 +271,9 @@ fn clip<'a>(path: &str, name: &'a str) -> (&'a str, bool) {
     (name, wanted.next().is_none())
 }
 
-/// `FOLDER/NAME`; the root is empty.
+/// Joins `FOLDER/NAME`. The root folder is empty.
 #[must_use]
-pub fn join(folder: &str, name: &str) -> String {
+pub fn join_path(folder: &str, name: &str) -> String {
     if folder.is_empty() {
         name.to_owned()
     } else {

@@ -6,7 +6,7 @@ use super::*;
 fn layers_by_their_types() {
     let oci = "application/vnd.oci.image.layer.v1";
     let docker = "application/vnd.docker.image.rootfs";
-    let archive = |compression| Ok(Content::Archive(compression));
+    let archive = |compression| Ok(LayerContent::Archive(compression));
     for (media_type, of_image, of_artifact) in [
         (
             format!("{oci}.tar"),
@@ -44,45 +44,65 @@ fn layers_by_their_types() {
             archive(Compression::Gzip),
         ),
         ("application/json".to_owned(), Err(""), Err("")),
-        (EMPTY.to_owned(), Ok(Content::Nothing), Ok(Content::Nothing)),
+        (
+            EMPTY.to_owned(),
+            Ok(LayerContent::Nothing),
+            Ok(LayerContent::Nothing),
+        ),
     ] {
-        let layer = Descriptor {
+        let layer = BlobDescriptor {
             media_type,
-            ..Descriptor::default()
+            ..BlobDescriptor::default()
         };
-        assert_eq!(content(&layer, true), of_image, "{}", layer.media_type);
-        assert_eq!(content(&layer, false), of_artifact, "{}", layer.media_type);
+        assert_eq!(
+            classify_layer(&layer, true),
+            of_image,
+            "{}",
+            layer.media_type
+        );
+        assert_eq!(
+            classify_layer(&layer, false),
+            of_artifact,
+            "{}",
+            layer.media_type
+        );
     }
     for media_type in [
         format!("{docker}.foreign.diff.tar.gzip"),
         "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip".to_owned(),
         format!("{oci}.tar+gzip+encrypted"),
     ] {
-        let layer = Descriptor {
+        let layer = BlobDescriptor {
             media_type,
-            ..Descriptor::default()
+            ..BlobDescriptor::default()
         };
-        let why = content(&layer, true).unwrap_err();
+        let why = classify_layer(&layer, true).unwrap_err();
         assert!(!why.is_empty(), "{}", layer.media_type);
     }
 }
 
 #[test]
 fn files_of_oras_by_their_titles() {
-    let layer = |title: &str, unpack: &str| Descriptor {
+    let layer = |title: &str, unpack: &str| BlobDescriptor {
         media_type: "application/vnd.oci.image.layer.v1.tar".to_owned(),
         annotations: Some(BTreeMap::from([
             (TITLE.to_owned(), title.to_owned()),
             (UNPACK.to_owned(), unpack.to_owned()),
         ])),
-        ..Descriptor::default()
+        ..BlobDescriptor::default()
     };
-    let archive = Ok(Content::Archive(Compression::None));
-    let file = |name: &str| Ok(Content::File(name.to_owned()));
-    assert_eq!(content(&layer("a.yaml", "false"), false), file("a.yaml"));
-    assert_eq!(content(&layer("./d/a.yaml", ""), false), file("d/a.yaml"));
-    assert_eq!(content(&layer("../a.yaml", ""), false), archive);
-    assert_eq!(content(&layer("folder", "true"), false), archive);
-    assert_eq!(content(&layer("a.tar", ""), false), archive);
-    assert_eq!(content(&layer("a.yaml", "false"), true), archive);
+    let archive = Ok(LayerContent::Archive(Compression::None));
+    let file = |name: &str| Ok(LayerContent::File(name.to_owned()));
+    assert_eq!(
+        classify_layer(&layer("a.yaml", "false"), false),
+        file("a.yaml")
+    );
+    assert_eq!(
+        classify_layer(&layer("./d/a.yaml", ""), false),
+        file("d/a.yaml")
+    );
+    assert_eq!(classify_layer(&layer("../a.yaml", ""), false), archive);
+    assert_eq!(classify_layer(&layer("folder", "true"), false), archive);
+    assert_eq!(classify_layer(&layer("a.tar", ""), false), archive);
+    assert_eq!(classify_layer(&layer("a.yaml", "false"), true), archive);
 }

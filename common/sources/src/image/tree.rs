@@ -1,4 +1,4 @@
-//! The files of an image: its layers, merged.
+//! Merges the layers of an image and extracts the package at a path.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,24 @@ use addons_render::package::{
     File, MAX_BYTES, MAX_FILES, Package, PackageError, check_length, normal_path,
 };
 
-use super::layer::{Layer, Node, join};
-use crate::names::{is_within, listed};
+use super::layer::{ImageLayer, ImageNode, join_path};
+use crate::names::{is_within, list_names};
 
-/// Names in an error.
+/// The maximum number of names that an error lists.
 const MAX_NAMES: usize = 10;
-/// Links on the way to one file.
+/// The maximum number of links on the way to one file.
 const MAX_LINKS: usize = 16;
-/// Entries that are visited for one package: links to folders can multiply them.
+/// The maximum number of entries to visit for one package, because links to folders can multiply them.
 const MAX_STEPS: usize = 20 * MAX_FILES;
-/// Bytes of a path that is followed for one more step: every folder in it is looked up.
+/// The number of bytes of a followed path that count as one more step, because every folder in it is looked
+/// up.
 const STEP: usize = 32;
 
-/// The entries of the layers so far, by path, without `/` at its ends and without the root.
+/// The entries of all applied layers by path. Paths have no leading or trailing `/`, and the root is not an
+/// entry.
 #[derive(Debug, Default)]
-pub struct Tree {
-    nodes: BTreeMap<String, Node>,
+pub struct ImageTree {
+    nodes: BTreeMap<String, ImageNode>,
 }
 
 /// Why an image has no package at a path.
@@ -30,82 +32,83 @@ pub enum TreeError {
     /// The path does not exist.
     #[error("there is no /{path} in the image; /{folder} holds {names}")]
     Missing {
-        /// The wanted path.
+        /// The requested path.
         path: String,
-        /// The nearest folder that is there.
+        /// The nearest existing folder.
         folder: String,
-        /// What it holds.
+        /// The names in that folder.
         names: String,
     },
-    /// The path is a link, or leads through one.
+    /// The path is a link or leads through one.
     #[error("/{link} is a link to {target}; give the path that it leads to")]
     IsLink {
         /// The link.
         link: String,
-        /// Its target, as written.
+        /// The target as written.
         target: String,
     },
-    /// A link that leads out of the wanted path.
+    /// A link leads out of the requested path.
     #[error(
         "/{link} is a link to {target}, which leads out of the wanted path; name a folder that holds both"
     )]
     Outside {
         /// The link.
         link: String,
-        /// Its target, as written.
+        /// The target as written.
         target: String,
     },
-    /// A link to nothing.
+    /// The target of a link does not exist.
     #[error("/{link} is a link to {target}, which is not in the image")]
     Dangling {
         /// The link.
         link: String,
-        /// Its target, as written.
+        /// The target as written.
         target: String,
     },
-    /// A link to a link to it, or to a folder around it.
+    /// A link leads back to itself or to a folder that contains it.
     #[error("/{link} is a link that leads back to itself")]
     Loop {
         /// The link.
         link: String,
     },
-    /// Many links, or long ones.
+    /// There are too many or too long links.
     #[error("the links below /{path} take too many steps to follow; name a smaller folder in path")]
     Steps {
-        /// What was wanted.
+        /// The requested path.
         path: String,
     },
-    /// An entry below something that is not a folder.
+    /// An entry is below something that is not a folder.
     #[error("/{path} is below /{parent}, which is not a folder in the image")]
     Parent {
         /// The entry.
         path: String,
-        /// What is not a folder.
+        /// The path that is not a folder.
         parent: String,
     },
     /// The files cannot be a package.
     #[error("/{path}: {error}")]
     Package {
-        /// The wanted path.
+        /// The requested path.
         path: String,
         /// Why.
         error: PackageError,
     },
 }
 
-/// The files of a package so far.
-struct Collected {
+/// The files that were collected for a package.
+struct CollectedFiles {
     files: Vec<File>,
     bytes: usize,
     steps: usize,
 }
 
-impl Tree {
-    /// Applies a layer: first what it hides, because that never means its own entries.
+impl ImageTree {
+    /// Applies a layer. What it hides is removed first, because whiteouts never refer to entries of the same
+    /// layer.
     ///
     /// # Errors
-    /// [`TreeError::Parent`], and hard links that lead away or to nothing.
-    pub fn apply(&mut self, layer: Layer, wanted: &str) -> Result<(), TreeError> {
+    /// [`TreeError::Parent`], or a hard link leads out of the requested path or nowhere.
+    pub fn apply(&mut self, layer: ImageLayer, wanted: &str) -> Result<(), TreeError> {
         for hidden in &layer.hidden {
             self.nodes.remove(hidden);
             self.remove_below(hidden);
@@ -115,7 +118,7 @@ impl Tree {
         }
         for (path, node) in layer.entries {
             let node = match node {
-                Node::HardLink(target) => self.hard_link(&path, &target, wanted)?,
+                ImageNode::HardLink(target) => self.hard_link(&path, &target, wanted)?,
                 node => node,
             };
             self.insert(path, node)?;
@@ -123,14 +126,14 @@ impl Tree {
         Ok(())
     }
 
-    /// The file or folder at a path.
+    /// Extracts the file or folder at a path.
     ///
     /// # Errors
     /// [`TreeError`].
     pub fn package(&self, wanted: &str) -> Result<Package, TreeError> {
         for (end, _) in wanted.match_indices('/').chain([(wanted.len(), "")]) {
             let way = wanted.get(..end).unwrap_or(wanted);
-            if let Some(Node::Link(target)) = self.nodes.get(way) {
+            if let Some(ImageNode::Link(target)) = self.nodes.get(way) {
                 return Err(TreeError::IsLink {
                     link: way.to_owned(),
                     target: target.clone(),
@@ -141,7 +144,7 @@ impl Tree {
             path: wanted.to_owned(),
             error,
         };
-        if let Some(Node::File(bytes)) = self.nodes.get(wanted) {
+        if let Some(ImageNode::File(bytes)) = self.nodes.get(wanted) {
             let name = wanted.rsplit('/').next().unwrap_or(wanted);
             return Ok(Package::file(name, bytes.to_vec()));
         }
@@ -149,7 +152,7 @@ impl Tree {
         if !is_there && self.below(wanted).next().is_none() {
             return Err(self.missing(wanted));
         }
-        let mut collected = Collected {
+        let mut collected = CollectedFiles {
             files: Vec::new(),
             bytes: 0,
             steps: 0,
@@ -158,41 +161,41 @@ impl Tree {
         Package::folder(collected.files).map_err(wrong)
     }
 
-    fn insert(&mut self, path: String, node: Node) -> Result<(), TreeError> {
+    fn insert(&mut self, path: String, node: ImageNode) -> Result<(), TreeError> {
         for (end, _) in path.match_indices('/') {
             let parent = path.get(..end).unwrap_or_default();
             match self.nodes.get(parent) {
-                None | Some(Node::Folder) => {}
+                None | Some(ImageNode::Folder) => {}
                 Some(_) => {
                     let parent = parent.to_owned();
                     return Err(TreeError::Parent { path, parent });
                 }
             }
         }
-        if node != Node::Folder {
+        if node != ImageNode::Folder {
             self.remove_below(&path);
         }
         self.nodes.insert(path, node);
         Ok(())
     }
 
-    /// The entry that a hard link names. Its target is a path of the image.
-    fn hard_link(&self, link: &str, target: &str, wanted: &str) -> Result<Node, TreeError> {
+    /// Returns the entry to which a hard link points. The target is a path of the image.
+    fn hard_link(&self, link: &str, target: &str, wanted: &str) -> Result<ImageNode, TreeError> {
         let found = normal_path(target).and_then(|target| {
             let node = self.nodes.get(&target).cloned();
             is_within(&target, wanted).then_some(node)
         });
         let (link, target) = (link.to_owned(), target.to_owned());
         match found {
-            Some(Some(node)) if node != Node::Folder => Ok(node),
+            Some(Some(node)) if node != ImageNode::Folder => Ok(node),
             Some(_) => Err(TreeError::Dangling { link, target }),
             None => Err(TreeError::Outside { link, target }),
         }
     }
 
-    /// The entries below a folder: their paths below it, their paths, and what they are.
-    fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &String, &Node)> {
-        let prefix = join(folder, "");
+    /// Iterates over the entries below a folder, with their relative and full paths.
+    fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &String, &ImageNode)> {
+        let prefix = join_path(folder, "");
         self.nodes
             .range(prefix.clone()..)
             .map_while(move |(path, node)| Some((path.strip_prefix(&prefix)?, path, node)))
@@ -208,21 +211,21 @@ impl Tree {
         }
     }
 
-    /// Collects the files below `folder` as files below `shown` in the package, following links.
+    /// Collects the files below `folder` as files below `shown` in the package and follows links.
     fn collect(
         &self,
         wanted: &str,
         folder: &str,
         shown: &str,
         links: usize,
-        collected: &mut Collected,
+        collected: &mut CollectedFiles,
     ) -> Result<(), TreeError> {
         for (relative, path, node) in self.below(folder) {
             collected.steps += 1;
-            let name = join(shown, relative);
+            let name = join_path(shown, relative);
             match node {
-                Node::File(bytes) => collected.push(wanted, name, bytes)?,
-                Node::Link(target) => {
+                ImageNode::File(bytes) => collected.push(wanted, name, bytes)?,
+                ImageNode::Link(target) => {
                     let looped = || TreeError::Loop { link: path.clone() };
                     if links >= MAX_LINKS {
                         return Err(looped());
@@ -233,18 +236,18 @@ impl Tree {
                     }
                     let found = self.follow(path, target, wanted, &mut collected.steps)?;
                     match self.nodes.get(&found) {
-                        Some(Node::File(bytes)) => collected.push(wanted, name, bytes)?,
+                        Some(ImageNode::File(bytes)) => collected.push(wanted, name, bytes)?,
                         _ if is_within(path, &found) => return Err(looped()),
                         _ => self.collect(wanted, &found, &name, links + 1, collected)?,
                     }
                 }
-                Node::Folder | Node::HardLink(_) | Node::Other => {}
+                ImageNode::Folder | ImageNode::HardLink(_) | ImageNode::Other => {}
             }
         }
         Ok(())
     }
 
-    /// The final target of a link: an entry at or below `wanted` that is not a link.
+    /// Returns the final target of a link, an entry at or below `wanted` that is not a link.
     fn follow(
         &self,
         link: &str,
@@ -258,7 +261,7 @@ impl Tree {
             let path = if next.starts_with('/') {
                 normal_path(&next)
             } else {
-                normal_path(&join(folder, &next))
+                normal_path(&join_path(folder, &next))
             };
             let outside = || TreeError::Outside {
                 link: link.to_owned(),
@@ -269,12 +272,14 @@ impl Tree {
             if !is_within(&path, wanted) {
                 return Err(outside());
             }
-            // The first link on the path, and the rest of the path.
+            // Find the first link on the path, and replace it by its target.
             let ends = path.match_indices('/').map(|(end, _)| end);
             let on_the_way = ends.chain([path.len()]).find_map(|end| {
                 let (way, rest) = path.split_at_checked(end)?;
                 match self.nodes.get(way) {
-                    Some(Node::Link(target)) => Some((way.to_owned(), format!("{target}{rest}"))),
+                    Some(ImageNode::Link(target)) => {
+                        Some((way.to_owned(), format!("{target}{rest}")))
+                    }
                     _ => None,
                 }
             });
@@ -308,18 +313,18 @@ impl Tree {
         TreeError::Missing {
             path: wanted.to_owned(),
             folder: folder.to_owned(),
-            names: listed(names.iter(), MAX_NAMES, "nothing"),
+            names: list_names(names.iter(), MAX_NAMES, "nothing"),
         }
     }
 }
 
-impl Collected {
+impl CollectedFiles {
     fn push(&mut self, wanted: &str, path: String, bytes: &[u8]) -> Result<(), TreeError> {
         let wrong = |error| TreeError::Package {
             path: wanted.to_owned(),
             error,
         };
-        // Before copying: many links may lead to one large file, or to one below a long name.
+        // Check before copying, because many links can lead to one large file or to one with a long name.
         check_length(&path).map_err(wrong)?;
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_BYTES {

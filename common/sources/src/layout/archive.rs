@@ -1,4 +1,4 @@
-//! An archive that was verified as a whole: every blob by its digest, and that none is missing.
+//! Reads an archive that was verified as a whole: every blob has its digest, and none is missing.
 
 mod trees;
 
@@ -13,58 +13,61 @@ use common::oci::manifest::{Descriptor, Manifest, is_digest};
 use sha2::{Digest as _, Sha256};
 use tar::EntryType;
 
-use super::{BLOBS, INDEX_FILE, LAYOUT_FILE, LayoutError, MAX_BLOB, MAX_MANIFEST, file, hex};
+use super::{
+    BLOBS, HashingReader, INDEX_FILE, LAYOUT_FILE, LayoutArchiveError, MAX_BLOB, MAX_MANIFEST,
+    file_error, hex,
+};
 use crate::archive::read_files;
 use trees::Trees;
 
-/// Files of an archive, and manifests that its names stand for together.
+/// The maximum number of files in an archive, and of manifests that belong to all of its names.
 const MAX_ENTRIES: usize = 500_000;
-/// Bytes of `index.json`.
+/// The maximum size of `index.json` in bytes.
 const MAX_INDEX: u64 = 64 << 20;
 
 /// An archive whose content was verified.
 #[derive(Debug)]
-pub struct Archive {
+pub struct LayoutArchive {
     path: PathBuf,
-    /// Where each blob begins, and its size.
+    /// The offset and size of each blob.
     blobs: BTreeMap<String, (u64, u64)>,
     named: Vec<Named>,
     trees: Trees,
 }
 
-/// A manifest of an archive.
+/// A manifest in an archive.
 #[derive(Clone, Debug)]
-pub struct Stored {
-    /// What names it.
+pub struct StoredManifest {
+    /// The descriptor of the manifest.
     pub descriptor: Descriptor,
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
-    /// What it says.
+    /// The parsed manifest.
     pub manifest: Manifest,
 }
 
-impl Archive {
-    /// Reads all of an archive.
+impl LayoutArchive {
+    /// Reads and verifies an archive.
     ///
     /// # Errors
-    /// [`LayoutError`]: another entry than those of a layout, a wrong digest, a blob that is missing.
-    pub fn open(path: &Path) -> Result<Self, LayoutError> {
-        let opened = File::open(path).map_err(file(path))?;
+    /// [`LayoutArchiveError`]: an entry that does not belong to a layout, a wrong digest, or a missing blob.
+    pub fn open(path: &Path) -> Result<Self, LayoutArchiveError> {
+        let opened = File::open(path).map_err(file_error(path))?;
         let mut archive = tar::Archive::new(BufReader::with_capacity(1 << 20, opened));
         let (mut blobs, mut index) = (BTreeMap::new(), None);
-        let wrong = |name: &str, why| LayoutError::Entry {
+        let wrong = |name: &str, why| LayoutArchiveError::Entry {
             path: path.to_owned(),
             name: name.to_owned(),
             why,
         };
         let mut seen = BTreeSet::new();
-        for entry in archive.entries().map_err(file(path))? {
+        for entry in archive.entries().map_err(file_error(path))? {
             let mut entry = match entry {
                 Err(_) if seen.is_empty() => {
                     let path = path.to_owned();
-                    return Err(LayoutError::NotAnArchive { path });
+                    return Err(LayoutArchiveError::NotAnArchive { path });
                 }
-                entry => entry.map_err(file(path))?,
+                entry => entry.map_err(file_error(path))?,
             };
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             match entry.header().entry_type() {
@@ -85,18 +88,18 @@ impl Archive {
                 (INDEX_FILE, _) => {
                     let mut bytes = Vec::new();
                     let mut limited = (&mut entry).take(MAX_INDEX);
-                    limited.read_to_end(&mut bytes).map_err(file(path))?;
+                    limited.read_to_end(&mut bytes).map_err(file_error(path))?;
                     index = Some(bytes);
                 }
                 (_, Some(digest)) if is_digest(&digest) => {
                     let (at, size) = (entry.raw_file_position(), entry.size());
                     if size > MAX_BLOB {
-                        return Err(LayoutError::TooLarge { digest });
+                        return Err(LayoutArchiveError::TooLarge { digest });
                     }
-                    let found = sha256(&mut entry).map_err(file(path))?;
+                    let found = sha256(&mut entry).map_err(file_error(path))?;
                     if found != hex(&digest) {
                         let path = path.to_owned();
-                        return Err(LayoutError::Digest { path, name, found });
+                        return Err(LayoutArchiveError::Digest { path, name, found });
                     }
                     blobs.insert(digest, (at, size));
                 }
@@ -104,19 +107,19 @@ impl Archive {
             }
         }
         let index = index.ok_or_else(|| wrong(INDEX_FILE, "is missing"))?;
-        let named = read(&index).map_err(|source| LayoutError::Index {
+        let named = read(&index).map_err(|source| LayoutArchiveError::Index {
             path: path.to_owned(),
             source,
         })?;
-        Self::verified(path, blobs, named)
+        Self::verify(path, blobs, named)
     }
 
-    /// Verifies that nothing of what is named is missing.
-    fn verified(
+    /// Verifies that no named manifest and none of its blobs is missing.
+    fn verify(
         path: &Path,
         blobs: BTreeMap<String, (u64, u64)>,
         named: Vec<Named>,
-    ) -> Result<Self, LayoutError> {
+    ) -> Result<Self, LayoutArchiveError> {
         let mut archive = Self {
             path: path.to_owned(),
             blobs,
@@ -128,33 +131,37 @@ impl Archive {
                 return Err(archive.missing(&one.descriptor.digest, INDEX_FILE));
             }
         }
-        let listed = |digest: &str| -> Result<Vec<String>, LayoutError> {
-            let listed = archive.stored(digest)?.manifest.manifests.into_iter();
+        let listed = |digest: &str| -> Result<Vec<String>, LayoutArchiveError> {
+            let listed = archive
+                .read_manifest(digest)?
+                .manifest
+                .manifests
+                .into_iter();
             Ok(listed.map(|one| one.digest).collect())
         };
         archive.trees = Trees::read(path, &archive.named, listed)?;
         Ok(archive)
     }
 
-    /// What the archive names, an image before what refers to it.
+    /// The named images of the archive, each before its referrers.
     #[must_use]
     pub fn named(&self) -> &[Named] {
         &self.named
     }
 
-    /// The digests of a manifest that is named and of those that it needs, each after those that it needs itself.
+    /// Returns the digests of a named manifest and of all manifests that it needs, dependencies first.
     #[must_use]
     pub fn tree<'a>(&'a self, root: &'a str) -> Vec<&'a str> {
-        self.trees.of(root)
+        self.trees.ordered(root)
     }
 
-    /// A manifest.
+    /// Reads a manifest.
     ///
     /// # Errors
-    /// One that is missing or cannot be used, or needs a blob that is missing.
-    pub fn stored(&self, digest: &str) -> Result<Stored, LayoutError> {
-        let bytes = self.small(digest)?;
-        let manifest = Manifest::read(&bytes).map_err(|source| LayoutError::Manifest {
+    /// The manifest is missing or cannot be used, or a blob that it needs is missing.
+    pub fn read_manifest(&self, digest: &str) -> Result<StoredManifest, LayoutArchiveError> {
+        let bytes = self.read_small_blob(digest)?;
+        let manifest = Manifest::read(&bytes).map_err(|source| LayoutArchiveError::Manifest {
             digest: digest.to_owned(),
             source,
         })?;
@@ -163,7 +170,7 @@ impl Archive {
                 return Err(self.missing(&needed.digest, digest));
             }
         }
-        Ok(Stored {
+        Ok(StoredManifest {
             descriptor: Descriptor {
                 media_type: manifest.media_type.clone(),
                 digest: digest.to_owned(),
@@ -174,79 +181,82 @@ impl Archive {
         })
     }
 
-    /// The files of an artifact that [`super::Partial::put_files`] has made: as many as can be read from a registry.
+    /// Reads the files of an artifact that [`super::PartialArchive::put_files`] created, with the same limits
+    /// as from a registry.
     ///
     /// # Errors
-    /// An artifact that is missing or cannot be unpacked.
-    pub fn files(&self, artifact: &str) -> Result<Package, LayoutError> {
-        let manifest = self.stored(artifact)?.manifest;
+    /// The artifact is missing or cannot be unpacked.
+    pub fn files(&self, artifact: &str) -> Result<Package, LayoutArchiveError> {
+        let manifest = self.read_manifest(artifact)?.manifest;
         let files = match manifest.blobs.last() {
             Some(layer) => {
-                let mut blob = Hashed::new(self.blob(&layer.digest)?);
+                let mut blob = HashingReader::new(self.blob(&layer.digest)?);
                 let files = read_files(&mut blob);
-                let found = blob.finish().map_err(file(&self.path))?;
+                let found = blob.finish().map_err(file_error(&self.path))?;
                 self.check(&layer.digest, found)?;
                 files
             }
             None => Err(PackageError::Empty.into()),
         };
-        files.map_err(|source| LayoutError::Artifact {
+        files.map_err(|source| LayoutArchiveError::Artifact {
             path: self.path.clone(),
             digest: artifact.to_owned(),
             source,
         })
     }
 
-    /// A blob that is not larger than a manifest may be.
-    fn small(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
+    /// Reads a blob of at most the maximum size of a manifest.
+    fn read_small_blob(&self, digest: &str) -> Result<Vec<u8>, LayoutArchiveError> {
         let mut blob = self.blob(digest)?;
         if blob.limit() > MAX_MANIFEST {
-            return Err(LayoutError::LargeManifest {
+            return Err(LayoutArchiveError::LargeManifest {
                 path: self.path.clone(),
                 digest: digest.to_owned(),
             });
         }
         let mut bytes = Vec::new();
-        blob.read_to_end(&mut bytes).map_err(file(&self.path))?;
+        blob.read_to_end(&mut bytes)
+            .map_err(file_error(&self.path))?;
         self.check(digest, common::hex::of(&Sha256::digest(&bytes)))?;
         Ok(bytes)
     }
 
-    /// Refuses content that is read again and is not what was verified: the file may be replaced meanwhile.
-    fn check(&self, digest: &str, found: String) -> Result<(), LayoutError> {
+    /// Refuses content that differs from what was verified, because the file may have been replaced in the
+    /// meantime.
+    fn check(&self, digest: &str, found: String) -> Result<(), LayoutArchiveError> {
         if found == hex(digest) {
             return Ok(());
         }
-        Err(LayoutError::Digest {
+        Err(LayoutArchiveError::Digest {
             path: self.path.clone(),
             name: format!("{BLOBS}/{}", hex(digest)),
             found,
         })
     }
 
-    /// Whether a blob is there, with this size.
+    /// Whether the archive has a blob of this size.
     fn has(&self, blob: &Descriptor) -> bool {
         let found = self.blobs.get(&blob.digest);
         found.is_some_and(|(_, size)| *size == blob.size)
     }
 
-    /// The bytes of a blob, which are not verified again: a registry compares them with their digest.
+    /// Opens a blob. Its content is not verified again, because the registry compares it with the digest.
     ///
     /// # Errors
-    /// One that is missing.
-    pub fn blob(&self, digest: &str) -> Result<Take<File>, LayoutError> {
+    /// The blob is missing.
+    pub fn blob(&self, digest: &str) -> Result<Take<File>, LayoutArchiveError> {
         let Some((at, size)) = self.blobs.get(digest) else {
             return Err(self.missing(digest, INDEX_FILE));
         };
-        let mut opened = File::open(&self.path).map_err(file(&self.path))?;
+        let mut opened = File::open(&self.path).map_err(file_error(&self.path))?;
         opened
             .seek(SeekFrom::Start(*at))
-            .map_err(file(&self.path))?;
+            .map_err(file_error(&self.path))?;
         Ok(opened.take(*size))
     }
 
-    fn missing(&self, digest: &str, of: &str) -> LayoutError {
-        LayoutError::Missing {
+    fn missing(&self, digest: &str, of: &str) -> LayoutArchiveError {
+        LayoutArchiveError::Missing {
             path: self.path.clone(),
             digest: digest.to_owned(),
             of: of.to_owned(),
@@ -254,37 +264,8 @@ impl Archive {
     }
 }
 
-/// Bytes that are hashed while they are read.
-struct Hashed<R> {
-    inner: R,
-    digest: Sha256,
-}
-
-impl<R: Read> Hashed<R> {
-    fn new(inner: R) -> Self {
-        Self {
-            inner,
-            digest: Sha256::new(),
-        }
-    }
-
-    /// The sha256 of all bytes, also of those that were not read before.
-    fn finish(mut self) -> io::Result<String> {
-        io::copy(&mut self, &mut io::sink())?;
-        Ok(common::hex::of(&self.digest.finalize()))
-    }
-}
-
-impl<R: Read> Read for Hashed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.digest.update(buffer.get(..read).unwrap_or_default());
-        Ok(read)
-    }
-}
-
 fn sha256(bytes: impl Read) -> io::Result<String> {
-    Hashed::new(bytes).finish()
+    HashingReader::new(bytes).finish()
 }
 
 #[cfg(test)]

@@ -1,61 +1,65 @@
-//! The content of an archive that is being made: `FILE.partial/blobs/sha256/HEX`.
+//! Collects the content of an archive that is being created in `FILE.partial/blobs/sha256/HEX`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
+use addons_render::package::Package;
 use common::manifest::digest::sha256;
 use common::oci::layout::{LAYOUT, Named, write};
-use common::oci::manifest::Descriptor;
-use sha2::{Digest as _, Sha256};
+use common::oci::manifest::{Descriptor, IMAGE};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::{BLOBS, INDEX_FILE, LAYOUT_FILE, LayoutError, MAX_BLOB, file, hex};
+use super::{
+    BLOBS, HashingReader, INDEX_FILE, LAYOUT_FILE, LayoutArchiveError, MAX_BLOB, file_error, hex,
+};
 use crate::registry::Blob;
 
-/// The file in the folder that keeps a second export to the same archive out.
+/// The file in the folder that is locked to prevent a second export to the same archive.
 const LOCK: &str = "lock";
-/// Begins the names of files that are not complete.
+/// The prefix of the names of incomplete files.
 const IN_PART: &str = "part-";
+/// The media type of the layer of an artifact.
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+/// The media type of the empty configuration of an artifact.
+const NO_CONFIG: &str = "application/vnd.oci.empty.v1+json";
 
-/// What was fetched for an archive so far.
+/// The content that was collected for an archive.
 #[derive(Debug)]
-pub struct Partial {
+pub struct PartialArchive {
     archive: PathBuf,
     folder: PathBuf,
     /// Held until the archive is written.
     _lock: File,
-    /// What this run needs: an earlier one may have left more.
+    /// The blobs that this run needs. An earlier run may have left more.
     used: BTreeSet<String>,
 }
 
-/// Passes bytes on and computes their digest.
-struct Hashing {
-    file: File,
-    digest: Sha256,
-}
-
-impl Partial {
-    /// Goes on with what an interrupted export to the same archive left, but for blobs that it had in part.
+impl PartialArchive {
+    /// Continues an interrupted export to the same archive, or starts a new one. Incomplete blobs are
+    /// discarded.
     ///
     /// # Errors
-    /// A folder that cannot be made; another export to the same archive is running.
-    pub fn open(archive: &Path) -> Result<Self, LayoutError> {
+    /// The folder cannot be created, or another export to the same archive is running.
+    pub fn open(archive: &Path) -> Result<Self, LayoutArchiveError> {
         let mut name = archive.as_os_str().to_owned();
         name.push(".partial");
         let folder = PathBuf::from(name);
-        fs::create_dir_all(folder.join(BLOBS)).map_err(file(&folder))?;
-        let lock = File::create(folder.join(LOCK)).map_err(file(&folder))?;
+        fs::create_dir_all(folder.join(BLOBS)).map_err(file_error(&folder))?;
+        let lock = File::create(folder.join(LOCK)).map_err(file_error(&folder))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(LayoutError::Locked { folder }),
-            Err(TryLockError::Error(error)) => return Err(file(&folder)(error)),
+            Err(TryLockError::WouldBlock) => return Err(LayoutArchiveError::Locked { folder }),
+            Err(TryLockError::Error(error)) => return Err(file_error(&folder)(error)),
         }
-        for entry in fs::read_dir(&folder).map_err(file(&folder))? {
-            let entry = entry.map_err(file(&folder))?;
+        for entry in fs::read_dir(&folder).map_err(file_error(&folder))? {
+            let entry = entry.map_err(file_error(&folder))?;
             if entry.file_name().to_string_lossy().starts_with(IN_PART) {
-                fs::remove_file(entry.path()).map_err(file(&folder))?;
+                fs::remove_file(entry.path()).map_err(file_error(&folder))?;
             }
         }
         Ok(Self {
@@ -66,8 +70,8 @@ impl Partial {
         })
     }
 
-    /// Whether a blob is there; it is part of the archive then. It was verified before it got its name, and is verified again when
-    /// the archive is written.
+    /// Whether a blob was collected. If so, it becomes part of the archive. It was verified before it got its
+    /// name and is verified again when the archive is written.
     pub fn has(&mut self, blob: &Descriptor) -> bool {
         let found = fs::symlink_metadata(self.blob(&blob.digest));
         let is_there = found.is_ok_and(|found| found.is_file() && found.len() == blob.size);
@@ -77,73 +81,112 @@ impl Partial {
         is_there
     }
 
-    /// Adds some bytes; their digest.
+    /// Adds bytes and returns their digest.
     ///
     /// # Errors
-    /// A file that cannot be written.
-    pub fn put(&mut self, bytes: &[u8]) -> Result<String, LayoutError> {
+    /// A file cannot be written.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<String, LayoutArchiveError> {
         let digest = format!("sha256:{}", sha256(bytes));
-        let mut beside = self.beside()?;
-        beside.write_all(bytes).map_err(file(beside.path()))?;
+        let mut beside = self.new_part_file()?;
+        beside.write_all(bytes).map_err(file_error(beside.path()))?;
         self.persist(beside, &digest)?;
         Ok(digest)
     }
 
-    /// Adds a blob of a registry, verified while it arrives. `on` hears how many of its bytes are there.
+    /// Adds an artifact of type `kind` and returns the descriptor of its manifest. The files are its only
+    /// layer, which [`crate::image`] can read. The same content always has the same digest.
     ///
     /// # Errors
-    /// What the registry gives wrong; a file that cannot be written.
+    /// A file cannot be written.
+    pub fn put_files(
+        &mut self,
+        kind: &str,
+        files: &Package,
+    ) -> Result<Descriptor, LayoutArchiveError> {
+        let layer = tgz(files).map_err(file_error(kind))?;
+        let mut described = BTreeMap::new();
+        for (part, media_type, bytes) in [
+            ("config", NO_CONFIG, b"{}".as_slice()),
+            ("layer", LAYER, layer.as_slice()),
+        ] {
+            let descriptor = Descriptor {
+                media_type: media_type.to_owned(),
+                digest: self.put(bytes)?,
+                size: bytes.len() as u64,
+            };
+            described.insert(part, descriptor);
+        }
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": IMAGE,
+            "artifactType": kind,
+            "config": described.get("config"),
+            "layers": [described.get("layer")],
+        });
+        let bytes = manifest.to_string().into_bytes();
+        Ok(Descriptor {
+            media_type: IMAGE.to_owned(),
+            digest: self.put(&bytes)?,
+            size: bytes.len() as u64,
+        })
+    }
+
+    /// Adds a blob of a registry, which is verified while it arrives. `on` is called with the number of bytes
+    /// received so far.
+    ///
+    /// # Errors
+    /// The registry returns an error or other content, or a file cannot be written.
     pub async fn fetch(
         &mut self,
         blob: &Descriptor,
         mut bytes: Blob<'_, '_>,
         mut on: impl FnMut(u64),
-    ) -> Result<(), LayoutError> {
+    ) -> Result<(), LayoutArchiveError> {
         let digest = blob.digest.clone();
         if blob.size > MAX_BLOB {
-            return Err(LayoutError::TooLarge { digest });
+            return Err(LayoutArchiveError::TooLarge { digest });
         }
-        let mut beside = self.beside()?;
+        let mut beside = self.new_part_file()?;
         let mut fetched = 0;
         while let Some(chunk) = bytes.next().await? {
-            beside.write_all(&chunk).map_err(file(beside.path()))?;
+            beside
+                .write_all(&chunk)
+                .map_err(file_error(beside.path()))?;
             fetched += chunk.len() as u64;
             on(fetched);
         }
         self.persist(beside, &digest)
     }
 
-    /// Writes the archive and removes the folder; the bytes of the archive. One content gives one archive, bit by bit.
+    /// Writes the archive, removes the folder and returns the size of the archive in bytes. The same content
+    /// always gives an identical archive.
     ///
     /// # Errors
-    /// A blob that was changed; a file that cannot be written.
-    pub fn finish(self, named: &[Named]) -> Result<u64, LayoutError> {
-        let beside = self.beside()?;
+    /// A blob was changed, or a file cannot be written.
+    pub fn finish(self, named: &[Named]) -> Result<u64, LayoutArchiveError> {
+        let beside = self.new_part_file()?;
         let mut builder = tar::Builder::new(io::BufWriter::new(beside.as_file()));
-        let failed = || file(&self.archive);
+        let failed = || file_error(&self.archive);
         for (name, bytes) in [
             (LAYOUT_FILE, LAYOUT.as_bytes()),
             (INDEX_FILE, write(named).as_slice()),
         ] {
-            let mut header = header(bytes.len() as u64);
+            let mut header = tar_header(bytes.len() as u64);
             let added = builder.append_data(&mut header, name, bytes);
             added.map_err(failed())?;
         }
         for digest in &self.used {
             let path = self.blob(digest);
-            let blob = File::open(&path).map_err(file(&path))?;
-            let size = blob.metadata().map_err(file(&path))?.len();
-            let mut bytes = Hashing {
-                file: blob,
-                digest: Sha256::new(),
-            };
-            let mut header = header(size);
+            let blob = File::open(&path).map_err(file_error(&path))?;
+            let size = blob.metadata().map_err(file_error(&path))?.len();
+            let mut bytes = HashingReader::new(blob);
+            let mut header = tar_header(size);
             let name = format!("{BLOBS}/{}", hex(digest));
             let added = builder.append_data(&mut header, name, (&mut bytes).take(size));
             added.map_err(failed())?;
             if bytes.hex() != hex(digest) {
-                fs::remove_file(&path).map_err(file(&path))?;
-                return Err(LayoutError::Changed { path });
+                fs::remove_file(&path).map_err(file_error(&path))?;
+                return Err(LayoutArchiveError::Changed { path });
             }
         }
         let mut written = builder.into_inner().map_err(failed())?;
@@ -151,19 +194,19 @@ impl Partial {
         drop(written);
         let size = beside.as_file().metadata().map_err(failed())?.len();
         let persisted = beside.persist(&self.archive);
-        persisted.map_err(|error| file(&self.archive)(error.error))?;
-        fs::remove_dir_all(&self.folder).map_err(file(&self.folder))?;
+        persisted.map_err(|error| file_error(&self.archive)(error.error))?;
+        fs::remove_dir_all(&self.folder).map_err(file_error(&self.folder))?;
         Ok(size)
     }
 
-    fn beside(&self) -> Result<NamedTempFile, LayoutError> {
-        NamedTempFile::with_prefix_in(IN_PART, &self.folder).map_err(file(&self.folder))
+    fn new_part_file(&self) -> Result<NamedTempFile, LayoutArchiveError> {
+        NamedTempFile::with_prefix_in(IN_PART, &self.folder).map_err(file_error(&self.folder))
     }
 
-    fn persist(&mut self, beside: NamedTempFile, digest: &str) -> Result<(), LayoutError> {
+    fn persist(&mut self, beside: NamedTempFile, digest: &str) -> Result<(), LayoutArchiveError> {
         let path = self.blob(digest);
         let persisted = beside.persist(&path);
-        persisted.map_err(|error| file(&path)(error.error))?;
+        persisted.map_err(|error| file_error(&path)(error.error))?;
         self.used.insert(digest.to_owned());
         Ok(())
     }
@@ -173,21 +216,7 @@ impl Partial {
     }
 }
 
-impl Hashing {
-    fn hex(self) -> String {
-        common::hex::of(&self.digest.finalize())
-    }
-}
-
-impl Read for Hashing {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.digest.update(buffer.get(..read).unwrap_or_default());
-        Ok(read)
-    }
-}
-
-pub(super) fn header(size: u64) -> tar::Header {
+fn tar_header(size: u64) -> tar::Header {
     let mut header = tar::Header::new_gnu();
     header.set_size(size);
     header.set_mode(0o644);
@@ -195,28 +224,38 @@ pub(super) fn header(size: u64) -> tar::Header {
     header
 }
 
+fn tgz(files: &Package) -> std::io::Result<Vec<u8>> {
+    let encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut builder = tar::Builder::new(encoder);
+    for one in files.files() {
+        let mut header = tar_header(one.bytes.len() as u64);
+        builder.append_data(&mut header, &one.path, one.bytes.as_slice())?;
+    }
+    builder.into_inner()?.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn one_export_at_a_time_clears_what_another_left_in_part() {
+    fn only_one_export_runs_and_removes_incomplete_blobs() {
         let home = tempfile::tempdir().unwrap();
         let archive = home.path().join("site.tar");
-        let mut first = Partial::open(&archive).unwrap();
+        let mut first = PartialArchive::open(&archive).unwrap();
         let digest = first.put(b"a").unwrap();
         let folder = home.path().join("site.tar.partial");
         let torn = folder.join("part-x1");
         fs::write(&torn, b"half").unwrap();
-        let second = Partial::open(&archive).map(drop);
+        let second = PartialArchive::open(&archive).map(drop);
         assert!(
-            matches!(second, Err(LayoutError::Locked { .. })),
+            matches!(second, Err(LayoutArchiveError::Locked { .. })),
             "{second:?}"
         );
         assert!(torn.exists());
-        // As where it was killed.
+        // As if the export had been killed.
         drop(first);
-        let mut third = Partial::open(&archive).unwrap();
+        let mut third = PartialArchive::open(&archive).unwrap();
         assert!(!torn.exists());
         let blob = Descriptor {
             media_type: String::new(),

@@ -1,4 +1,4 @@
-//! Modes, process groups and the XDG folders.
+//! File modes, process groups and the XDG folders.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -13,16 +13,16 @@ use rustix::process::{Resource, Rlimit, prlimit};
 use rustix::system::uname;
 use tokio::process::{Child, Command};
 
-/// The variable that names a user's home folder.
+/// The variable with the home folder of the user.
 pub const HOME: &str = "HOME";
-/// The variable that names the folder of temporary files.
+/// The variable with the folder for temporary files.
 pub const TEMPORARY: &str = "TMPDIR";
-/// Where gcloud keeps its settings, below the home folder.
+/// The folder of the settings of gcloud, relative to the home folder.
 pub const GOOGLE_SETTINGS: &str = ".config/gcloud";
-/// The variables without which no program starts.
+/// The variables that every program needs to start.
 pub const PASSED: [&str; 1] = ["PATH"];
 
-/// What tells two states of a file apart, besides its length: its time and its inode.
+/// The time and inode of a file, which change with its content or when another file replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     modified: (i64, i64),
@@ -30,7 +30,7 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// The state of a file.
+    /// Reads the stamp of a file.
     #[must_use]
     pub fn new(metadata: &Metadata) -> Self {
         Self {
@@ -40,27 +40,28 @@ impl FileStamp {
     }
 }
 
-/// The folder for cached files of all programs: `$XDG_CACHE_HOME`, else `~/.cache`.
+/// The folder for cached files of all programs: `$XDG_CACHE_HOME` or `~/.cache`.
 #[must_use]
 pub fn cache_home() -> Option<PathBuf> {
     super::folder("XDG_CACHE_HOME").or_else(|| Some(super::home()?.join(".cache")))
 }
 
-/// Whether a file can be run as a program.
+/// Whether a file is executable.
 #[must_use]
 pub fn is_executable(metadata: &Metadata) -> bool {
     metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
 }
 
-/// Creates a folder and its missing parents for this user alone.
+/// Creates a folder and its missing parents, accessible only to this user.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Whether only this user can use a folder; removes the permissions of others, which only its owner can do.
+/// Whether only this user can access a folder. Removes the permissions of others if necessary, which only the
+/// owner can do.
 #[must_use]
 pub fn is_private(folder: &Path) -> bool {
     let Ok(found) = fs::symlink_metadata(folder) else {
@@ -74,7 +75,7 @@ pub fn is_private(folder: &Path) -> bool {
 /// Creates a file that only this user can read.
 ///
 /// # Errors
-/// The file exists; others of the file system.
+/// The file exists, or other errors of the file system.
 pub fn create_private(path: &Path) -> io::Result<File> {
     create(path, 0o600)
 }
@@ -82,7 +83,7 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 /// Creates a file that everyone can run.
 ///
 /// # Errors
-/// The file exists; others of the file system.
+/// The file exists, or other errors of the file system.
 pub fn create_executable(path: &Path) -> io::Result<File> {
     create(path, 0o755)
 }
@@ -92,21 +93,22 @@ fn create(path: &Path, mode: u32) -> io::Result<File> {
     options.write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Starts a program in a process group of its own: signals of the terminal do not reach it, and its children end with it.
-pub fn own_group(command: &mut Command) {
+/// Sets a command to start in its own process group, so that it gets no signals from the terminal and its
+/// children can be ended with it.
+pub fn use_own_group(command: &mut Command) {
     command.process_group(0);
 }
 
-/// Limits what a child may have of memory that it can write to, and each program that it starts. Memory that is only reserved does not
-/// count, of which a program in Go has much. Linux alone can limit another process, and counts all memory.
+/// Limits the writable memory of a child and of each program that it starts. Reserved memory does not count,
+/// of which Go programs have much. Only Linux can limit another process.
 ///
 /// # Errors
-/// It may not be limited.
+/// The limit cannot be set.
 #[cfg(target_os = "linux")]
 pub fn limit_memory(child: &Child, bytes: u64) -> io::Result<()> {
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let Some(process) = id.and_then(Pid::from_raw) else {
-        // It has ended.
+        // The child has ended.
         return Ok(());
     };
     let limit = Rlimit {
@@ -117,7 +119,7 @@ pub fn limit_memory(child: &Child, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Does nothing: macOS has no limit that counts.
+/// Does nothing, because macOS has no effective limit.
 ///
 /// # Errors
 /// None.
@@ -126,21 +128,22 @@ pub fn limit_memory(_child: &Child, _bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks the process group of a child to end.
+/// Asks the process group of a child to terminate.
 pub fn terminate_group(child: &Child) {
     signal(child, Signal::TERM);
 }
 
-/// Ends the process group of a child.
+/// Kills the process group of a child.
 pub fn kill_group(child: &Child) {
     signal(child, Signal::KILL);
 }
 
-/// Sends a signal to the process group of a child that [`own_group`] started, unless the child has ended.
+/// Sends a signal to the process group of a child that was started with [`use_own_group`], unless the child has
+/// ended.
 fn signal(child: &Child, signal: Signal) {
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     if let Some(group) = id.and_then(Pid::from_raw) {
-        // It may have ended meanwhile.
+        // The child may have ended in the meantime.
         let _ = kill_process_group(group, signal);
     }
 }

@@ -1,4 +1,5 @@
-//! Access lists are inherited from the profile folder, and `taskkill` ends a child with its own children.
+//! Access lists are inherited from the profile folder, and `taskkill` ends a child together with its
+//! children.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
@@ -8,19 +9,20 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-/// The variable that names a user's home folder.
+/// The variable with the home folder of the user.
 pub const HOME: &str = "USERPROFILE";
-/// The variable that names the folder of temporary files.
+/// The variable with the folder for temporary files.
 pub const TEMPORARY: &str = "TMP";
-/// Where gcloud keeps its settings, below the home folder.
+/// The folder of the settings of gcloud, relative to the home folder.
 pub const GOOGLE_SETTINGS: &str = "AppData/Roaming/gcloud";
-/// The variables without which no program starts: sockets and random numbers need `SystemRoot`.
+/// The variables that every program needs to start. Sockets and random numbers need `SystemRoot`.
 pub const PASSED: [&str; 5] = ["PATH", "PATHEXT", "SystemRoot", "SystemDrive", "ComSpec"];
 
 /// `CREATE_NEW_PROCESS_GROUP`.
 const NEW_PROCESS_GROUP: u32 = 0x200;
 
-/// What tells two states of a file apart, besides its length: its times. A file that replaces another one was created later.
+/// The times of a file, which change with its content or when another file, which was created later, replaces
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     created: u64,
@@ -28,7 +30,7 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// The state of a file.
+    /// Reads the stamp of a file.
     #[must_use]
     pub fn new(metadata: &Metadata) -> Self {
         Self {
@@ -44,7 +46,7 @@ pub fn cache_home() -> Option<PathBuf> {
     super::folder("LOCALAPPDATA")
 }
 
-/// Whether a file can be run as a program: its ending says so.
+/// Whether this is a file. On Windows, the extension makes a file executable.
 #[must_use]
 pub fn is_executable(metadata: &Metadata) -> bool {
     metadata.is_file()
@@ -53,12 +55,12 @@ pub fn is_executable(metadata: &Metadata) -> bool {
 /// Creates a folder and its missing parents.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(folder)
 }
 
-/// Whether this is a folder, and no link to one: its access list comes from the profile folder.
+/// Whether this is a folder and not a link to one. A folder inherits its access list from the profile folder.
 #[must_use]
 pub fn is_private(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
@@ -67,25 +69,25 @@ pub fn is_private(folder: &Path) -> bool {
 /// Creates a file.
 ///
 /// # Errors
-/// The file exists; others of the file system.
+/// The file exists, or other errors of the file system.
 pub fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// Creates a file: its ending makes it a program.
+/// Creates a file. On Windows, the extension makes it executable.
 ///
 /// # Errors
-/// The file exists; others of the file system.
+/// The file exists, or other errors of the file system.
 pub fn create_executable(path: &Path) -> io::Result<File> {
     create_private(path)
 }
 
-/// Starts a program in a process group of its own: Ctrl-C does not reach it.
-pub fn own_group(command: &mut Command) {
+/// Sets a command to start in its own process group, so that Ctrl-C does not reach it.
+pub fn use_own_group(command: &mut Command) {
     command.creation_flags(NEW_PROCESS_GROUP);
 }
 
-/// Does nothing: a limit would need a job object.
+/// Does nothing, because a limit would need a job object.
 ///
 /// # Errors
 /// None.
@@ -93,10 +95,11 @@ pub fn limit_memory(_child: &Child, _bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Does nothing: a console program of another group cannot be asked to end. It has until [`kill_group`] to end by itself.
+/// Does nothing, because a console program of another process group cannot be asked to end. It can still end
+/// by itself before [`kill_group`].
 pub fn terminate_group(_child: &Child) {}
 
-/// Ends a child and its children.
+/// Kills a child and its children.
 pub fn kill_group(child: &Child) {
     if let Some(id) = child.id() {
         let mut command = std::process::Command::new("taskkill");

@@ -1,4 +1,4 @@
-//! Places that the user opens.
+//! The places that a user can open to sources.
 
 use std::path::{Path, PathBuf};
 
@@ -8,60 +8,61 @@ use url::Url;
 use crate::host;
 use crate::url::absolute;
 
-/// A part of the machine of the user, or of what their accounts may read.
+/// A folder of the user, or a host or bucket for which the user has keys or an account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum OwnPlace {
     /// The files below a folder.
     Folder(PathBuf),
     /// The keys of ssh for `HOST` or `HOST:PORT`.
     Ssh(String),
     /// `docker login` for `HOST[:PORT]`.
     Registry(String),
-    /// The account in a cloud, for `s3://BUCKET`, `gs://BUCKET` or `az://CONTAINER`.
+    /// The cloud account for `s3://BUCKET`, `gs://BUCKET` or `az://CONTAINER`.
     Bucket(String),
 }
 
-/// A text that names no place.
+/// Why a text does not name a place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
-    /// There is neither such a folder nor such a file.
+pub enum OwnPlaceError {
+    /// The file or folder does not exist.
     #[error(
         "{0}: there is no such file or folder; a host is ssh://HOST or oci://HOST, a bucket s3://BUCKET"
     )]
     Missing(String),
-    /// Another scheme, or no host.
+    /// The scheme is not supported, or there is no host.
     #[error(
         "{0}: not a folder, ssh://HOST, oci://HOST, s3://BUCKET, gs://BUCKET, az://CONTAINER or the location of an index"
     )]
     Malformed(String),
 }
 
-impl Place {
-    /// What a text opens: a folder, a host, a bucket. `None` for an index that opens nothing but itself.
+impl OwnPlace {
+    /// Parses a folder, a host or a bucket. Returns `None` for the location of an index, which only opens
+    /// itself.
     ///
     /// # Errors
-    /// [`PlaceError`].
-    pub fn parse(text: &str) -> Result<Option<Self>, PlaceError> {
-        let malformed = || PlaceError::Malformed(text.to_owned());
+    /// [`OwnPlaceError`].
+    pub fn parse(text: &str) -> Result<Option<Self>, OwnPlaceError> {
+        let malformed = || OwnPlaceError::Malformed(text.to_owned());
         if let Some(path) = path(text) {
-            // A bare word may have been meant as a host.
+            // A word without a slash may have been meant as a host.
             if !path.exists() && !text.contains(['/', '\\']) {
-                return Err(PlaceError::Missing(text.to_owned()));
+                return Err(OwnPlaceError::Missing(text.to_owned()));
             }
             return Ok(path.is_dir().then_some(Self::Folder(path)));
         }
         let url = Url::parse(text).map_err(|_| malformed())?;
         match url.scheme() {
             "http" | "https" => Ok(None),
-            _ => Self::of_url(&url).map(Some).ok_or_else(malformed),
+            _ => Self::from_url(&url).map(Some).ok_or_else(malformed),
         }
     }
 
-    /// What a location opens by being typed: the folder that it is in, its registry or its bucket.
+    /// The place that a typed location opens: its folder, its registry or its bucket.
     pub(super) fn beside(typed: &str) -> Option<Self> {
         let location = absolute(typed).ok()?;
         let Some(path) = path(&location) else {
-            return Self::of_url(&Url::parse(&location).ok()?);
+            return Self::from_url(&Url::parse(&location).ok()?);
         };
         if path.is_dir() {
             return Some(Self::Folder(path));
@@ -69,7 +70,7 @@ impl Place {
         path.parent().map(Path::to_owned).map(Self::Folder)
     }
 
-    fn of_url(url: &Url) -> Option<Self> {
+    fn from_url(url: &Url) -> Option<Self> {
         let host = url.host_str().filter(|host| !host.is_empty())?;
         match url.scheme() {
             "oci" => Some(Self::Registry(host::of(url))),
@@ -81,7 +82,7 @@ impl Place {
         }
     }
 
-    /// Whether it is this host; one without a port stands for all of its ports.
+    /// Whether this place opens ssh to a host. A place without a port opens all ports.
     pub(super) fn is_ssh(&self, name: &str, port: Option<u16>) -> bool {
         let Self::Ssh(open) = self else {
             return false;
@@ -91,7 +92,7 @@ impl Place {
     }
 }
 
-/// `s3://BUCKET` of the URL of an object; `None` of any other URL.
+/// Returns `s3://BUCKET` for the URL of an object, `None` for other URLs.
 pub fn bucket(url: &Url) -> Option<String> {
     let scheme = match url.scheme() {
         scheme @ ("s3" | "gs" | "az") => scheme,
@@ -101,7 +102,7 @@ pub fn bucket(url: &Url) -> Option<String> {
     Some(format!("{scheme}://{}", url.host_str()?))
 }
 
-/// The absolute path that a location names; `None` of any other URL.
+/// Returns the absolute path that a location names, `None` if it is the URL of something else.
 pub fn path(text: &str) -> Option<PathBuf> {
     if !text.contains("://") {
         return std::path::absolute(text).ok();

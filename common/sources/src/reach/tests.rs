@@ -4,14 +4,14 @@ fn typed(text: &str) -> Typed {
     Typed::on_command_line(text)
 }
 
-fn opened(places: &[&str]) -> Arc<Opened> {
+fn opened(places: &[&str]) -> Arc<OpenedPlaces> {
     let typed: Vec<Typed> = places.iter().map(|place| typed(place)).collect();
-    Arc::new(Opened::new(&typed, &[], |_| ()))
+    Arc::new(OpenedPlaces::new(&typed, &[], |_| ()))
 }
 
-/// (who names it, the index that names it, whether ssh to h, the registry h and the bucket b are open).
+/// Rows: author, index that names the source, whether ssh to h, the registry h and the bucket b are open.
 #[test]
-fn only_what_was_typed_opens_accounts() {
+fn only_typed_locations_open_accounts() {
     let nothing = Arc::default();
     let all = opened(&["ssh://h", "oci://h", "s3://b"]);
     let of = |text: &str| Author::Typed(typed(text));
@@ -77,7 +77,7 @@ fn only_what_was_typed_opens_accounts() {
         (Author::Tenant, "s3://b/i.yaml", &all, false, false, false),
         (Author::Unknown, "s3://b/i.yaml", &all, false, false, false),
     ] {
-        let reach = Reach::beside(&author, location, opened);
+        let reach = Reach::for_index(&author, location, opened);
         let found = (
             reach.opens_ssh(Some("git"), "h", None),
             reach.opens_registry("h"),
@@ -89,7 +89,7 @@ fn only_what_was_typed_opens_accounts() {
     }
     assert!(!Reach::cluster().opens_registry("h"));
     let port = opened(&["ssh://h:2222"]);
-    let reach = Reach::of(&Author::Record, &port);
+    let reach = Reach::for_author(&Author::Record, &port);
     assert!(reach.opens_ssh(None, "h", Some(2222)) && !reach.opens_ssh(None, "h", None));
 }
 
@@ -107,35 +107,39 @@ fn files_are_named_by_files_above_them() {
     let index = at("own/i.yaml").to_string_lossy().into_owned();
     let location = format!("file://{index}");
     let author = Author::Typed(typed(&index));
-    let nothing: Arc<Opened> = Arc::default();
+    let nothing: Arc<OpenedPlaces> = Arc::default();
     let all = opened(&[&folder.path().to_string_lossy()]);
     let reaches = [
         (
             "typed",
-            Reach::beside(&author, &location, &nothing),
+            Reach::for_index(&author, &location, &nothing),
             [true, false],
         ),
         (
             "typed and open",
-            Reach::beside(&author, &location, &all),
+            Reach::for_index(&author, &location, &all),
             [true, true],
         ),
         (
             "record",
-            Reach::beside(&Author::Record, &location, &nothing),
+            Reach::for_index(&Author::Record, &location, &nothing),
             [false, false],
         ),
         (
             "record and open",
-            Reach::of(&Author::Record, &all),
+            Reach::for_author(&Author::Record, &all),
             [true, true],
         ),
         (
             "server",
-            Reach::beside(&Author::Typed(typed("https://h/i")), "https://h/i", &all),
+            Reach::for_index(&Author::Typed(typed("https://h/i")), "https://h/i", &all),
             [false, false],
         ),
-        ("tenant", Reach::of(&Author::Tenant, &all), [false, false]),
+        (
+            "tenant",
+            Reach::for_author(&Author::Tenant, &all),
+            [false, false],
+        ),
         ("cluster", Reach::cluster(), [false, false]),
     ];
     for (who, reach, [own, other]) in reaches {
@@ -152,17 +156,17 @@ fn files_are_named_by_files_above_them() {
             assert_eq!(found, expected, "{who}: {path}");
         }
     }
-    let itself = Reach::of(&author, &nothing);
+    let itself = Reach::for_author(&author, &nothing);
     assert!(itself.file(&at("own/link.yaml")).is_some());
 }
 
 #[test]
-fn each_use_is_told_once() {
+fn each_use_is_reported_once() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);
-    let tell = move |used: &Used| heard.lock().unwrap().push(used.to_string());
-    let opened = Arc::new(Opened::new(&[typed("ssh://h")], &[], tell));
-    let reach = Reach::of(&Author::Record, &opened);
+    let tell = move |used: &UsedAccount| heard.lock().unwrap().push(used.to_string());
+    let opened = Arc::new(OpenedPlaces::new(&[typed("ssh://h")], &[], tell));
+    let reach = Reach::for_author(&Author::Record, &opened);
     assert!(reach.opens_ssh(Some("git"), "h", None) && reach.opens_ssh(Some("git"), "h", None));
     assert!(!reach.opens_ssh(None, "other", None));
     assert_eq!(*told.lock().unwrap(), ["uses your ssh key for git@h"]);
@@ -171,19 +175,19 @@ fn each_use_is_told_once() {
 #[test]
 fn places_are_folders_hosts_and_buckets() {
     for (text, expected) in [
-        ("/", Some(Place::Folder("/".into()))),
-        ("file:///", Some(Place::Folder("/".into()))),
-        ("ssh://git@h:2222", Some(Place::Ssh("h:2222".to_owned()))),
+        ("/", Some(OwnPlace::Folder("/".into()))),
+        ("file:///", Some(OwnPlace::Folder("/".into()))),
+        ("ssh://git@h:2222", Some(OwnPlace::Ssh("h:2222".to_owned()))),
         (
             "oci://h:5000/charts",
-            Some(Place::Registry("h:5000".to_owned())),
+            Some(OwnPlace::Registry("h:5000".to_owned())),
         ),
-        ("azure://c", Some(Place::Bucket("az://c".to_owned()))),
+        ("azure://c", Some(OwnPlace::Bucket("az://c".to_owned()))),
         ("https://h/i.yaml", None),
     ] {
-        assert_eq!(Place::parse(text), Ok(expected), "{text}");
+        assert_eq!(OwnPlace::parse(text), Ok(expected), "{text}");
     }
     for text in ["", "git.example.org", "ftp://h", "ssh://%24%28id%29"] {
-        assert!(Place::parse(text).is_err(), "{text}");
+        assert!(OwnPlace::parse(text).is_err(), "{text}");
     }
 }

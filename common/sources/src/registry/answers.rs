@@ -1,4 +1,4 @@
-//! Headers and errors in a registry's answers.
+//! Parses headers and error messages in responses of registries.
 
 use reqwest::header::{HeaderMap, LINK};
 use serde_json::Value;
@@ -7,17 +7,18 @@ use common::entrance;
 
 use super::sha256;
 
-/// Characters of an error that are shown.
+/// The maximum number of characters of an error message to show.
 const MAX_DETAIL: usize = 200;
 
-/// The digest that the registry claims for its answer.
+/// Returns the digest that the registry claims for its response.
 pub fn digest(headers: &HeaderMap) -> Option<String> {
     let header = headers.get("Docker-Content-Digest")?;
     let digest = header.to_str().ok()?;
     sha256(digest, "").is_ok().then(|| digest.to_owned())
 }
 
-/// The query of the next page: `Link: </v2/PATH/tags/list?last=X&n=Y>; rel="next"`.
+/// Returns the query of the next page from a header such as
+/// `Link: </v2/PATH/tags/list?last=X&n=Y>; rel="next"`.
 pub fn next_page(headers: &HeaderMap) -> Option<String> {
     let link = headers.get(LINK)?.to_str().ok()?;
     let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
@@ -25,7 +26,7 @@ pub fn next_page(headers: &HeaderMap) -> Option<String> {
     parameters.contains("next").then(|| query.to_owned())
 }
 
-/// The message of an error answer as `: TEXT` in one line; empty if there is none.
+/// Returns the message of an error response as `: TEXT` in one line, or an empty text if there is none.
 pub fn detail(bytes: &[u8]) -> String {
     let value: Value = entrance::from_slice(bytes).unwrap_or_default();
     let of = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);

@@ -1,63 +1,63 @@
-//! Blobs, verified while they are read.
+//! Reads blobs and verifies them.
 
 use std::time::Duration;
 
 use reqwest::{Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
-use crate::http::bound::TooLarge;
-use crate::http::retry::Tries;
+use crate::http::bound::ContentTooLarge;
+use crate::http::retry::RequestTries;
 
-use super::{Registry, RegistryError, of_blob, wrong};
+use super::{RegistryClient, RegistryError, http_error, without_repository};
 
-/// The bytes of a blob as they arrive; its size and digest are verified before the last call returns.
+/// A blob that is read as it arrives. The size and the digest are verified before the end is returned.
 pub struct Blob<'r, 'a> {
-    registry: &'r mut Registry<'a>,
+    registry: &'r mut RegistryClient<'a>,
     location: String,
-    /// Hex.
+    /// The expected hex sha256.
     wanted: String,
-    /// What the manifest says.
+    /// The size in the manifest.
     size: u64,
     seen: u64,
     digest: Sha256,
-    rest: Rest,
+    rest: BlobSource,
     kept: Option<Vec<u8>>,
 }
 
-/// Where the next bytes come from.
-pub enum Rest {
-    /// The cache has all of them.
+/// The source of the next bytes.
+pub enum BlobSource {
+    /// All bytes come from the cache.
     Cached(Vec<u8>),
-    /// An answer of a server.
-    Remote(Box<Remote>),
-    /// Nothing is left.
+    /// A response of the registry.
+    Remote(Box<RemoteBlob>),
+    /// All bytes were read.
     End,
 }
 
-/// An answer, and what to ask for again if it breaks off.
-pub struct Remote {
+/// A response, and the request to repeat if it breaks off.
+pub struct RemoteBlob {
     response: Response,
     path: String,
-    tries: Tries,
-    /// Bytes to skip of an answer that starts again from the beginning.
+    tries: RequestTries,
+    /// The number of bytes to skip if the response starts again from the beginning.
     skip: u64,
 }
 
-impl Remote {
-    /// The answer to a request for that path of the repository.
+impl RemoteBlob {
+    /// Wraps the response to a request for `path` in the repository.
     pub(super) fn new(response: Response, path: String) -> Self {
         Self {
             response,
             path,
-            tries: Tries::default(),
+            tries: RequestTries::default(),
             skip: 0,
         }
     }
 
-    /// The bytes after the first `seen`; if the answer breaks off, the rest is requested.
+    /// Reads the bytes after the first `seen`. If the response breaks off, the rest is requested.
     async fn next(
         &mut self,
-        registry: &mut Registry<'_>,
+        registry: &mut RegistryClient<'_>,
         location: &str,
         seen: u64,
     ) -> Result<Option<Vec<u8>>, RegistryError> {
@@ -73,15 +73,15 @@ impl Remote {
                     }
                 }
                 Err(error) => {
-                    if !self.tries.again(Duration::ZERO).await {
-                        return Err(wrong(location, error.into()));
+                    if !self.tries.wait(Duration::ZERO).await {
+                        return Err(http_error(location, error.into()));
                     }
                     let resumed = registry.resume(&mut self.tries, &self.path, seen, location);
-                    let response = resumed.await.map_err(of_blob)?;
+                    let response = resumed.await.map_err(without_repository)?;
                     self.skip = match response.status() {
                         StatusCode::PARTIAL_CONTENT => 0,
                         StatusCode::OK => seen,
-                        _ => return Err(wrong(location, error.into())),
+                        _ => return Err(http_error(location, error.into())),
                     };
                     self.response = response;
                 }
@@ -91,13 +91,13 @@ impl Remote {
 }
 
 impl<'r, 'a> Blob<'r, 'a> {
-    /// `wanted` is the hex sha256; with `kept` the bytes go to the cache at the end.
+    /// `wanted` is the hex sha256. With `kept`, the bytes are stored in the cache at the end.
     pub(super) fn new(
-        registry: &'r mut Registry<'a>,
+        registry: &'r mut RegistryClient<'a>,
         location: String,
         wanted: String,
         size: u64,
-        rest: Rest,
+        rest: BlobSource,
         kept: Option<Vec<u8>>,
     ) -> Self {
         Self {
@@ -112,20 +112,20 @@ impl<'r, 'a> Blob<'r, 'a> {
         }
     }
 
-    /// The next bytes; `None` at the end, after the whole blob was verified.
+    /// Returns the next bytes, or `None` at the end after the whole blob was verified.
     ///
     /// # Errors
-    /// [`RegistryError::Size`], [`RegistryError::Digest`], or what goes wrong on the way.
+    /// [`RegistryError::Size`], [`RegistryError::Digest`], or an error of the transfer.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RegistryError> {
-        let chunk = match std::mem::replace(&mut self.rest, Rest::End) {
-            Rest::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
-            Rest::Remote(mut remote) => {
+        let chunk = match std::mem::replace(&mut self.rest, BlobSource::End) {
+            BlobSource::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
+            BlobSource::Remote(mut remote) => {
                 let chunk = remote.next(self.registry, &self.location, self.seen);
                 let chunk = chunk.await?;
-                self.rest = Rest::Remote(remote);
+                self.rest = BlobSource::Remote(remote);
                 chunk
             }
-            Rest::End => None,
+            BlobSource::End => None,
         };
         match chunk {
             Some(chunk) => {
@@ -143,13 +143,13 @@ impl<'r, 'a> Blob<'r, 'a> {
         }
     }
 
-    /// The whole blob, at most `limit` bytes.
+    /// Reads the whole blob of at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Blob::next`]; more bytes than are allowed.
+    /// Errors of [`Blob::next`], or the blob has more than `limit` bytes.
     pub async fn read(mut self, limit: u64) -> Result<Vec<u8>, RegistryError> {
         if self.size > limit {
-            return Err(wrong(&self.location, TooLarge(limit).into()));
+            return Err(http_error(&self.location, ContentTooLarge(limit).into()));
         }
         let mut bytes = Vec::new();
         while let Some(chunk) = self.next().await? {
@@ -159,7 +159,7 @@ impl<'r, 'a> Blob<'r, 'a> {
     }
 
     fn verify(&mut self) -> Result<(), RegistryError> {
-        self.rest = Rest::End;
+        self.rest = BlobSource::End;
         if self.seen != self.size {
             return Err(self.wrong_size(format!("only {}", self.seen)));
         }

@@ -1,36 +1,38 @@
-//! How a registry wants requests to be authenticated, and what it wanted in the last run.
+//! How a registry requires requests to be authenticated, also as remembered from the last run.
 
 use http_auth::ChallengeRef;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
-use crate::cache::{Cache, Note};
+use crate::cache::{Cache, CacheNote};
 
-/// Kind of the notes: the token server of a registry, which is public. Tokens are never written to disk.
+/// The kind of the cache notes that record the token server of a registry, which is public. Tokens are never
+/// written to disk.
 const NOTES: &str = "registry-tokens";
 
-/// What a registry asks for.
+/// The credentials that a registry requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Challenge {
     /// A user name and a password.
     Basic,
     /// A token from a token server.
     Bearer {
-        /// URL of the token server.
+        /// The URL of the token server.
         realm: String,
-        /// The registry's name there.
+        /// The name of the registry at the token server.
         service: String,
     },
 }
 
 impl Challenge {
-    /// The first challenge that can be answered; a token before a password.
+    /// Parses the challenges of a response and returns one that can be answered. A token is preferred to a
+    /// password.
     pub fn read(headers: &HeaderMap) -> Option<Self> {
         let texts = headers.get_all(WWW_AUTHENTICATE).iter();
         let texts: Vec<&str> = texts.filter_map(|value| value.to_str().ok()).collect();
         let mut is_basic = false;
         for text in texts {
             for read in http_auth::ChallengeParser::new(text) {
-                // The rest of a malformed header cannot be read.
+                // The rest of a malformed header cannot be parsed.
                 let Ok(read) = read else { break };
                 if read.scheme.eq_ignore_ascii_case("bearer") {
                     let parameter = |name: &str| parameter(&read, name);
@@ -45,7 +47,8 @@ impl Challenge {
         is_basic.then_some(Self::Basic)
     }
 
-    /// The token server that the registry at `origin` named in the last run: asking it first saves a refused request.
+    /// Returns the token server that the registry at `origin` named in the last run. Requesting a token first
+    /// saves a refused request.
     pub fn recall(cache: &Cache, origin: &str) -> Option<Self> {
         let note = cache.note(NOTES, origin)?;
         Some(Self::Bearer {
@@ -54,15 +57,15 @@ impl Challenge {
         })
     }
 
-    /// Remembers it for the next run.
+    /// Stores the token server for the next run.
     pub fn remember(&self, cache: &Cache, origin: &str) {
         if let Self::Bearer { realm, service } = self
             && Self::recall(cache, origin).as_ref() != Some(self)
         {
-            let note = Note {
+            let note = CacheNote {
                 location: Some(realm.clone()),
                 resolved: Some(service.clone()),
-                ..Note::default()
+                ..CacheNote::default()
             };
             cache.set_note(NOTES, origin, &note);
         }

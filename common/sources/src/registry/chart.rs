@@ -1,4 +1,4 @@
-//! Charts in registries: `oci://HOST/PATH` and the name of a chart.
+//! Fetches charts from registries, by `oci://HOST/PATH` and the name of the chart.
 
 use addons_render::package::Package;
 use addons_versions::RangeError;
@@ -6,68 +6,68 @@ use addons_versions::constraint::{self, Constraint};
 use common::api::catalogue::HelmSource;
 use common::image::{Image, without_user};
 
-use crate::cache::Note;
-use crate::chart::newest;
+use crate::cache::CacheNote;
+use crate::chart::choose_newest;
 use crate::http::bound::{ARCHIVE, TIME};
-use crate::{Access, Fetched};
+use crate::{Access, FetchedPackage};
 
-use super::manifest::Descriptor;
-use super::{Registry, RegistryError, repository, short};
+use super::manifest::BlobDescriptor;
+use super::{RegistryClient, RegistryError, repository, short};
 
 /// The kind of the notes in the cache.
 const NOTES: &str = "oci-chart";
-/// The configuration of a chart.
+/// The media type of the configuration of a chart.
 const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
-/// The media types of the layer with the chart, since Helm 3.7 and before.
+/// The media types of the layer with the chart: since Helm 3.7, and before.
 const CONTENT: [&str; 2] = [
     "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
     "application/tar+gzip",
 ];
 
-/// Why a chart could not be fetched.
+/// Why a chart cannot be fetched.
 #[derive(Debug, thiserror::Error)]
-pub enum ChartError {
-    /// Not a valid `oci://` URL.
+pub enum RegistryChartError {
+    /// The URL is not a valid `oci://` URL.
     #[error(
         "{url} is not a valid oci:// URL; write oci://HOST/PATH, without chart, tag and user name"
     )]
     Url {
-        /// As given.
+        /// The text as given.
         url: String,
     },
-    /// An error of the registry.
+    /// The registry cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// Neither a version nor a range.
+    /// The version is neither a version nor a range.
     #[error("chart {chart}: {version:?} is neither a version nor a range of versions")]
     Version {
         /// The chart.
         chart: String,
-        /// As given.
+        /// The text as given.
         version: String,
         /// Why.
         #[source]
         source: RangeError,
     },
-    /// No version in the range.
+    /// The chart has no version in the range.
     #[error("chart {chart} has no version in {range:?}; it has {known}")]
     NoVersion {
         /// The chart.
         chart: String,
-        /// As given.
+        /// The text as given.
         range: String,
-        /// The newest ones.
+        /// The newest versions.
         known: String,
     },
-    /// Not a chart.
+    /// The artifact is not a chart.
     #[error("{chart} is not a Helm chart but {found}; for an image use source.docker")]
     NoChart {
         /// `HOST/PATH:TAG`.
         chart: String,
-        /// What it is.
+        /// What the artifact is.
         found: String,
     },
-    /// It took longer than a chart may.
+    /// The fetch exceeded the time limit.
     #[error("chart {chart}: timed out after {} s", TIME.as_secs())]
     TimedOut {
         /// The chart.
@@ -75,48 +75,52 @@ pub enum ChartError {
     },
 }
 
-/// Fetches a chart as the file `NAME-VERSION.tgz`. Without a version it is the newest; of a range the newest that fits, of
-/// pre-releases only where the range names one. `resolved` is `VERSION@sha256:…`, the digest being that of the manifest, which
-/// `helm pull` prints.
+/// Fetches a chart as the file `NAME-VERSION.tgz`. Without a version it fetches the newest; with a range, the
+/// newest in the range. Pre-releases are only chosen if the range names one. The result has
+/// `VERSION@sha256:…` as `resolved`, with the digest of the manifest that `helm pull` prints.
 ///
-/// With a warm cache a version needs no request, and a range one for each page of tags.
+/// With a warm cache, a version needs no request, and a range needs one per page of tags.
 ///
 /// # Errors
-/// [`ChartError`].
-pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, ChartError> {
-    let wanted = Wanted::new(source, access)?;
+/// [`RegistryChartError`].
+pub async fn fetch(
+    source: &HelmSource,
+    access: &Access<'_>,
+) -> Result<FetchedPackage, RegistryChartError> {
+    let wanted = ChartRequest::new(source, access)?;
     match tokio::time::timeout(TIME, wanted.fetch(access)).await {
         Ok(fetched) => fetched,
-        Err(_) => Err(ChartError::TimedOut {
+        Err(_) => Err(RegistryChartError::TimedOut {
             chart: wanted.name(),
         }),
     }
 }
 
-/// Forgets what the tag of a version stood for (for a range: that of its newest version), if the registry says that it stands for
-/// something else now: a check is about what is there. Without an answer what is known stays, and the fetch says what is wrong.
+/// Discards the cached digest of the tag of a version, or of the newest version in a range, if the registry
+/// has another digest now, so that a check sees the current content. If the registry does not respond, the
+/// cache is left unchanged, and the fetch reports the error.
 pub async fn forget(source: &HelmSource, access: &Access<'_>) {
-    if let (Ok(wanted), false) = (Wanted::new(source, access), access.offline) {
+    if let (Ok(wanted), false) = (ChartRequest::new(source, access), access.offline) {
         let _ = tokio::time::timeout(TIME, wanted.forget(access)).await;
     }
 }
 
-struct Wanted<'a> {
+struct ChartRequest<'a> {
     source: &'a HelmSource,
-    /// Its tag is not used.
+    /// The repository of the chart. The tag is not used.
     reference: Image,
-    /// See [`super::seen_by`].
+    /// The result of [`super::reader_key`].
     seen: String,
 }
 
-impl<'a> Wanted<'a> {
-    fn new(source: &'a HelmSource, access: &Access<'_>) -> Result<Self, ChartError> {
-        let wrong = || ChartError::Url {
+impl<'a> ChartRequest<'a> {
+    fn new(source: &'a HelmSource, access: &Access<'_>) -> Result<Self, RegistryChartError> {
+        let wrong = || RegistryChartError::Url {
             url: without_user(&source.url),
         };
         let path = source.url.strip_prefix("oci://").ok_or_else(wrong)?;
         let path = path.trim_end_matches('/');
-        // In the host a colon precedes the port.
+        // In the host, a colon precedes the port.
         let (_, below) = path.split_once('/').unwrap_or((path, ""));
         if path.contains('@') || below.contains(':') || source.chart.contains([':', '@']) {
             return Err(wrong());
@@ -124,33 +128,33 @@ impl<'a> Wanted<'a> {
         let reference = super::reference(&format!("{path}/{}", source.chart))?;
         Ok(Self {
             source,
-            seen: super::seen_by(&reference, source.plain_http, access),
+            seen: super::reader_key(&reference, source.plain_http, access),
             reference,
         })
     }
 
-    async fn forget(&self, access: &Access<'_>) -> Result<(), ChartError> {
-        let mut registry = Registry::open(&self.reference, self.source.plain_http, access)?;
-        let tag = self.tag(&mut registry, access).await?;
+    async fn forget(&self, access: &Access<'_>) -> Result<(), RegistryChartError> {
+        let mut registry = RegistryClient::open(&self.reference, self.source.plain_http, access)?;
+        let tag = self.resolve_tag(&mut registry, access).await?;
         let key = self.key(&tag);
         let Some(known) = access.cache.note(NOTES, &key) else {
             return Ok(());
         };
         let now = registry.digest(&tag).await?;
         if known.resolved != Some(now) {
-            access.cache.set_note(NOTES, &key, &Note::default());
+            access.cache.set_note(NOTES, &key, &CacheNote::default());
         }
         Ok(())
     }
 
-    /// The tag of the version; of a range that of the newest version in it.
-    async fn tag(
+    /// Returns the tag of the version, or of the newest version in the range.
+    async fn resolve_tag(
         &self,
-        registry: &mut Registry<'_>,
+        registry: &mut RegistryClient<'_>,
         access: &Access<'_>,
-    ) -> Result<String, ChartError> {
+    ) -> Result<String, RegistryChartError> {
         let version = self.version();
-        // As Helm, a version is used as it is written.
+        // Like Helm, use a version as written.
         if constraint::version(version).is_ok() {
             return Ok(version.replace('+', "_"));
         }
@@ -158,7 +162,7 @@ impl<'a> Wanted<'a> {
             "" => "*",
             range => range,
         };
-        let wrong = |source| ChartError::Version {
+        let wrong = |source| RegistryChartError::Version {
             chart: self.name(),
             version: range.to_owned(),
             source,
@@ -170,20 +174,20 @@ impl<'a> Wanted<'a> {
         self.newest(&registry.tags().await?, range, &constraint)
     }
 
-    async fn fetch(&self, access: &Access<'_>) -> Result<Fetched, ChartError> {
-        let mut registry = Registry::open(&self.reference, self.source.plain_http, access)?;
-        let tag = self.tag(&mut registry, access).await?;
+    async fn fetch(&self, access: &Access<'_>) -> Result<FetchedPackage, RegistryChartError> {
+        let mut registry = RegistryClient::open(&self.reference, self.source.plain_http, access)?;
+        let tag = self.resolve_tag(&mut registry, access).await?;
         let key = self.key(&tag);
         let fetched = match self.cached(access, &key, &tag) {
             Some(fetched) => fetched,
             None => self.pull(&mut registry, access, &key, &tag).await?,
         };
-        // A note without content would be deleted by the sweep.
+        // The sweep would delete a note without content.
         let digest = access.cache.note(NOTES, &key).map(|note| note.digest);
-        let note = Note {
+        let note = CacheNote {
             digest: digest.unwrap_or_default(),
             resolved: Some(tag),
-            ..Note::default()
+            ..CacheNote::default()
         };
         access.cache.set_note(NOTES, &self.range_key(), &note);
         Ok(fetched)
@@ -191,13 +195,13 @@ impl<'a> Wanted<'a> {
 
     async fn pull(
         &self,
-        registry: &mut Registry<'_>,
+        registry: &mut RegistryClient<'_>,
         access: &Access<'_>,
         key: &str,
         tag: &str,
-    ) -> Result<Fetched, ChartError> {
+    ) -> Result<FetchedPackage, RegistryChartError> {
         let found = registry.image(tag).await?;
-        let no_chart = |found: String| ChartError::NoChart {
+        let no_chart = |found: String| RegistryChartError::NoChart {
             chart: format!("{}:{tag}", self.name()),
             found,
         };
@@ -205,59 +209,62 @@ impl<'a> Wanted<'a> {
         if config != CONFIG {
             return Err(no_chart(format!("something of type {config}")));
         }
-        let is_content = |layer: &&Descriptor| CONTENT.contains(&layer.media_type.as_str());
+        let is_content = |layer: &&BlobDescriptor| CONTENT.contains(&layer.media_type.as_str());
         let layer = found.manifest.layers.iter().find(is_content);
         let layer = layer.ok_or_else(|| no_chart("a chart without content".to_owned()))?;
         let blob = registry.blob(layer).await?;
         let bytes = blob.read(ARCHIVE).await?;
-        let note = Note {
+        let note = CacheNote {
             digest: access.cache.put(&bytes),
             resolved: Some(found.digest.clone()),
-            ..Note::default()
+            ..CacheNote::default()
         };
         access.cache.set_note(NOTES, key, &note);
-        Ok(self.fetched(bytes, tag, &found.digest))
+        Ok(self.to_fetched(bytes, tag, &found.digest))
     }
 
-    fn cached(&self, access: &Access<'_>, key: &str, tag: &str) -> Option<Fetched> {
-        let (note, bytes) = access.cache.noted(NOTES, key)?;
-        Some(self.fetched(bytes, tag, &note.resolved?))
+    fn cached(&self, access: &Access<'_>, key: &str, tag: &str) -> Option<FetchedPackage> {
+        let (note, bytes) = access.cache.lookup(NOTES, key)?;
+        Some(self.to_fetched(bytes, tag, &note.resolved?))
     }
 
-    fn fetched(&self, bytes: Vec<u8>, tag: &str, digest: &str) -> Fetched {
+    fn to_fetched(&self, bytes: Vec<u8>, tag: &str, digest: &str) -> FetchedPackage {
         let version = tag.replace('_', "+");
-        Fetched {
+        FetchedPackage {
             package: Package::file(format!("{}-{version}.tgz", self.chart()), bytes),
             location: format!("oci://{}:{tag}@{}", self.name(), short(digest)),
             resolved: Some(format!("{version}@{digest}")),
         }
     }
 
-    /// The newest version in the range. As Helm does, tags that are not versions are ignored.
+    /// Returns the tag of the newest version in the range. Tags that are not versions are ignored, as in
+    /// Helm.
     fn newest(
         &self,
         tags: &[String],
         range: &str,
         constraint: &Constraint,
-    ) -> Result<String, ChartError> {
+    ) -> Result<String, RegistryChartError> {
         let texts: Vec<String> = tags.iter().map(|tag| tag.replace('_', "+")).collect();
-        // `1` and `1.2` are moving tags.
+        // Tags such as `1` and `1.2` move.
         let has_three_numbers = |text: &str| {
             let core = text.split(['-', '+']).next().unwrap_or_default();
             core.split('.').count() == 3
         };
-        // Of two builds of one version the later one, as tags are listed.
+        // If a version has several builds, choose the one that is listed last.
         let versions = texts.iter().zip(tags).rev();
         let versions = versions.filter(|(text, _)| has_three_numbers(text));
-        let newest = newest(versions.map(|(text, tag)| (text.as_str(), tag)), constraint);
-        newest.cloned().map_err(|known| ChartError::NoVersion {
-            chart: self.name(),
-            range: range.to_owned(),
-            known,
-        })
+        let newest = choose_newest(versions.map(|(text, tag)| (text.as_str(), tag)), constraint);
+        newest
+            .cloned()
+            .map_err(|known| RegistryChartError::NoVersion {
+                chart: self.name(),
+                range: range.to_owned(),
+                known,
+            })
     }
 
-    /// The version that the range stood for at the last fetch.
+    /// Returns the tag that the range resolved to at the last fetch.
     fn newest_cached(&self, access: &Access<'_>, range: &str) -> Result<String, RegistryError> {
         let note = access.cache.note(NOTES, &self.range_key());
         let tag = note.and_then(|note| note.resolved);
@@ -266,7 +273,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// The version or the range; empty for the newest.
+    /// The version or the range; empty for the newest version.
     fn version(&self) -> &str {
         self.source.version.as_deref().unwrap_or_default().trim()
     }
@@ -284,7 +291,7 @@ impl<'a> Wanted<'a> {
         repository(&self.reference)
     }
 
-    /// The last part, which is the name that Helm gives the file.
+    /// The last part of the repository, which Helm uses as the file name.
     fn chart(&self) -> &str {
         let repository = self.reference.repository.as_str();
         repository.rsplit('/').next().unwrap_or(repository)

@@ -1,4 +1,5 @@
-//! `.dockerconfigjson` of a Secret: credentials by registry. Programs that it names are never run.
+//! Reads credentials by registry from the `.dockerconfigjson` of a Secret. Programs that it names are never
+//! run.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +10,30 @@ use serde::Deserialize;
 
 use common::entrance;
 
-use super::login::Identity;
-use crate::names::{is_within, listed};
+use super::login::RegistryIdentity;
+use crate::names::{is_within, list_names};
 
-/// Registries in an error.
+/// The maximum number of registries that an error lists.
 const MAX_NAMES: usize = 10;
 
 /// The names of Docker Hub.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
 
-/// Why a configuration cannot be used. The messages never hold its content.
+/// Why a configuration cannot be used. The messages never contain its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DockerConfigError {
-    /// Not JSON of this shape.
+    /// The value is not JSON of the expected shape.
     #[error(
         "key .dockerconfigjson is not JSON with \"auths\"; make it with kubectl create secret docker-registry"
     )]
     Malformed,
-    /// `auth` that cannot be decoded.
+    /// The value of `auth` cannot be decoded.
     #[error("key .dockerconfigjson: \"auth\" of {key:?} is not base64 of USER:PASSWORD")]
     Auth {
         /// The key under `auths`.
         key: String,
     },
-    /// No entry for the registry.
+    /// There is no entry for the registry.
     #[error("key .dockerconfigjson has no entry for {host}; it names {known}")]
     Missing {
         /// The registry.
@@ -44,65 +45,66 @@ pub enum DockerConfigError {
 
 #[derive(Deserialize)]
 struct DockerConfig {
-    auths: BTreeMap<String, Entry>,
+    auths: BTreeMap<String, AuthEntry>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct AuthEntry {
     auth: Option<String>,
     username: Option<String>,
     password: Option<String>,
     identitytoken: Option<String>,
 }
 
-/// The credentials at `host` (`HOST` or `HOST:PORT`) for `repository`: the entry with the longest path that is a prefix of it.
+/// Finds the credentials at `host` (`HOST` or `HOST:PORT`) for `repository`, which are those of the entry
+/// with the longest path that contains the repository.
 ///
 /// # Errors
 /// [`DockerConfigError`].
-pub fn identity(
+pub fn find_identity(
     config: &[u8],
     host: &str,
     repository: &str,
-) -> Result<Identity, DockerConfigError> {
+) -> Result<RegistryIdentity, DockerConfigError> {
     let config: DockerConfig =
         entrance::from_slice(config).map_err(|_| DockerConfigError::Malformed)?;
     let fitting = config.auths.iter().filter_map(|(key, entry)| {
-        let (key_host, path) = split(key);
+        let (key_host, path) = split_key(key);
         (same_host(key_host, host) && is_within(repository, path)).then_some((
             path.len(),
             key,
             entry,
         ))
     });
-    // Of two spellings of one registry the first is used.
+    // If a registry is listed under two spellings, the first is used.
     let best = fitting.reduce(|best, next| if next.0 > best.0 { next } else { best });
     let Some((_, key, entry)) = best else {
         return Err(DockerConfigError::Missing {
             host: host.to_owned(),
-            known: listed(config.auths.keys(), MAX_NAMES, "nothing"),
+            known: list_names(config.auths.keys(), MAX_NAMES, "nothing"),
         });
     };
-    if let Some(token) = filled(entry.identitytoken.as_ref()) {
-        return Ok(Identity::Refresh(token));
+    if let Some(token) = non_empty(entry.identitytoken.as_ref()) {
+        return Ok(RegistryIdentity::Refresh(token));
     }
-    if let Some(auth) = filled(entry.auth.as_ref()) {
+    if let Some(auth) = non_empty(entry.auth.as_ref()) {
         let key = key.clone();
-        return decode(&auth).ok_or(DockerConfigError::Auth { key });
+        return decode_auth(&auth).ok_or(DockerConfigError::Auth { key });
     }
-    Ok(Identity::of(
+    Ok(RegistryIdentity::new(
         entry.username.clone().unwrap_or_default(),
         entry.password.clone().unwrap_or_default(),
     ))
 }
 
-/// Whether both name the same registry.
+/// Whether two hosts are the same registry.
 pub fn same_host(a: &str, b: &str) -> bool {
     let known = |host: &str| DOCKER_HUB.contains(&host);
     a.eq_ignore_ascii_case(b) || (known(a) && known(b))
 }
 
-/// `https://HOST/v1/` and `HOST/PATH` as host and path.
-fn split(key: &str) -> (&str, &str) {
+/// Splits `https://HOST/v1/` and `HOST/PATH` into host and path.
+fn split_key(key: &str) -> (&str, &str) {
     let key = key.split_once("://").map_or(key, |(_, rest)| rest);
     let (host, path) = key.split_once('/').unwrap_or((key, ""));
     // Both mean the whole registry, as in the kubelet.
@@ -112,19 +114,22 @@ fn split(key: &str) -> (&str, &str) {
     }
 }
 
-fn filled(text: Option<&String>) -> Option<String> {
+fn non_empty(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }
 
-fn decode(auth: &str) -> Option<Identity> {
+fn decode_auth(auth: &str) -> Option<RegistryIdentity> {
     let padding =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let bytes = GeneralPurpose::new(&STANDARD, padding).decode(auth).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let (username, password) = text.split_once(':')?;
-    // Old versions of docker login pad it.
+    // Old versions of docker login pad the password.
     let password = password.trim_end_matches('\0');
-    Some(Identity::of(username.to_owned(), password.to_owned()))
+    Some(RegistryIdentity::new(
+        username.to_owned(),
+        password.to_owned(),
+    ))
 }
 
 #[cfg(test)]
@@ -133,10 +138,10 @@ mod tests {
 
     fn who(auths: &str, host: &str, repository: &str) -> Result<String, DockerConfigError> {
         let config = format!("{{\"auths\": {auths}}}");
-        identity(config.as_bytes(), host, repository).map(|identity| match identity {
-            Identity::Password { username, password } => format!("{username}:{password}"),
-            Identity::Refresh(token) => format!("token {token}"),
-            Identity::Anonymous => "nobody".to_owned(),
+        find_identity(config.as_bytes(), host, repository).map(|identity| match identity {
+            RegistryIdentity::Password { username, password } => format!("{username}:{password}"),
+            RegistryIdentity::Refresh(token) => format!("token {token}"),
+            RegistryIdentity::Anonymous => "nobody".to_owned(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Why a registry cannot be read.
+//! Errors of reading a registry.
 
 use common::image::ImageError;
 
@@ -6,12 +6,12 @@ use crate::credentials::CredentialsError;
 use crate::http::HttpError;
 
 use super::docker_config::DockerConfigError;
-use super::manifest::ManifestError;
+use super::manifest::RegistryManifestError;
 
-/// Why a registry could not be read.
+/// Why a registry cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// Not a reference.
+    /// The reference is invalid.
     #[error(transparent)]
     Reference(#[from] ImageError),
     /// The Secret cannot be used for this registry.
@@ -26,7 +26,7 @@ pub enum RegistryError {
         #[source]
         source: DockerConfigError,
     },
-    /// The registry names a token server that may not get the credentials.
+    /// The registry names a token server to which the credentials may not be sent.
     #[error("{host}: the credentials are not sent to its token server {realm}: {why}")]
     Realm {
         /// The registry.
@@ -36,126 +36,126 @@ pub enum RegistryError {
         /// Why not.
         why: String,
     },
-    /// The token server gave no token.
+    /// The token server returned no token.
     #[error("{host}: no token from {realm}: {why}")]
     Token {
         /// The registry.
         host: String,
         /// The token server.
         realm: String,
-        /// What it answers.
+        /// What the token server responds.
         why: String,
     },
-    /// Wrong or missing credentials.
+    /// The credentials are wrong or missing.
     #[error("{location}: the registry refuses {who}{detail}")]
     Unauthorized {
-        /// What was asked for.
+        /// What was requested.
         location: String,
-        /// Whose credentials were sent.
+        /// The owner of the credentials that were sent.
         who: String,
         /// What the registry says.
         detail: String,
         /// What the user can do: `docker login HOST`, `correct what the Secret holds for HOST`.
         accept: String,
     },
-    /// No such repository, tag or digest.
+    /// The repository, tag or digest does not exist.
     #[error("{location} was not found{detail}")]
     NotFound {
-        /// What was asked for.
+        /// What was requested.
         location: String,
         /// What the registry says.
         detail: String,
-        /// `HOST/PATH`, where a list of its tags may show what was meant; `None` of a blob.
+        /// `HOST/PATH`, if a list of its tags may help; `None` for a blob.
         repository: Option<String>,
     },
-    /// Another status.
+    /// The registry responds with another error status.
     #[error("{location}: the registry answers {status}{detail}")]
     Status {
-        /// What was asked for.
+        /// What was requested.
         location: String,
         /// `500 Internal Server Error`.
         status: String,
         /// What the registry says.
         detail: String,
     },
-    /// No usable answer.
+    /// The registry gave no usable response.
     #[error("{location} cannot be fetched")]
     Http {
-        /// What was asked for.
+        /// What was requested.
         location: String,
         /// Why.
         #[source]
         source: HttpError,
     },
-    /// No usable answer to what was to be pushed.
+    /// The registry gave no usable response to a push.
     #[error("{location} cannot be pushed")]
     Push {
-        /// What was to be pushed.
+        /// What should be pushed.
         location: String,
         /// Why.
         #[source]
         source: HttpError,
     },
-    /// Another size than the manifest says.
+    /// The size differs from that in the manifest.
     #[error(
         "{location} has {found} bytes, but its manifest says {size}: the transfer was cut off, or the registry is \
          damaged; try again"
     )]
     Size {
-        /// What was asked for.
+        /// What was requested.
         location: String,
-        /// What the manifest says.
+        /// The size in the manifest.
         size: u64,
         /// `only 3`, `more than 17`.
         found: String,
     },
-    /// Content with another digest.
+    /// The content has another digest.
     #[error(
         "{location} has digest {found}: this is not the content that was asked for; try again, then ask the owner of the registry"
     )]
     Digest {
-        /// What was asked for.
+        /// What was requested.
         location: String,
-        /// Of the received content.
+        /// The digest of the received content.
         found: String,
     },
-    /// A digest that is not sha256.
+    /// The digest is not a sha256.
     #[error("{location}: {digest} is not a valid sha256 digest, the only kind supported")]
     DigestKind {
-        /// What was asked for.
+        /// What was requested.
         location: String,
         /// The digest.
         digest: String,
     },
-    /// Not a manifest that can be used.
+    /// The manifest cannot be used.
     #[error("{location}")]
     Manifest {
-        /// What was asked for.
+        /// What was requested.
         location: String,
         /// Why.
         #[source]
-        source: ManifestError,
+        source: RegistryManifestError,
     },
-    /// A list that cannot be read to its end.
+    /// A list cannot be read to its end.
     #[error("{location}: the list of its {entries} {why}")]
     List {
-        /// What has the list: `HOST/PATH`, or `HOST/PATH@sha256:…`.
+        /// The owner of the list: `HOST/PATH` or `HOST/PATH@sha256:…`.
         location: String,
         /// `tags`, `referrers`.
         entries: &'static str,
         /// What is wrong.
         why: &'static str,
     },
-    /// Not in the cache.
+    /// The content is not in the cache.
     #[error("{location} is not in the cache, and no server may be asked")]
     Offline {
-        /// What was asked for.
+        /// What was requested.
         location: String,
     },
 }
 
 impl RegistryError {
-    /// Whether the registry was accessed with TLS, which it does not speak.
+    /// Whether the registry was accessed with TLS but does not support it.
     #[must_use]
     pub fn is_without_tls(&self) -> bool {
         let (Self::Http { source, .. } | Self::Push { source, .. }) = self else {

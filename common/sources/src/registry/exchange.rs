@@ -1,4 +1,4 @@
-//! Requests to a registry: with the credentials that it asks for, and tried again where that may help.
+//! Sends requests to a registry with the credentials that it requires, and retries them.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use reqwest::{Method, Request, Response};
 use url::Url;
 
 use super::challenge::Challenge;
-use super::{MAX_ANSWERS, Registry, RegistryError, answers, repository, wrong};
-use crate::http::retry::Tries;
+use super::{MAX_ANSWERS, RegistryClient, RegistryError, answers, http_error, repository};
+use crate::http::retry::RequestTries;
 use crate::http::{HttpError, Redirects, bound};
 
-impl Registry<'_> {
-    /// Asks for something of this repository.
+impl RegistryClient<'_> {
+    /// Sends a request for a path of this repository.
     pub(super) async fn send(
         &mut self,
-        tries: &mut Tries,
+        tries: &mut RequestTries,
         method: Method,
         path: &str,
         accept: &str,
@@ -26,10 +26,11 @@ impl Registry<'_> {
         self.exchange(tries, redirects, location, make).await
     }
 
-    /// Asks for the rest of what broke off after `seen` bytes: with a new token, where the first one has expired by now.
+    /// Requests the rest of a transfer that broke off after `seen` bytes, with a new token if the old one has
+    /// expired.
     pub(super) async fn resume(
         &mut self,
-        tries: &mut Tries,
+        tries: &mut RequestTries,
         path: &str,
         seen: u64,
         location: &str,
@@ -45,10 +46,10 @@ impl Registry<'_> {
         self.exchange(tries, redirects, location, make).await
     }
 
-    /// Sends a request for this repository, and authenticates when the registry asks for it.
+    /// Sends a request for this repository and authenticates when the registry requires it.
     pub(super) async fn exchange(
         &mut self,
-        tries: &mut Tries,
+        tries: &mut RequestTries,
         redirects: Redirects,
         location: &str,
         make: impl Fn(&Self) -> Result<Request, HttpError>,
@@ -65,7 +66,7 @@ impl Registry<'_> {
                     location: location.to_owned(),
                     source,
                 },
-                false => wrong(location, source),
+                false => http_error(location, source),
             };
             let request = make(self).map_err(failed)?;
             let sent = self.http.send(tries, &request, redirects, None).await;
@@ -78,13 +79,16 @@ impl Registry<'_> {
                 let next = match Challenge::read(response.headers()) {
                     Some(challenge) => {
                         challenge.remember(self.cache, &self.origin);
-                        let answer = self.login.answer(&self.http, &challenge, sent.as_ref());
+                        let answer =
+                            self.login
+                                .answer_challenge(&self.http, &challenge, sent.as_ref());
                         answer.await?
                     }
                     None => None,
                 };
                 let has_new = next.is_some() && next != sent;
-                // A registry that rejects an unexpected password says what it wants when it gets none.
+                // A registry that refuses an unexpected password states what it requires when the request has
+                // none.
                 let unasked = status.as_u16() == 403 && sent.is_some();
                 if has_new || unasked {
                     self.authorization = next;
@@ -94,11 +98,11 @@ impl Registry<'_> {
             if status.is_success() {
                 return Ok(response);
             }
-            return Err(self.refusal(response, location.to_owned()).await);
+            return Err(self.refusal_error(response, location.to_owned()).await);
         }
     }
 
-    /// A request with the credentials so far.
+    /// Creates a request with the current credentials.
     pub(super) fn request(
         &self,
         method: Method,
@@ -114,27 +118,32 @@ impl Registry<'_> {
         Ok(request.build()?)
     }
 
-    /// Gets the whole of a manifest or a page of tags; an answer that breaks off is asked for again.
+    /// Reads a whole manifest or page of tags. If the response breaks off, the request is sent again.
     pub(super) async fn read(
         &mut self,
         path: &str,
         accept: &str,
         location: &str,
     ) -> Result<(HeaderMap, Vec<u8>), RegistryError> {
-        let mut tries = Tries::default();
+        let mut tries = RequestTries::default();
         loop {
             let response = self
                 .send(&mut tries, Method::GET, path, accept, location)
                 .await?;
             let headers = response.headers().clone();
             match bound::body(response, bound::MANIFEST).await {
-                Err(error) if error.is_passing() && tries.again(Duration::ZERO).await => {}
-                read => return Ok((headers, read.map_err(|source| wrong(location, source))?)),
+                Err(error) if error.is_transient() && tries.wait(Duration::ZERO).await => {}
+                read => {
+                    return Ok((
+                        headers,
+                        read.map_err(|source| http_error(location, source))?,
+                    ));
+                }
             }
         }
     }
 
-    /// Gets a token before the registry asks for one, if it did so in the last run.
+    /// Requests a token in advance if the registry required one in the last run.
     async fn recall(&mut self) -> Result<(), RegistryError> {
         if std::mem::replace(&mut self.recalled, true) {
             return Ok(());
@@ -142,23 +151,27 @@ impl Registry<'_> {
         let Some(challenge) = Challenge::recall(self.cache, &self.origin) else {
             return Ok(());
         };
-        match self.login.answer(&self.http, &challenge, None).await {
+        match self
+            .login
+            .answer_challenge(&self.http, &challenge, None)
+            .await
+        {
             Ok(token) => self.authorization = token,
             Err(error @ RegistryError::Unauthorized { .. }) => return Err(error),
-            // The token server may have moved: the registry will name the new one.
+            // The token server may have moved; the registry then names the new one.
             Err(_) => {}
         }
         Ok(())
     }
 
-    async fn refusal(&self, response: Response, location: String) -> RegistryError {
+    async fn refusal_error(&self, response: Response, location: String) -> RegistryError {
         let status = response.status();
         let is_ours = self.is_ours(response.url());
         let bytes = bound::body(response, bound::SMALL).await;
         let detail = answers::detail(&bytes.unwrap_or_default());
         match status.as_u16() {
             401 | 403 if is_ours => {
-                let (who, accept) = self.login.refused();
+                let (who, accept) = self.login.describe_refusal();
                 RegistryError::Unauthorized {
                     location,
                     who,
@@ -179,7 +192,7 @@ impl Registry<'_> {
         }
     }
 
-    /// Whether an answer comes from the registry itself, not from the target of a redirect.
+    /// Whether a response comes from the registry itself and not from the target of a redirect.
     pub(super) fn is_ours(&self, url: &Url) -> bool {
         Url::parse(&self.origin).is_ok_and(|origin| origin.origin() == url.origin())
     }

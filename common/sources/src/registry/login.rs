@@ -1,4 +1,5 @@
-//! Credentials at a registry: from the source's Secret or from this machine's `docker login`; and the answers to challenges.
+//! Credentials for a registry, from the Secret of the source or from the local `docker login`, and answers to
+//! its challenges.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -15,37 +16,37 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::credentials::{Credentials, Proof};
-use crate::http::{Http, HttpError, Received, Redirects, bound};
-use crate::reach::{Reach, Used};
+use crate::http::{Http, HttpError, ReceivedResponse, Redirects, bound};
+use crate::reach::{Reach, UsedAccount};
 use crate::{Access, host, platform};
 
 use super::challenge::Challenge;
 use super::docker_config::{self, same_host};
-use super::{RegistryError, answers, asked, wrong};
+use super::{RegistryError, answers, api_host, http_error};
 
-/// How long a helper of `docker login` may take.
+/// How long a credential helper of `docker login` may take.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The token server of Docker Hub.
 const DOCKER_HUB_TOKENS: &str = "auth.docker.io";
 
-/// The credentials at one registry. Without Debug: they are never printed.
-pub enum Identity {
-    /// None.
+/// The credentials for one registry. Does not implement Debug, because credentials are never printed.
+pub enum RegistryIdentity {
+    /// No credentials.
     Anonymous,
-    /// A user.
+    /// A user name and password.
     Password {
-        /// May be empty.
+        /// The user name, which can be empty.
         username: String,
-        /// The password, or a token in its place.
+        /// The password, or a token instead.
         password: String,
     },
-    /// A token for more tokens (`identitytoken`).
+    /// A token that is used to request tokens (`identitytoken`).
     Refresh(String),
 }
 
-impl Identity {
-    /// Who has that user name and password: nobody, where both are empty.
-    pub fn of(username: String, password: String) -> Self {
+impl RegistryIdentity {
+    /// The credentials with this user name and password. If both are empty, there are none.
+    pub fn new(username: String, password: String) -> Self {
         if username.is_empty() && password.is_empty() {
             return Self::Anonymous;
         }
@@ -60,38 +61,39 @@ pub struct Login<'a> {
     repository: String,
     plain: bool,
     pushes: bool,
-    /// Another repository that is read, too.
+    /// Another repository that is also read.
     beside: Option<String>,
     credentials: Option<&'a Credentials>,
     reach: &'a Reach,
-    /// Whether the user could open their `docker login`, and did not.
+    /// Whether the user could have opened their `docker login` to the source but did not.
     is_closed: bool,
-    /// `None` before this machine's `docker login` was read.
-    identity: Option<Identity>,
-    /// Why `docker login` has none.
+    /// `None` before the local `docker login` was read.
+    identity: Option<RegistryIdentity>,
+    /// Why `docker login` has no credentials.
     helper: Option<String>,
 }
 
-/// The answer of a token server.
+/// The response of a token server.
 #[derive(Deserialize)]
-struct Token {
+struct TokenResponse {
     token: Option<String>,
     access_token: Option<String>,
 }
 
 impl<'a> Login<'a> {
-    /// Sends nothing yet, and reads `docker login` only when the registry asks for credentials.
+    /// Creates the login. Sends no request; `docker login` is only read when the registry requires
+    /// credentials.
     ///
     /// # Errors
-    /// Credentials that may not be sent there, or are of the wrong kind.
+    /// The credentials may not be sent to this registry or have the wrong type.
     pub fn new(reference: &Image, plain: bool, access: &Access<'a>) -> Result<Self, RegistryError> {
-        let host = asked(reference).to_owned();
+        let host = api_host(reference).to_owned();
         let safe = !plain || host::is_loopback(host::without_port(&host));
         let is_open = access.reach.opens_registry(&reference.host);
         let identity = match access.credentials {
-            Some(credentials) => Some(of_secret(credentials, reference, !plain)?),
+            Some(credentials) => Some(secret_identity(credentials, reference, !plain)?),
             None if is_open && safe => None,
-            None => Some(Identity::Anonymous),
+            None => Some(RegistryIdentity::Anonymous),
         };
         Ok(Self {
             host,
@@ -107,8 +109,8 @@ impl<'a> Login<'a> {
         })
     }
 
-    /// Asks for tokens to push with, from now on.
-    pub fn pushes(&mut self) {
+    /// Makes all further tokens allow pushing.
+    pub fn request_push(&mut self) {
         self.pushes = true;
     }
 
@@ -116,44 +118,45 @@ impl<'a> Login<'a> {
         self.pushes
     }
 
-    /// Asks for tokens that may read another repository as well, until it is told otherwise.
-    pub fn reads_beside(&mut self, repository: Option<&str>) {
+    /// Makes further tokens also allow reading another repository; `None` ends this.
+    pub fn allow_reading(&mut self, repository: Option<&str>) {
         self.beside = repository.map(str::to_owned);
     }
 
-    /// The header for the first request: a password from the Secret, which saves a request if the registry accepts it directly.
-    pub fn first(&self) -> Option<HeaderValue> {
+    /// The header of the first request. It has the password of the Secret, which saves a request if the
+    /// registry accepts it directly.
+    pub fn initial_header(&self) -> Option<HeaderValue> {
         match self.identity.as_ref()? {
-            Identity::Password { username, password } => basic(username, password),
-            Identity::Anonymous | Identity::Refresh(_) => None,
+            RegistryIdentity::Password { username, password } => basic_header(username, password),
+            RegistryIdentity::Anonymous | RegistryIdentity::Refresh(_) => None,
         }
     }
 
-    /// The header to send instead of `sent` after a refusal; `None` if there is no other.
+    /// Returns the header to send instead of `sent` after a refusal, or `None` if there is no other.
     ///
     /// # Errors
-    /// No token, or a token server that may not get the credentials.
-    pub async fn answer(
+    /// The token server returned no token, or the credentials may not be sent to it.
+    pub async fn answer_challenge(
         &mut self,
         http: &Http,
         challenge: &Challenge,
         sent: Option<&HeaderValue>,
     ) -> Result<Option<HeaderValue>, RegistryError> {
-        self.ask_machine().await;
+        self.read_docker_login().await;
         match challenge {
-            Challenge::Basic => Ok(self.first().filter(|first| sent != Some(first))),
+            Challenge::Basic => Ok(self.initial_header().filter(|first| sent != Some(first))),
             Challenge::Bearer { realm, service } => {
                 self.token(http, realm, service).await.map(Some)
             }
         }
     }
 
-    /// For errors: whose credentials were refused, and the way out.
-    pub fn refused(&self) -> (String, String) {
+    /// Returns, for errors, whose credentials were refused and what the user can do.
+    pub fn describe_refusal(&self) -> (String, String) {
         let secret = "a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/basic-auth, named in \
                       auth.secretRef of the source";
         match (self.credentials, &self.identity, &self.helper) {
-            (Some(credentials), Some(Identity::Anonymous), _) => (
+            (Some(credentials), Some(RegistryIdentity::Anonymous), _) => (
                 format!(
                     "requests without credentials, and Secret {} holds none",
                     credentials.secret
@@ -167,7 +170,7 @@ impl<'a> Login<'a> {
                 format!("the credentials of Secret {}", credentials.secret),
                 format!("correct what the Secret holds for {}", self.host),
             ),
-            (None, Some(Identity::Password { .. } | Identity::Refresh(_)), _) => (
+            (None, Some(RegistryIdentity::Password { .. } | RegistryIdentity::Refresh(_)), _) => (
                 "the credentials of docker login".to_owned(),
                 format!("docker login {}", self.host),
             ),
@@ -190,44 +193,47 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// `~/.docker/config.json` and the helpers that it names.
-    async fn ask_machine(&mut self) {
+    /// Reads `~/.docker/config.json` and runs the credential helpers that it names.
+    async fn read_docker_login(&mut self) {
         if self.identity.is_some() {
             return;
         }
-        // Helpers know Docker Hub by this name.
+        // Credential helpers know Docker Hub by this name.
         let server = if same_host(&self.host, "docker.io") {
             "https://index.docker.io/v1/".to_owned()
         } else {
             self.host.clone()
         };
-        let asking = tokio::task::spawn_blocking(move || read_machine(&server));
+        let asking = tokio::task::spawn_blocking(move || read_docker_config(&server));
         let (identity, helper) = match tokio::time::timeout(HELPER_TIMEOUT, asking).await {
             Ok(Ok(Ok(DockerCredential::UsernamePassword(username, password)))) => {
-                (Identity::of(username, password), None)
+                (RegistryIdentity::new(username, password), None)
             }
-            Ok(Ok(Ok(DockerCredential::IdentityToken(token)))) => (Identity::Refresh(token), None),
-            Ok(Ok(Err(error))) => (Identity::Anonymous, failure(error)),
+            Ok(Ok(Ok(DockerCredential::IdentityToken(token)))) => {
+                (RegistryIdentity::Refresh(token), None)
+            }
+            Ok(Ok(Err(error))) => (RegistryIdentity::Anonymous, helper_failure(error)),
             Ok(Err(_)) | Err(_) => (
-                Identity::Anonymous,
+                RegistryIdentity::Anonymous,
                 Some("its credential helper does not answer".to_owned()),
             ),
         };
-        if !matches!(identity, Identity::Anonymous) {
-            self.reach.tell(Used::Registry(self.host.clone()));
+        if !matches!(identity, RegistryIdentity::Anonymous) {
+            self.reach
+                .report_use(UsedAccount::Registry(self.host.clone()));
         }
         self.identity = Some(identity);
         self.helper = helper;
     }
 
-    /// A token to pull with, and to push where that was asked for.
+    /// Requests a token.
     async fn token(
         &self,
         http: &Http,
         realm: &str,
         service: &str,
     ) -> Result<HeaderValue, RegistryError> {
-        let url = self.realm(realm)?;
+        let url = self.check_realm(realm)?;
         let name = host::of(&url);
         let no_token = |why: String| RegistryError::Token {
             host: self.host.clone(),
@@ -235,10 +241,10 @@ impl<'a> Login<'a> {
             why,
         };
         let received = self.receive(http, url, service).await;
-        let received = received.map_err(|source| wrong(&name, source))?;
+        let received = received.map_err(|source| http_error(&name, source))?;
         let (status, detail) = (received.status, answers::detail(&received.bytes));
         if matches!(status.as_u16(), 401 | 403) {
-            let (who, accept) = self.refused();
+            let (who, accept) = self.describe_refusal();
             return Err(RegistryError::Unauthorized {
                 location: format!("{}/{}", self.host, self.repository),
                 who,
@@ -249,23 +255,24 @@ impl<'a> Login<'a> {
         if !status.is_success() {
             return Err(no_token(format!("{status}{detail}")));
         }
-        // An error of serde may quote the token.
-        let token: Token = entrance::from_slice(&received.bytes)
+        // The error of serde could contain the token.
+        let token: TokenResponse = entrance::from_slice(&received.bytes)
             .map_err(|_| no_token("its answer is not JSON with a token".to_owned()))?;
         let token = token.token.or(token.access_token);
-        let header = token.and_then(|token| secret(&format!("Bearer {token}")));
+        let header = token.and_then(|token| sensitive_header(&format!("Bearer {token}")));
         header.ok_or_else(|| no_token("its answer holds no token".to_owned()))
     }
 
-    /// Asks for a token. A redirect could lead a password or a refresh token to another host, so none is followed.
+    /// Sends the request for a token. Redirects are not followed, because they could send a password or
+    /// refresh token to another host.
     async fn receive(
         &self,
         http: &Http,
         mut url: Url,
         service: &str,
-    ) -> Result<Received, HttpError> {
+    ) -> Result<ReceivedResponse, HttpError> {
         let scopes = self.scopes();
-        let request = if let Some(Identity::Refresh(token)) = &self.identity {
+        let request = if let Some(RegistryIdentity::Refresh(token)) = &self.identity {
             let form = url::form_urlencoded::Serializer::new(String::new())
                 .append_pair("grant_type", "refresh_token")
                 .append_pair("client_id", "kubectl-addons")
@@ -285,7 +292,7 @@ impl<'a> Login<'a> {
             drop(query);
             let request = http.client.get(url);
             match &self.identity {
-                Some(Identity::Password { username, password }) => {
+                Some(RegistryIdentity::Password { username, password }) => {
                     request.basic_auth(username, Some(password))
                 }
                 _ => request,
@@ -296,7 +303,7 @@ impl<'a> Login<'a> {
         received.await
     }
 
-    /// What a token is to allow.
+    /// The scopes that a token must allow.
     fn scopes(&self) -> Vec<String> {
         let actions = if self.pushes { "pull,push" } else { "pull" };
         let own = format!("repository:{}:{actions}", self.repository);
@@ -305,9 +312,10 @@ impl<'a> Login<'a> {
         std::iter::once(own).chain(beside).collect()
     }
 
-    /// The token server, if it may get the credentials: the registry itself with its port, or a host that the Secret names. With
-    /// the credentials of `docker login` any token server may, as for docker.
-    fn realm(&self, realm: &str) -> Result<Url, RegistryError> {
+    /// Checks that the credentials may be sent to a token server. Those of a Secret may be sent to the
+    /// registry itself with its port and to hosts that the Secret names, those of `docker login` to any token
+    /// server, as docker does.
+    fn check_realm(&self, realm: &str) -> Result<Url, RegistryError> {
         let wrong = |realm: String, why: &str| RegistryError::Realm {
             host: self.host.clone(),
             realm,
@@ -316,11 +324,11 @@ impl<'a> Login<'a> {
         let mut url =
             Url::parse(realm).map_err(|_| wrong(format!("{realm:?}"), "it is not a valid URL"))?;
         let host = host::of(&url);
-        // Both fail only for URLs that cannot have credentials.
+        // These only fail for URLs that cannot have credentials.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         let name = url.host_str().unwrap_or_default();
-        let anonymous = matches!(self.identity, Some(Identity::Anonymous));
+        let anonymous = matches!(self.identity, Some(RegistryIdentity::Anonymous));
         match url.scheme() {
             "https" => {}
             "http" if self.plain && (anonymous || host::is_loopback(name)) => {}
@@ -339,22 +347,27 @@ impl<'a> Login<'a> {
     }
 }
 
-fn of_secret(
+fn secret_identity(
     credentials: &Credentials,
     reference: &Image,
     tls: bool,
-) -> Result<Identity, RegistryError> {
+) -> Result<RegistryIdentity, RegistryError> {
     let host = reference.host.as_str();
-    // Docker Hub is asked by another name than images have.
-    let resolved = credentials.check(asked(reference), tls);
+    // The API of Docker Hub has another host than its images.
+    let resolved = credentials.check(api_host(reference), tls);
     resolved.or_else(|_| credentials.check(host, tls))?;
     match &credentials.proof {
-        Proof::Basic { username, password } => Ok(Identity::of(username.clone(), password.clone())),
-        Proof::Docker { config } => docker_config::identity(config, host, &reference.repository)
-            .map_err(|source| RegistryError::DockerConfig {
-                secret: credentials.secret.clone(),
-                source,
-            }),
+        Proof::Basic { username, password } => {
+            Ok(RegistryIdentity::new(username.clone(), password.clone()))
+        }
+        Proof::Docker { config } => {
+            docker_config::find_identity(config, host, &reference.repository).map_err(|source| {
+                RegistryError::DockerConfig {
+                    secret: credentials.secret.clone(),
+                    source,
+                }
+            })
+        }
         Proof::Ssh { .. } | Proof::ObjectStore { .. } => {
             let wanted = "kubernetes.io/dockerconfigjson or kubernetes.io/basic-auth";
             Err(credentials.mismatch("a registry", wanted).into())
@@ -362,8 +375,8 @@ fn of_secret(
     }
 }
 
-/// The entry for a server in `config.json` of `$DOCKER_CONFIG`, else of `~/.docker`.
-fn read_machine(server: &str) -> Result<DockerCredential, CredentialRetrievalError> {
+/// Reads the entry for a server from `config.json` in `$DOCKER_CONFIG` or `~/.docker`.
+fn read_docker_config(server: &str) -> Result<DockerCredential, CredentialRetrievalError> {
     let named = std::env::var_os("DOCKER_CONFIG").map(PathBuf::from);
     let folder = named.or_else(|| Some(platform::home()?.join(".docker")));
     let folder = folder.ok_or(CredentialRetrievalError::ConfigNotFound)?;
@@ -372,8 +385,9 @@ fn read_machine(server: &str) -> Result<DockerCredential, CredentialRetrievalErr
     docker_credential::get_credential_from_reader(BufReader::new(file), server)
 }
 
-/// The part of the error that is shown if the registry then refuses. The output of a helper may hold secrets.
-fn failure(error: CredentialRetrievalError) -> Option<String> {
+/// Returns the part of the error to show if the registry refuses the request. The output of a helper is left
+/// out, because it can contain secrets.
+fn helper_failure(error: CredentialRetrievalError) -> Option<String> {
     match error {
         CredentialRetrievalError::HelperFailure { helper, .. } => Some(format!("{helper} fails")),
         CredentialRetrievalError::NoCredentialConfigured
@@ -383,14 +397,14 @@ fn failure(error: CredentialRetrievalError) -> Option<String> {
     }
 }
 
-fn basic(username: &str, password: &str) -> Option<HeaderValue> {
-    secret(&format!(
+fn basic_header(username: &str, password: &str) -> Option<HeaderValue> {
+    sensitive_header(&format!(
         "Basic {}",
         STANDARD.encode(format!("{username}:{password}"))
     ))
 }
 
-fn secret(text: &str) -> Option<HeaderValue> {
+fn sensitive_header(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
     Some(value)

@@ -1,4 +1,4 @@
-//! Manifests: the layers of an image, and the choice of an image from an index.
+//! Parses manifests, and chooses an image from an index.
 
 use std::collections::BTreeMap;
 
@@ -7,152 +7,156 @@ use common::oci::manifest::{DOCKER_IMAGE, DOCKER_LIST, IMAGE, INDEX};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::names::listed;
+use crate::names::list_names;
 
-/// Platforms in an error.
+/// The maximum number of platforms that an error lists.
 const MAX_PLATFORMS: usize = 10;
 
-/// The manifests that are read, for `Accept`.
+/// The media types of supported manifests, for `Accept`.
 pub const MEDIA_TYPES: [&str; 4] = [IMAGE, DOCKER_IMAGE, INDEX, DOCKER_LIST];
 
-/// Some content of the registry, as a manifest names it.
+/// The reference of a manifest to other content of the registry.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Descriptor {
-    /// What it is.
+pub struct BlobDescriptor {
+    /// The media type.
     pub media_type: String,
-    /// `sha256:…`, or a digest of another kind.
+    /// `sha256:…`, or a digest of another algorithm.
     pub digest: String,
-    /// Bytes, as the manifest says; a hostile one may say less than nothing.
+    /// The size in bytes according to the manifest. A malicious manifest can have a negative size.
     pub size: i64,
-    /// What its maker notes of it.
+    /// The annotations.
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-/// The manifest of one image, or of an artifact.
+/// The manifest of an image or an artifact.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ImageManifest {
-    /// Its configuration; its type says what the image is.
-    pub config: Descriptor,
-    /// From the lowest.
-    pub layers: Vec<Descriptor>,
+    /// The configuration. Its media type tells images and kinds of artifacts apart.
+    pub config: BlobDescriptor,
+    /// The layers, starting with the lowest.
+    pub layers: Vec<BlobDescriptor>,
 }
 
-/// The manifest that lists an image for several platforms.
+/// A manifest that lists the images for several platforms.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Index {
-    /// In the order of the index.
+pub struct ImageIndex {
+    /// The images in the order of the index.
     pub manifests: Vec<IndexEntry>,
 }
 
-/// An image of an index.
+/// An image in an index.
 #[derive(Clone, Debug, Deserialize)]
 pub struct IndexEntry {
-    /// `sha256:…` of its manifest.
+    /// `sha256:…` of the manifest.
     pub digest: String,
     platform: Option<Platform>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 struct Platform {
-    /// In Go's spelling, as the next.
+    /// As in Go, like the architecture.
     os: String,
     architecture: String,
 }
 
-/// The kinds of manifests.
+/// A manifest of either kind.
 #[derive(Debug)]
-pub enum Manifest {
-    /// One image, or an artifact.
+pub enum RegistryManifest {
+    /// An image or an artifact.
     Image(Box<ImageManifest>),
-    /// The same for several platforms.
-    Index(Index),
+    /// An index of images for several platforms.
+    Index(ImageIndex),
 }
 
 /// Why a manifest cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ManifestError {
-    /// Not JSON of this shape.
+pub enum RegistryManifestError {
+    /// The manifest is not JSON of the expected shape.
     #[error("the manifest cannot be read: {why}")]
     Malformed {
         /// What is wrong.
         why: String,
     },
-    /// Another kind.
+    /// The type of the manifest is not supported.
     #[error(
         "a manifest of type {found} is not supported; push the image in OCI or Docker v2 format"
     )]
     Type {
-        /// Its media type.
+        /// The media type.
         found: String,
     },
-    /// An image and an index in one (CVE-2021-41190).
+    /// The manifest is an image and an index at the same time (CVE-2021-41190).
     #[error(
         "the manifest is both an image and an index, which programs read differently; build the image again"
     )]
     Ambiguous,
-    /// An index of indexes.
+    /// The index lists another index.
     #[error("the index leads to another index; name the image by its digest")]
     Nested,
-    /// No platform that can be used.
+    /// The index has no image for a supported platform.
     #[error("the index has no image for linux, only for {platforms}; name the image by its digest")]
     Platform {
-        /// Those that are there.
+        /// The platforms in the index.
         platforms: String,
     },
 }
 
-/// Reads a manifest.
+/// Parses a manifest.
 ///
 /// # Errors
-/// [`ManifestError`].
-pub fn read(bytes: &[u8]) -> Result<Manifest, ManifestError> {
-    let malformed = |error: serde_json::Error| ManifestError::Malformed {
+/// [`RegistryManifestError`].
+pub fn read(bytes: &[u8]) -> Result<RegistryManifest, RegistryManifestError> {
+    let malformed = |error: serde_json::Error| RegistryManifestError::Malformed {
         why: error.to_string(),
     };
     let value: Value = entrance::from_slice(bytes).map_err(malformed)?;
     let media_type = value.get("mediaType").and_then(Value::as_str);
     if value.get("schemaVersion").and_then(Value::as_u64) != Some(2) {
         let found = media_type.unwrap_or("without schemaVersion 2").to_owned();
-        return Err(ManifestError::Type { found });
+        return Err(RegistryManifestError::Type { found });
     }
     if let Some(found) = media_type.filter(|found| !MEDIA_TYPES.contains(found)) {
         let found = found.to_owned();
-        return Err(ManifestError::Type { found });
+        return Err(RegistryManifestError::Type { found });
     }
     let by_fields = (
         value.get("layers").is_some(),
         value.get("manifests").is_some(),
     );
     let is_index = match by_fields {
-        (true, true) => return Err(ManifestError::Ambiguous),
+        (true, true) => return Err(RegistryManifestError::Ambiguous),
         (_, is_index) => is_index,
     };
     Ok(if is_index {
-        Manifest::Index(serde_json::from_value(value).map_err(malformed)?)
+        RegistryManifest::Index(serde_json::from_value(value).map_err(malformed)?)
     } else {
-        Manifest::Image(serde_json::from_value(value).map_err(malformed)?)
+        RegistryManifest::Image(serde_json::from_value(value).map_err(malformed)?)
     })
 }
 
-/// The digest of the image that a manifest with this digest stands for: its own, or of an index that of the image which [`choose`] takes.
+/// Returns the digest of the image of a manifest: `digest` itself, or for an index the digest of the image
+/// that [`choose`] returns.
 ///
 /// # Errors
-/// [`ManifestError`].
-pub fn image_of(digest: &str, bytes: &[u8]) -> Result<String, ManifestError> {
+/// [`RegistryManifestError`].
+pub fn image_digest(digest: &str, bytes: &[u8]) -> Result<String, RegistryManifestError> {
     Ok(match read(bytes)? {
-        Manifest::Image(_) => digest.to_owned(),
-        Manifest::Index(index) => choose(&index, architecture())?.digest.clone(),
+        RegistryManifest::Image(_) => digest.to_owned(),
+        RegistryManifest::Index(index) => choose(&index, architecture())?.digest.clone(),
     })
 }
 
-/// Chooses the image of an index: for linux/amd64, else for `architecture` (in Go's spelling), else the first for linux, else
-/// the only one. Every machine should read the same bytes, so the platform that nearly every index has comes before the
-/// machine's own.
+/// Chooses an image from an index: that for linux/amd64, then for `architecture` (named as in Go), then the
+/// first for linux, then the only one. The platform that nearly every index has is preferred to that of this
+/// machine, so that all machines read the same bytes.
 ///
 /// # Errors
-/// [`ManifestError::Platform`].
-pub fn choose<'a>(index: &'a Index, architecture: &str) -> Result<&'a IndexEntry, ManifestError> {
+/// [`RegistryManifestError::Platform`].
+pub fn choose<'a>(
+    index: &'a ImageIndex,
+    architecture: &str,
+) -> Result<&'a IndexEntry, RegistryManifestError> {
     let linux = |wanted: Option<&str>| {
         index.manifests.iter().find(|entry| {
             entry.platform.as_ref().is_some_and(|platform| {
@@ -175,13 +179,13 @@ pub fn choose<'a>(index: &'a Index, architecture: &str) -> Result<&'a IndexEntry
                 let platform = platform.map(|one| format!("{}/{}", one.os, one.architecture));
                 platform.unwrap_or_else(|| "/".to_owned())
             });
-            ManifestError::Platform {
-                platforms: listed(platforms, MAX_PLATFORMS, "nothing"),
+            RegistryManifestError::Platform {
+                platforms: list_names(platforms, MAX_PLATFORMS, "nothing"),
             }
         })
 }
 
-/// The architecture of this machine, in Go's spelling.
+/// The architecture of this machine, named as in Go.
 pub fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -198,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    fn index(platforms: &[&str]) -> Index {
+    fn index(platforms: &[&str]) -> ImageIndex {
         let manifests: Vec<Value> = platforms
             .iter()
             .map(|platform| {
@@ -211,8 +215,8 @@ mod tests {
             .collect();
         let text = json!({"schemaVersion": 2, "manifests": manifests}).to_string();
         match read(text.as_bytes()).unwrap() {
-            Manifest::Index(index) => index,
-            Manifest::Image(_) => panic!("an image"),
+            RegistryManifest::Index(index) => index,
+            RegistryManifest::Image(_) => panic!("an image"),
         }
     }
 
@@ -232,7 +236,7 @@ mod tests {
         ] {
             let index = index(platforms);
             let found = choose(&index, "arm64").map(|entry| entry.digest.as_str());
-            let expected = expected.map_err(|platforms| ManifestError::Platform {
+            let expected = expected.map_err(|platforms| RegistryManifestError::Platform {
                 platforms: platforms.to_owned(),
             });
             assert_eq!(found, expected);
@@ -240,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest() {
+    fn invalid_manifests_are_refused() {
         let config = json!({"mediaType": "c", "digest": "d", "size": 1});
         for (value, expected) in [
             (json!({"schemaVersion": 1}), "schemaVersion 2"),

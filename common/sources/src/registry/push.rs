@@ -1,7 +1,7 @@
-//! Pushing to a registry: blobs that it lacks, and manifests as they are.
+//! Pushes missing blobs and unchanged manifests to a registry.
 //!
-//! A small blob is one request after that which begins the upload, a large one is sent in pieces, so that no more than a piece is
-//! in memory and a piece that is lost is sent again.
+//! After the request that starts the upload, a small blob takes one request. A large blob is sent in pieces,
+//! so that only one piece is in memory and only a lost piece is sent again.
 
 use std::fs::File;
 use std::io::{Read as _, Take};
@@ -12,30 +12,30 @@ use reqwest::header::{
 use reqwest::{Method, Request, Response};
 use url::Url;
 
-use super::{Registry, RegistryError, wrong};
-use crate::http::retry::Tries;
+use super::{RegistryClient, RegistryError, http_error, if_found};
+use crate::http::retry::RequestTries;
 use crate::http::{HttpError, Redirects};
 
-/// Bytes of a piece.
+/// The size of a piece in bytes.
 const PIECE: u64 = 16 << 20;
 const BYTES: &str = "application/octet-stream";
 
-/// Why something could not be pushed.
+/// Why a push failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The registry refuses it, or cannot be reached.
+    /// The registry refuses the push or cannot be reached.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// The registry does not say where to upload to.
+    /// The registry does not return a location for the upload.
     #[error("{location}: the registry does not say where to upload to")]
     NoLocation {
-        /// What was to be pushed.
+        /// What should be pushed.
         location: String,
     },
-    /// The archive cannot be read any more.
+    /// The archive cannot be read, because it was changed.
     #[error("{location}: the archive was changed while it was read")]
     Changed {
-        /// What was to be pushed.
+        /// What should be pushed.
         location: String,
         /// Why.
         #[source]
@@ -43,21 +43,21 @@ pub enum PushError {
     },
 }
 
-/// What became of a blob.
+/// The result of pushing a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushed {
-    /// The repository had it.
+pub enum PushOutcome {
+    /// The repository already had the blob.
     WasThere,
-    /// The registry took it from another of its repositories.
+    /// The registry copied the blob from another of its repositories.
     Mounted,
-    /// It was sent.
+    /// The blob was sent.
     Sent,
 }
 
-impl Registry<'_> {
-    /// Asks for the right to push, from now on.
-    pub fn pushing(&mut self) {
-        self.login.pushes();
+impl RegistryClient<'_> {
+    /// Makes all further tokens allow pushing.
+    pub fn request_push(&mut self) {
+        self.login.request_push();
     }
 
     /// Whether the repository has a blob.
@@ -67,27 +67,23 @@ impl Registry<'_> {
     pub async fn has_blob(&mut self, digest: &str) -> Result<bool, RegistryError> {
         let location = self.location(digest);
         let path = format!("blobs/{digest}");
-        let tries = &mut Tries::default();
+        let tries = &mut RequestTries::default();
         let asked = self
             .send(tries, Method::HEAD, &path, "*/*", &location)
             .await;
-        there(asked.map(drop))
+        Ok(if_found(asked)?.is_some())
     }
 
-    /// The digest that a name stands for; `None` where there is none of that name.
+    /// Requests the digest of a tag. Returns `None` if the tag does not exist.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn digest_of(&mut self, name: &str) -> Result<Option<String>, RegistryError> {
-        match self.digest(name).await {
-            Ok(digest) => Ok(Some(digest)),
-            Err(RegistryError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+    pub async fn find_digest(&mut self, name: &str) -> Result<Option<String>, RegistryError> {
+        if_found(self.digest(name).await)
     }
 
-    /// Pushes a blob of this size, unless the repository has it; `beside` is another repository of the registry that has it. `on` hears how many bytes
-    /// were sent.
+    /// Pushes a blob of `size` bytes unless the repository has it. `beside` is another repository of the
+    /// registry that has the blob. `on` is called with the number of bytes sent so far.
     ///
     /// # Errors
     /// [`PushError`].
@@ -98,44 +94,47 @@ impl Registry<'_> {
         beside: Option<&str>,
         mut bytes: Take<File>,
         mut on: impl FnMut(u64),
-    ) -> Result<Pushed, PushError> {
+    ) -> Result<PushOutcome, PushError> {
         if self.has_blob(digest).await? {
-            return Ok(Pushed::WasThere);
+            return Ok(PushOutcome::WasThere);
         }
         let location = self.location(digest);
         let url = self.url("blobs/uploads/", &location)?;
         let begun = match beside {
             Some(beside) => self.mount(&url, digest, beside, &location).await?,
-            None => self.write(Method::POST, &url, &[], &[], &location).await?,
+            None => {
+                self.send_body(Method::POST, &url, &[], &[], &location)
+                    .await?
+            }
         };
         if beside.is_some() && begun.status().as_u16() == 201 {
-            return Ok(Pushed::Mounted);
+            return Ok(PushOutcome::Mounted);
         }
-        let mut at = next(&url, &begun, &location)?;
+        let mut at = next_upload_url(&url, &begun, &location)?;
         let mut sent = 0;
         while size - sent > PIECE {
-            let piece = piece(&mut bytes, PIECE, &location)?;
+            let piece = read_piece(&mut bytes, PIECE, &location)?;
             let range = format!("{sent}-{}", sent + PIECE - 1);
             let headers = [(CONTENT_TYPE, BYTES), (CONTENT_RANGE, range.as_str())];
-            let answer = self.write(Method::PATCH, &at, &headers, &piece, &location);
-            at = next(&at, &answer.await?, &location)?;
+            let answer = self.send_body(Method::PATCH, &at, &headers, &piece, &location);
+            at = next_upload_url(&at, &answer.await?, &location)?;
             sent += PIECE;
             on(sent);
         }
-        let rest = piece(&mut bytes, size - sent, &location)?;
+        let rest = read_piece(&mut bytes, size - sent, &location)?;
         at.query_pairs_mut().append_pair("digest", digest);
         let range = format!("{sent}-{}", size.max(1) - 1);
         let mut headers = vec![(CONTENT_TYPE, BYTES)];
         if sent > 0 {
             headers.push((CONTENT_RANGE, range.as_str()));
         }
-        self.write(Method::PUT, &at, &headers, &rest, &location)
+        self.send_body(Method::PUT, &at, &headers, &rest, &location)
             .await?;
-        Ok(Pushed::Sent)
+        Ok(PushOutcome::Sent)
     }
 
-    /// Begins an upload of a blob that the registry may take from another of its repositories. The token has to allow reading there;
-    /// whoever gets no such token uploads the blob.
+    /// Starts an upload that lets the registry copy the blob from another of its repositories. This needs a
+    /// token that allows reading there; without one, a normal upload is started.
     async fn mount(
         &mut self,
         url: &Url,
@@ -148,15 +147,15 @@ impl Registry<'_> {
             .query_pairs_mut()
             .append_pair("mount", digest)
             .append_pair("from", beside);
-        self.login.reads_beside(Some(beside));
+        self.login.allow_reading(Some(beside));
         let begun = self
-            .write(Method::POST, &mounting, &[], &[], location)
+            .send_body(Method::POST, &mounting, &[], &[], location)
             .await;
-        // For this request alone: what is sent afterwards needs no more than its own repository.
-        self.login.reads_beside(None);
+        // Only for this request; further requests only access this repository.
+        self.login.allow_reading(None);
         match begun {
             Err(RegistryError::Unauthorized { .. }) => {
-                self.write(Method::POST, url, &[], &[], location).await
+                self.send_body(Method::POST, url, &[], &[], location).await
             }
             begun => begun,
         }
@@ -175,12 +174,13 @@ impl Registry<'_> {
         let location = self.location(name);
         let url = self.url(&format!("manifests/{name}"), &location)?;
         let headers = [(CONTENT_TYPE, media_type)];
-        let answer = self.write(Method::PUT, &url, &headers, bytes, &location);
+        let answer = self.send_body(Method::PUT, &url, &headers, bytes, &location);
         answer.await.map(drop)
     }
 
-    /// Sends something; a redirect is not followed, because it would lose the body or lead it elsewhere.
-    async fn write(
+    /// Sends a request with a body. Redirects are not followed, because they would drop the body or send it
+    /// to another host.
+    async fn send_body(
         &mut self,
         method: Method,
         url: &Url,
@@ -196,7 +196,7 @@ impl Registry<'_> {
             for (name, value) in headers {
                 request = request.header(name, *value);
             }
-            // Some registries have uploads on other hosts, which the credentials are not for.
+            // Some registries upload to other hosts, to which the credentials must not be sent.
             if let Some(authorization) = &registry.authorization
                 && registry.is_ours(url)
             {
@@ -204,38 +204,30 @@ impl Registry<'_> {
             }
             Ok(request.body(body.to_vec()).build()?)
         };
-        let tries = &mut Tries::default();
+        let tries = &mut RequestTries::default();
         self.exchange(tries, Redirects::None, location, make).await
     }
 
     fn url(&self, path: &str, location: &str) -> Result<Url, RegistryError> {
         let request = self.request(Method::GET, path, "*/*");
-        let request = request.map_err(|source| wrong(location, source))?;
+        let request = request.map_err(|source| http_error(location, source))?;
         Ok(request.url().clone())
     }
 }
 
-fn there(asked: Result<(), RegistryError>) -> Result<bool, RegistryError> {
-    match asked {
-        Ok(()) => Ok(true),
-        Err(RegistryError::NotFound { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Where the upload goes on.
-fn next(at: &Url, answer: &Response, location: &str) -> Result<Url, PushError> {
+/// Returns the location of the next request of an upload.
+fn next_upload_url(at: &Url, answer: &Response, location: &str) -> Result<Url, PushError> {
     let header = answer.headers().get(LOCATION);
     let header = header.and_then(|value| value.to_str().ok());
     let next = header.and_then(|value| at.join(value).ok());
-    // As for redirects: what was asked for with TLS goes on with TLS.
+    // As for redirects, an upload with TLS must continue with TLS.
     let next = next.filter(|next| next.scheme() == at.scheme() || next.scheme() == "https");
     next.ok_or_else(|| PushError::NoLocation {
         location: location.to_owned(),
     })
 }
 
-fn piece(bytes: &mut Take<File>, size: u64, location: &str) -> Result<Vec<u8>, PushError> {
+fn read_piece(bytes: &mut Take<File>, size: u64, location: &str) -> Result<Vec<u8>, PushError> {
     let changed = |source| PushError::Changed {
         location: location.to_owned(),
         source,

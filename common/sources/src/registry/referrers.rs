@@ -1,58 +1,59 @@
-//! What refers to a manifest: signatures and whatever else is attached to it, by the referrers API or, in registries without it, by the
-//! tag `sha256-HEX` (OCI distribution 1.1).
+//! Lists the referrers of a manifest, such as signatures, with the referrers API or, in registries without
+//! it, from the tag `sha256-HEX` (OCI distribution 1.1).
 
 use common::entrance;
 use common::oci::manifest::INDEX;
 use common::oci::referrers::tag;
 use serde::Deserialize;
 
-use super::manifest::{Manifest, ManifestError};
-use super::{MAX_PAGES, Registry, RegistryError, TOO_MANY_PAGES, answers};
+use super::manifest::{RegistryManifest, RegistryManifestError};
+use super::{MAX_PAGES, RegistryClient, RegistryError, TOO_MANY_PAGES, answers, if_found};
 
-/// A manifest that refers to another one.
+/// A manifest that refers to another manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Referrer {
-    /// `sha256:…` of its manifest.
+    /// `sha256:…` of the manifest.
     pub digest: String,
-    /// What it is; some registries leave it out.
+    /// The type of the artifact, which some registries leave out.
     #[serde(default)]
     pub artifact_type: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Referrers {
-    // Null if there are none.
+struct ReferrersPage {
+    // Null if there are no referrers.
     manifests: Option<Vec<Referrer>>,
 }
 
-impl Registry<'_> {
-    /// What refers to the manifest with that digest: one request for each page, and one more where the registry has no such list.
+impl RegistryClient<'_> {
+    /// Lists the referrers of a manifest. Takes one request per page, and one more if the registry does not
+    /// have the API.
     ///
     /// # Errors
     /// [`RegistryError`].
     pub async fn referrers(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
         if self.has_referrers {
-            match self.of_api(digest).await {
+            match self.referrers_from_api(digest).await {
                 Err(error) if lacks_api(&error) => self.has_referrers = false,
                 found => return found,
             }
         }
         let tag = tag(digest);
-        match self.original_of(&tag).await? {
-            Some((_, bytes)) => list(&bytes, self.location(&tag)),
+        match self.find_manifest_bytes(&tag).await? {
+            Some((_, bytes)) => parse_list(&bytes, self.location(&tag)),
             None => Ok(Vec::new()),
         }
     }
 
-    /// Whether the registry lists referrers by itself; where it does not, the list under the tag counts.
+    /// Whether the registry has the referrers API. If not, the list under the tag is used.
     ///
     /// # Errors
     /// [`RegistryError`].
     pub async fn lists_referrers(&mut self, digest: &str) -> Result<bool, RegistryError> {
         if self.has_referrers {
-            // Its first page says so.
-            match self.page(digest, "").await {
+            // Request the first page to find out.
+            match self.fetch_page(digest, "").await {
                 Err(error) if lacks_api(&error) => self.has_referrers = false,
                 found => return found.map(|_| true),
             }
@@ -60,41 +61,38 @@ impl Registry<'_> {
         Ok(false)
     }
 
-    /// The bytes of a manifest and their digest; `None` where there is none of that name.
+    /// Requests the bytes of a manifest and their digest. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn original_of(
+    pub async fn find_manifest_bytes(
         &mut self,
         name: &str,
     ) -> Result<Option<(String, Vec<u8>)>, RegistryError> {
-        match self.original(name).await {
-            Ok(found) => Ok(Some(found)),
-            Err(RegistryError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_found(self.manifest_bytes(name).await)
     }
 
-    /// Whether an index names the manifest with that digest.
+    /// Whether an index lists the manifest with this digest.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub async fn names(&mut self, index: &str, digest: &str) -> Result<bool, RegistryError> {
+    pub async fn index_names(&mut self, index: &str, digest: &str) -> Result<bool, RegistryError> {
         match self.manifest(index).await?.1 {
-            Manifest::Index(index) => {
+            RegistryManifest::Index(index) => {
                 let mut named = index.manifests.iter();
                 Ok(named.any(|entry| entry.digest == digest))
             }
-            Manifest::Image(_) => Ok(false),
+            RegistryManifest::Image(_) => Ok(false),
         }
     }
 
-    /// A list that is not read to its end is an error: a signature may be on any of its pages.
-    async fn of_api(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
+    /// Reads the list of the API. A list that cannot be read to its end is an error, because a signature can
+    /// be on any page.
+    async fn referrers_from_api(&mut self, digest: &str) -> Result<Vec<Referrer>, RegistryError> {
         let mut all = Vec::new();
         let mut query = String::new();
         for _ in 0..MAX_PAGES {
-            let (page, next) = self.page(digest, &query).await?;
+            let (page, next) = self.fetch_page(digest, &query).await?;
             all.extend(page);
             match next {
                 Some(next) => query = format!("?{next}"),
@@ -108,8 +106,8 @@ impl Registry<'_> {
         })
     }
 
-    /// A page of the list, and the query of the next one.
-    async fn page(
+    /// Requests a page of the list, and returns it with the query of the next page.
+    async fn fetch_page(
         &mut self,
         digest: &str,
         query: &str,
@@ -117,15 +115,16 @@ impl Registry<'_> {
         let location = self.location(digest);
         let path = format!("referrers/{digest}{query}");
         let (headers, bytes) = self.read(&path, INDEX, &location).await?;
-        Ok((list(&bytes, location)?, answers::next_page(&headers)))
+        Ok((parse_list(&bytes, location)?, answers::next_page(&headers)))
     }
 }
 
-/// Registries answer with various statuses for a path that they do not know.
+/// Whether an error means that the registry does not have the API. Registries respond with various statuses
+/// to unknown paths.
 fn lacks_api(error: &RegistryError) -> bool {
     match error {
         RegistryError::NotFound { .. } => true,
-        // One that is too busy may have it: without the list, signatures would be left out without a word.
+        // An overloaded registry may have the API. Without it, signatures would be silently left out.
         RegistryError::Status { status, .. } if status.starts_with("408") => false,
         RegistryError::Status { status, .. } if status.starts_with("429") => false,
         RegistryError::Status { status, .. } => {
@@ -135,11 +134,11 @@ fn lacks_api(error: &RegistryError) -> bool {
     }
 }
 
-fn list(bytes: &[u8], location: String) -> Result<Vec<Referrer>, RegistryError> {
-    let read: Result<Referrers, _> = entrance::from_slice(bytes);
+fn parse_list(bytes: &[u8], location: String) -> Result<Vec<Referrer>, RegistryError> {
+    let read: Result<ReferrersPage, _> = entrance::from_slice(bytes);
     let list = read.map_err(|error| RegistryError::Manifest {
         location,
-        source: ManifestError::Malformed {
+        source: RegistryManifestError::Malformed {
             why: error.to_string(),
         },
     })?;
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_list_may_be_empty_and_types_may_be_missing() {
-        let read = |text: &str| list(text.as_bytes(), "r.example/web".to_owned());
+        let read = |text: &str| parse_list(text.as_bytes(), "r.example/web".to_owned());
         assert_eq!(read(r#"{"manifests": null}"#).unwrap(), []);
         let found =
             read(r#"{"manifests": [{"digest": "a", "artifactType": "t"}, {"digest": "b"}]}"#);

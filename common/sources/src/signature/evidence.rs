@@ -1,4 +1,4 @@
-//! What is to prove that a digest was signed, judged by its bytes alone.
+//! Verifies the evidence that a digest was signed, from its bytes alone.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,32 +9,72 @@ use sigstore_verify::types::{
 
 use common::entrance;
 
-use super::Flaw;
-use super::signer::{Key, Signer};
+use super::signer::{PublicKey, TrustedSigner};
 
-/// The payload of signatures and attestations in bundles.
+/// The type of the payload of signatures and attestations in bundles.
 const IN_TOTO: &str = "application/vnd.in-toto+json";
-/// What cosign attests to say that it signed something, and nothing else.
+/// The predicate type with which cosign attests a signature and nothing else.
 const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
-/// The type of a payload of the older tag.
+/// The type of the payload of the older tag.
 const IMAGE_SIGNATURE: &str = "cosign container image signature";
 
-/// What is to prove it.
+/// The evidence that a digest was signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Evidence {
     /// A Sigstore bundle.
     Bundle {
-        /// Its JSON text.
+        /// The JSON text of the bundle.
         bundle: String,
     },
     /// A layer of the older tag.
     Simple {
-        /// The layer, which is what was signed.
+        /// The content of the layer, which was signed.
         payload: String,
-        /// In base64.
+        /// The signature in base64.
         signature: String,
     },
+}
+
+/// Why a signature is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureFlaw {
+    /// The text is not UTF-8.
+    #[error("the text is not valid UTF-8")]
+    Text,
+    /// A part of the signature cannot be read.
+    #[error("the {what} cannot be read: {why}")]
+    Malformed {
+        /// `bundle`, `payload`, …
+        what: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// The signature is for another digest.
+    #[error("it is the signature of another digest")]
+    OtherDigest,
+    /// The statement is an attestation of the content, for example by its builder or scanner.
+    #[error("it is an attestation ({predicate}) and not a signature")]
+    Attestation {
+        /// The type of the attestation.
+        predicate: String,
+    },
+    /// The key is wrong, or the content was changed after it was signed.
+    #[error("the key does not verify it")]
+    Key,
+    /// The certificate, the log entry, the timestamp or the signature is not valid.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl SignatureFlaw {
+    /// The error for a `what` that cannot be read.
+    pub(super) fn malformed(what: &'static str, why: impl ToString) -> Self {
+        Self::Malformed {
+            what,
+            why: why.to_string(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -44,98 +84,105 @@ struct Payload {
 
 #[derive(Deserialize)]
 struct Critical {
-    image: Image,
+    image: SignedImage,
     #[serde(rename = "type")]
     kind: String,
 }
 
 #[derive(Deserialize)]
-struct Image {
+struct SignedImage {
     #[serde(rename = "docker-manifest-digest")]
     digest: String,
 }
 
 impl Evidence {
-    /// Whether the signer signed `digest`.
+    /// Verifies that the signer signed `digest`.
     ///
     /// # Errors
-    /// [`Flaw`].
-    pub(super) fn judge(&self, digest: &str, signer: &Signer) -> Result<(), Flaw> {
+    /// [`SignatureFlaw`].
+    pub(super) fn verify(&self, digest: &str, signer: &TrustedSigner) -> Result<(), SignatureFlaw> {
         match (self, signer) {
-            (Self::Bundle { bundle }, signer) => judge(bundle, digest, signer),
-            (Self::Simple { payload, signature }, Signer::Key(key)) => {
-                simple(payload, signature, digest, key)
+            (Self::Bundle { bundle }, signer) => verify_bundle(bundle, digest, signer),
+            (Self::Simple { payload, signature }, TrustedSigner::Key(key)) => {
+                verify_simple(payload, signature, digest, key)
             }
-            // There the certificate lies in an annotation that no log entry vouches for.
-            (Self::Simple { .. }, Signer::Keyless(_)) => Err(Flaw::Key),
+            // The certificate of such a signature is in an annotation that no log entry covers.
+            (Self::Simple { .. }, TrustedSigner::Keyless(_)) => Err(SignatureFlaw::Key),
         }
     }
 }
 
-fn judge(text: &str, digest: &str, signer: &Signer) -> Result<(), Flaw> {
-    let bundle = Bundle::from_json(text).map_err(|error| Flaw::malformed("bundle", error))?;
+fn verify_bundle(text: &str, digest: &str, signer: &TrustedSigner) -> Result<(), SignatureFlaw> {
+    let bundle =
+        Bundle::from_json(text).map_err(|error| SignatureFlaw::malformed("bundle", error))?;
     let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
-    let hash = Sha256Hash::from_hex(hex).map_err(|error| Flaw::malformed("digest", error))?;
+    let hash =
+        Sha256Hash::from_hex(hex).map_err(|error| SignatureFlaw::malformed("digest", error))?;
     if let SignatureContent::DsseEnvelope(envelope) = &bundle.content {
-        is_of(envelope, &hash)?;
+        check_statement(envelope, &hash)?;
     }
     match signer {
-        Signer::Keyless(who) => {
+        TrustedSigner::Keyless(who) => {
             let verified = who.verifier.verify(hash, &bundle, &who.policy);
-            verified.map_err(|error| Flaw::Refused(error.to_string()))?;
+            verified.map_err(|error| SignatureFlaw::Refused(error.to_string()))?;
         }
-        // The key alone decides: whoever has it could make every entry of a log, too.
-        Signer::Key(key) => match &bundle.content {
+        // Only the key counts, because its owner could create any log entry too.
+        TrustedSigner::Key(key) => match &bundle.content {
             SignatureContent::DsseEnvelope(envelope) => {
                 let signature = &envelope.signature.sig;
                 let verified = key.key.verify(envelope.pae(), signature);
-                verified.map_err(|_| Flaw::Key)?;
+                verified.map_err(|_| SignatureFlaw::Key)?;
             }
             SignatureContent::MessageSignature(message) => {
                 let verified = key
                     .key
                     .verify_prehashed(hash.as_bytes(), &message.signature);
-                verified.map_err(|_| Flaw::Key)?;
+                verified.map_err(|_| SignatureFlaw::Key)?;
             }
-            _ => return Err(Flaw::malformed("bundle", "it has no signature")),
+            _ => return Err(SignatureFlaw::malformed("bundle", "it has no signature")),
         },
     }
     Ok(())
 }
 
-/// Whether a statement says that this digest was signed.
-fn is_of(envelope: &DsseEnvelope, hash: &Sha256Hash) -> Result<(), Flaw> {
-    let malformed = |why: String| Flaw::malformed("statement", why);
+/// Checks that a statement says that this digest was signed.
+fn check_statement(envelope: &DsseEnvelope, hash: &Sha256Hash) -> Result<(), SignatureFlaw> {
+    let malformed = |why: String| SignatureFlaw::malformed("statement", why);
     if envelope.payload_type != IN_TOTO {
         return Err(malformed(format!("its type is {}", envelope.payload_type)));
     }
     let statement: Statement = entrance::from_slice(envelope.payload.as_bytes())
         .map_err(|error| malformed(error.to_string()))?;
     if statement.predicate_type != SIGNED {
-        return Err(Flaw::Attestation {
+        return Err(SignatureFlaw::Attestation {
             predicate: statement.predicate_type,
         });
     }
     if !statement.matches_sha256(hash) {
-        return Err(Flaw::OtherDigest);
+        return Err(SignatureFlaw::OtherDigest);
     }
     Ok(())
 }
 
-/// A signature of the older tag: the payload is what was signed, and the payload names the digest.
-fn simple(payload: &str, signature: &str, digest: &str, key: &Key) -> Result<(), Flaw> {
+/// Verifies a signature of the older tag. The signed payload contains the digest.
+fn verify_simple(
+    payload: &str,
+    signature: &str,
+    digest: &str,
+    key: &PublicKey,
+) -> Result<(), SignatureFlaw> {
     let signature = STANDARD.decode(signature.trim());
-    let signature = signature.map_err(|error| Flaw::malformed("signature", error))?;
+    let signature = signature.map_err(|error| SignatureFlaw::malformed("signature", error))?;
     let verified = key.key.verify(payload, &SignatureBytes::new(signature));
-    verified.map_err(|_| Flaw::Key)?;
+    verified.map_err(|_| SignatureFlaw::Key)?;
     let read: Payload =
-        entrance::from_str(payload).map_err(|error| Flaw::malformed("payload", error))?;
+        entrance::from_str(payload).map_err(|error| SignatureFlaw::malformed("payload", error))?;
     if read.critical.kind != IMAGE_SIGNATURE {
         let why = format!("its type is {:?}", read.critical.kind);
-        return Err(Flaw::malformed("payload", why));
+        return Err(SignatureFlaw::malformed("payload", why));
     }
     if read.critical.image.digest != digest {
-        return Err(Flaw::OtherDigest);
+        return Err(SignatureFlaw::OtherDigest);
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Whose signatures count.
+//! The signers whose signatures are accepted.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use sigstore_verify::trust_root::TrustedRoot;
 use sigstore_verify::types::DerPublicKey;
 use sigstore_verify::{VerificationPolicy, Verifier};
 
-/// Why a policy names no one whose signatures could count.
+/// Why a policy does not name a valid signer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignerError {
-    /// Neither a key nor an identity, or both.
+    /// The policy has neither a key nor an identity, or both.
     #[error("exactly one of key and keyless is needed")]
     NotOne,
-    /// Not a public key.
+    /// The key is not a public key.
     #[error("key: it is not a public key in PEM format, as cosign.pub has it: {why}")]
     Key {
         /// Why.
         why: String,
     },
-    /// Not a trusted root.
+    /// The trusted root is invalid.
     #[error("trustedRoot: it is not a trusted root of Sigstore: {why}")]
     TrustedRoot {
         /// Why.
@@ -30,33 +30,33 @@ pub enum SignerError {
     },
 }
 
-/// Whose signatures count.
-pub enum Signer {
+/// A signer whose signatures are accepted.
+pub enum TrustedSigner {
     /// The owner of a key.
-    Key(Box<Key>),
-    /// An identity, by a certificate that was valid when it signed.
-    Keyless(Box<Identity>),
+    Key(Box<PublicKey>),
+    /// An identity with a certificate that was valid at the time of signing.
+    Keyless(Box<KeylessIdentity>),
 }
 
 /// A public key.
-pub struct Key {
+pub struct PublicKey {
     pub(super) key: VerificationKey,
-    /// `sha256:…` of its DER form.
+    /// `sha256:…` of the DER form.
     fingerprint: String,
 }
 
-/// An identity and who vouches for it.
-pub struct Identity {
+/// An identity, its issuer and the trusted root.
+pub struct KeylessIdentity {
     pub(super) verifier: Verifier,
     pub(super) policy: VerificationPolicy,
     identity: String,
     issuer: String,
-    /// The sha256 of the trusted root.
+    /// The hex sha256 of the trusted root.
     root: String,
 }
 
-impl Signer {
-    /// The signer that a policy names.
+impl TrustedSigner {
+    /// Returns the signer that a policy names.
     ///
     /// # Errors
     /// [`SignerError`].
@@ -68,7 +68,7 @@ impl Signer {
                 let algorithm =
                     KeyAlgorithm::from_spki(&der).map_err(|error| wrong(error.to_string()))?;
                 let key = VerificationKey::from_der(&der, algorithm.default_signing_scheme());
-                Ok(Self::Key(Box::new(Key {
+                Ok(Self::Key(Box::new(PublicKey {
                     key: key.map_err(|error| wrong(error.to_string()))?,
                     fingerprint: format!("sha256:{}", sha256(der.as_bytes())),
                 })))
@@ -80,14 +80,15 @@ impl Signer {
                 let verifier = Verifier::new(&root).map_err(|error| wrong(error.to_string()))?;
                 let identity = keyless.identity.as_str();
                 let mut policy = VerificationPolicy::new(identity, keyless.issuer.as_str());
-                // An instance without logs cannot prove that they have an entry. The administrator chose that instance by its root.
+                // A Sigstore instance without logs cannot prove a log entry. The administrator chose the
+                // instance by its trusted root.
                 if root.ctlogs.is_empty() {
                     policy = policy.skip_sct();
                 }
                 if root.tlogs.is_empty() {
                     policy = policy.skip_tlog_unsafe();
                 }
-                Ok(Self::Keyless(Box::new(Identity {
+                Ok(Self::Keyless(Box::new(KeylessIdentity {
                     verifier,
                     policy,
                     identity: keyless.identity.clone(),
@@ -99,12 +100,12 @@ impl Signer {
         }
     }
 
-    /// Whether it is a key.
+    /// Whether the signer is a key.
     pub(super) fn is_key(&self) -> bool {
         matches!(self, Self::Key(_))
     }
 
-    /// What tells it from others, for the keys of the cache.
+    /// Identifies the signer in cache keys.
     pub(super) fn id(&self) -> String {
         match self {
             Self::Key(key) => key.fingerprint.clone(),
@@ -112,7 +113,7 @@ impl Signer {
         }
     }
 
-    /// What is recorded of a digest that it signed.
+    /// Returns the record of a digest that this signer signed.
     pub(super) fn signature(&self, digest: &str) -> Signature {
         let digest = digest.to_owned();
         match self {
@@ -132,7 +133,7 @@ impl Signer {
     }
 }
 
-impl fmt::Display for Signer {
+impl fmt::Display for TrustedSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(key) => write!(f, "the key {}", key.fingerprint),

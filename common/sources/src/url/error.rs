@@ -1,56 +1,56 @@
-//! Why a URL cannot be read.
+//! Errors of fetching a URL.
 
 use crate::credentials::CredentialsError;
 use crate::folder::FolderError;
 use crate::http::HttpError;
-use crate::image::ImageError;
+use crate::image::ImageFetchError;
 use crate::kustomize::KustomizeError;
 
-/// Why a fetch failed. Every message names the location, without secrets.
+/// Why a URL cannot be fetched. Every message names the location, without secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum UrlError {
-    /// A scheme that cannot be read.
+    /// The scheme is not supported.
     #[error(
         "{location}: {scheme}:// is not supported; use a file, file://, http://, https://, oci://, s3://, gs:// or az://"
     )]
     Scheme {
-        /// As given.
+        /// The location as given.
         location: String,
         /// The scheme.
         scheme: String,
     },
-    /// Not a URL.
+    /// The location is not a valid URL.
     #[error("{location} is not a valid URL")]
     Malformed {
-        /// As given.
+        /// The location as given.
         location: String,
         /// Why.
         #[source]
         source: url::ParseError,
     },
-    /// User name or password in a URL.
+    /// The URL contains a user name or password.
     #[error(
         "{location}: a user name or password in a URL would be recorded and shown; remove it, or download the file and give its path"
     )]
     Credentials {
-        /// Without them.
+        /// The URL without them.
         location: String,
     },
-    /// A file of this machine that is not open to whoever names it.
+    /// The author of the location may not name local files.
     #[error(
         "{location}: catalogues, installations, plans and sets cannot name files of this machine; put it on a web server or in an object \
          store, or write it into the catalogue as source.inline"
     )]
     Local {
-        /// As written.
+        /// The location as written.
         location: String,
-        /// The place that the user would have to open; `None` where that would not help.
+        /// The place that the user would have to open; `None` if that would not help.
         place: Option<String>,
     },
     /// The file cannot be read.
     #[error("{location}")]
     File {
-        /// Path.
+        /// The path.
         location: String,
         /// Why.
         #[source]
@@ -58,7 +58,7 @@ pub enum UrlError {
     },
     /// The artifact of a registry cannot be read.
     #[error(transparent)]
-    Image(Box<ImageError>),
+    Image(Box<ImageFetchError>),
     /// The folder cannot be read.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -68,61 +68,61 @@ pub enum UrlError {
     /// The server answered with an error.
     #[error("{location}: the server answers {status}")]
     Status {
-        /// URL.
+        /// The URL.
         location: String,
         /// `404 Not Found`.
         status: String,
     },
-    /// The server wants credentials, or other ones.
+    /// The server requires credentials, or refuses them.
     #[error("{location}: the server answers {status} {}", whose(identity.as_deref(), wanted))]
     Denied {
-        /// URL.
+        /// The URL.
         location: String,
         /// `401 Unauthorized`.
         status: String,
-        /// Whose credentials were sent.
+        /// The owner of the credentials that were sent.
         identity: Option<String>,
-        /// The type of Secret that it takes.
+        /// The type of Secret to use.
         wanted: &'static str,
     },
-    /// A Secret that cannot be used for it.
+    /// The Secret cannot be used for this URL.
     #[error("{location}")]
     Secret {
-        /// URL.
+        /// The URL.
         location: String,
         /// Why.
         #[source]
         source: Box<CredentialsError>,
     },
-    /// No usable answer.
+    /// The server gave no usable response.
     #[error("{location} cannot be fetched")]
     Http {
-        /// URL.
+        /// The URL.
         location: String,
         /// Why.
         #[source]
         source: HttpError,
     },
-    /// Not in the cache, and no server may be asked.
+    /// The content is not in the cache, and requests are not allowed.
     #[error("{location} is not in the cache, and no server may be asked")]
     Offline {
-        /// URL.
+        /// The URL.
         location: String,
     },
-    /// An object store cannot be used as it is set up.
+    /// The settings of an object store are wrong.
     #[error("{location}: {why}")]
     Setting {
-        /// URL.
+        /// The URL.
         location: String,
-        /// Which setting, where it is, and what to write.
+        /// Which setting is wrong, where it is set, and what to write.
         why: String,
     },
-    /// No usable answer of an object store.
+    /// The object store gave no usable response.
     #[error("{location} cannot be fetched: {why}")]
     Store {
-        /// URL.
+        /// The URL.
         location: String,
-        /// The words of the client, without secrets.
+        /// The message of the client, without secrets.
         why: String,
     },
 }

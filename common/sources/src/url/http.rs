@@ -1,23 +1,23 @@
-//! http and https: what the server says is unchanged is not sent again.
+//! Fetches http and https URLs. Unchanged content is not sent again.
 
 use reqwest::StatusCode;
 use reqwest::header::{ETAG, HeaderName, LAST_MODIFIED};
 use url::Url;
 
-use super::known::Known;
-use super::{Document, UrlError, is_archive, shown};
+use super::last_answer::LastAnswer;
+use super::{FetchedDocument, UrlError, is_archive, redact_url};
 use crate::credentials::{Credentials, CredentialsError, Proof};
-use crate::http::{Http, HttpError, Received, Redirects, bound};
+use crate::http::{Http, HttpError, ReceivedResponse, Redirects, bound};
 use crate::{Access, host};
 
-/// The type of Secret that goes with a URL.
+/// The type of Secret that can be used for a URL.
 const WANTED: &str = "kubernetes.io/basic-auth";
 
-/// Gets a URL, `limit` bytes at most.
-pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
-    let location = shown(&url);
+/// Fetches a URL with at most `limit` bytes.
+pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<FetchedDocument, UrlError> {
+    let location = redact_url(&url);
     let secret = access.credentials.map(|credentials| &*credentials.secret);
-    let known = Known::of(url.as_str(), &access.reader(None), access);
+    let known = LastAnswer::load(url.as_str(), &access.reader(None), access);
     if access.offline {
         return known.offline(&location);
     }
@@ -36,7 +36,7 @@ pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, 
     })?;
     let status = received.status.to_string();
     match received.status {
-        // An answer only to requests with a condition.
+        // Servers only send this in response to conditional headers.
         StatusCode::NOT_MODIFIED => known
             .document(&location)
             .ok_or(UrlError::Status { location, status }),
@@ -53,11 +53,11 @@ pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, 
                 Some(value.to_owned())
             };
             let (etag, date) = (header(ETAG), header(LAST_MODIFIED));
-            let document = Document {
+            let document = FetchedDocument {
                 bytes: received.bytes,
-                location: shown(&received.url),
+                location: redact_url(&received.url),
             };
-            known.keep(&document, Some(&received.url), etag, date);
+            known.store(&document, Some(&received.url), etag, date);
             Ok(document)
         }
     }
@@ -67,10 +67,10 @@ async fn receive(
     url: Url,
     basic: Option<(&str, &str)>,
     limit: u64,
-    known: &Known<'_>,
+    known: &LastAnswer<'_>,
     access: &Access<'_>,
-) -> Result<Received, HttpError> {
-    // An archive is compressed already, and some servers take that for the encoding of the answer.
+) -> Result<ReceivedResponse, HttpError> {
+    // An archive is compressed already, and some servers would declare that as the encoding of the response.
     let http = Http::new(
         access.credentials,
         access.reach.addresses(),
@@ -86,7 +86,7 @@ async fn receive(
     received.unwrap_or(Err(HttpError::Timeout))
 }
 
-/// User name and password for that URL; `None` for a Secret that holds only a certificate authority.
+/// Returns the user name and password for a URL; `None` if the Secret only has a certificate authority.
 fn basic<'a>(
     url: &Url,
     credentials: &'a Credentials,

@@ -1,4 +1,4 @@
-//! Objects in the stores of S3, Google and Azure.
+//! Fetches objects from the stores of S3, Google and Azure.
 
 mod options;
 mod profile;
@@ -13,20 +13,24 @@ use object_store::path::Path;
 use object_store::{ClientOptions, GetOptions, ObjectStore, StaticCredentialProvider};
 use url::Url;
 
-use super::known::Known;
-use super::{Document, UrlError, limit, shown};
+use super::last_answer::LastAnswer;
+use super::{FetchedDocument, UrlError, redact_url, size_limit};
 use crate::Access;
-use crate::http::bound::{self, TooLarge};
-use crate::http::{Http, HttpError, Refused, retry};
-pub use options::Kind;
-use options::Options;
+use crate::http::bound::{self, ContentTooLarge};
+use crate::http::{Http, HttpError, RefusedAddress, retry};
+pub use options::StoreKind;
+use options::StoreOptions;
 use service::Connector;
 
-/// Gets an object, if its `ETag` has changed since the last fetch.
-pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document, UrlError> {
-    let location = shown(url);
-    let options = Options::of(kind, url, access)?;
-    let known = Known::of(url.as_str(), &options.seen_by(), access);
+/// Fetches an object, or returns the cached one if its `ETag` has not changed.
+pub async fn get(
+    kind: StoreKind,
+    url: &Url,
+    access: &Access<'_>,
+) -> Result<FetchedDocument, UrlError> {
+    let location = redact_url(url);
+    let options = StoreOptions::load(kind, url, access)?;
+    let known = LastAnswer::load(url.as_str(), &options.reader_key(), access);
     if access.offline {
         return known.offline(&location);
     }
@@ -41,18 +45,18 @@ pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document,
         });
     };
     let store = store(kind, url, access, &options)?;
-    let fetch = read(&*store, &key, &known, limit(url.path()), &location);
+    let fetch = read(&*store, &key, &known, size_limit(url.path()), &location);
     match tokio::time::timeout(bound::TIME, fetch).await {
         Ok(Ok(document)) => Ok(document),
-        Ok(Err(Failure::Store(object_store::Error::NotModified { .. }))) => {
+        Ok(Err(StoreFailure::Store(object_store::Error::NotModified { .. }))) => {
             known.document(&location).ok_or(UrlError::Status {
                 location,
                 status: "304 Not Modified".to_owned(),
             })
         }
-        Ok(Err(Failure::Store(error))) => Err(store_error(error, location, &options)),
-        Ok(Err(Failure::Http(source))) => Err(UrlError::Http { location, source }),
-        Ok(Err(Failure::Short { size, read })) => Err(UrlError::Store {
+        Ok(Err(StoreFailure::Store(error))) => Err(store_error(error, location, &options)),
+        Ok(Err(StoreFailure::Http(source))) => Err(UrlError::Http { location, source }),
+        Ok(Err(StoreFailure::Short { size, read })) => Err(UrlError::Store {
             location,
             why: format!("the store announced {size} bytes and sent {read}"),
         }),
@@ -63,20 +67,20 @@ pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document,
     }
 }
 
-enum Failure {
+enum StoreFailure {
     Store(object_store::Error),
     Http(HttpError),
     Short { size: u64, read: usize },
 }
 
-impl From<object_store::Error> for Failure {
+impl From<object_store::Error> for StoreFailure {
     fn from(error: object_store::Error) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<TooLarge> for Failure {
-    fn from(error: TooLarge) -> Self {
+impl From<ContentTooLarge> for StoreFailure {
+    fn from(error: ContentTooLarge) -> Self {
         Self::Http(error.into())
     }
 }
@@ -84,31 +88,31 @@ impl From<TooLarge> for Failure {
 async fn read(
     store: &dyn ObjectStore,
     key: &Path,
-    known: &Known<'_>,
+    known: &LastAnswer<'_>,
     limit: u64,
     location: &str,
-) -> Result<Document, Failure> {
+) -> Result<FetchedDocument, StoreFailure> {
     let options = GetOptions {
         if_none_match: known.etag().map(str::to_owned),
         ..GetOptions::default()
     };
     let found = store.get_opts(key, options).await?;
     let (etag, size) = (found.meta.e_tag.clone(), found.meta.size);
-    let bytes: Result<_, Failure> = bound::read(found.into_stream(), size, limit).await;
+    let bytes: Result<_, StoreFailure> = bound::read(found.into_stream(), size, limit).await;
     let bytes = bytes?;
     if bytes.len() as u64 != size {
         let read = bytes.len();
-        return Err(Failure::Short { size, read });
+        return Err(StoreFailure::Short { size, read });
     }
-    let document = Document {
+    let document = FetchedDocument {
         bytes,
         location: location.to_owned(),
     };
-    known.keep(&document, None, etag, None);
+    known.store(&document, None, etag, None);
     Ok(document)
 }
 
-/// Sets what the builders of all stores have in common; they share no trait.
+/// Applies the settings that are common to all stores. Their builders have no common trait.
 macro_rules! configured {
     ($builder:expr, $options:expr, $connector:expr) => {{
         let mut builder = $builder;
@@ -118,41 +122,41 @@ macro_rules! configured {
         builder
             .with_client_options(ClientOptions::new().with_allow_http($options.allow_http))
             .with_http_connector($connector)
-            .with_retry(retry::for_stores())
+            .with_retry(retry::store_retry_config())
             .with_skip_signature(!$options.signed)
     }};
 }
 
-/// The store of that bucket. Without a proof requests are not signed: credentials that are set keep a client from asking this
-/// machine for its own.
+/// Creates the client of a store. Without credentials, requests are not signed; empty credentials then keep
+/// the client from requesting those of this machine.
 fn store(
-    kind: Kind,
+    kind: StoreKind,
     url: &Url,
     access: &Access<'_>,
-    options: &Options,
+    options: &StoreOptions,
 ) -> Result<Box<dyn ObjectStore>, UrlError> {
     let http = Http::new(access.credentials, options.addresses, false);
     let http = http.map_err(|source| UrlError::Http {
-        location: shown(url),
+        location: redact_url(url),
         source,
     })?;
     let built = build(kind, url.host_str().unwrap_or_default(), options, http);
-    built.map_err(|error| store_error(error, shown(url), options))
+    built.map_err(|error| store_error(error, redact_url(url), options))
 }
 
 fn build(
-    kind: Kind,
+    kind: StoreKind,
     bucket: &str,
-    options: &Options,
+    options: &StoreOptions,
     http: Http,
 ) -> Result<Box<dyn ObjectStore>, object_store::Error> {
     let connector = Connector { http };
     Ok(match kind {
-        Kind::S3 => {
+        StoreKind::S3 => {
             let builder = configured!(AmazonS3Builder::new(), options, connector);
             Box::new(builder.with_bucket_name(bucket).build()?)
         }
-        Kind::Google => {
+        StoreKind::Google => {
             let mut builder = configured!(GoogleCloudStorageBuilder::new(), options, connector);
             if !options.signed {
                 let bearer = String::new();
@@ -161,7 +165,7 @@ fn build(
             }
             Box::new(builder.with_bucket_name(bucket).build()?)
         }
-        Kind::Azure => {
+        StoreKind::Azure => {
             let mut builder = configured!(MicrosoftAzureBuilder::new(), options, connector);
             if !options.signed {
                 let none = AzureCredential::BearerToken(String::new());
@@ -172,9 +176,9 @@ fn build(
     })
 }
 
-/// Our own error where there is one for the cause, else the innermost message of the client: the outer ones repeat the URL,
-/// which may hold a signature.
-fn store_error(error: object_store::Error, location: String, options: &Options) -> UrlError {
+/// Converts the error of a client. Known causes have their own error. Other errors only have the innermost
+/// message, because the outer ones repeat the URL, which can contain a signature.
+fn store_error(error: object_store::Error, location: String, options: &StoreOptions) -> UrlError {
     let status = match &error {
         object_store::Error::NotFound { .. } => {
             let status = "404 Not Found".to_owned();
@@ -196,7 +200,7 @@ fn store_error(error: object_store::Error, location: String, options: &Options) 
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    if let Some(refused) = innermost.downcast_ref::<Refused>() {
+    if let Some(refused) = innermost.downcast_ref::<RefusedAddress>() {
         let source = HttpError::Address(refused.clone());
         return UrlError::Http { location, source };
     }

@@ -20,7 +20,7 @@ use addons_operation::distribution::sync::{self, Referred};
 use addons_operation::distribution::{DistributionError, md5};
 use addons_operation::verdict;
 use addons_operation::{OperationError, Records};
-use addons_sources::location::{self, Located};
+use addons_sources::location::{self, LocatedCatalogue};
 
 /// Adds catalogues, or replaces those of the same name. All are read and judged before the first one is written.
 ///
@@ -149,8 +149,12 @@ async fn added(
 }
 
 /// Gives the object its name and namespace.
-fn resolve(session: &Session, args: &CatalogueAdd, located: Located) -> Result<AddonCatalogue> {
-    let Located {
+fn resolve(
+    session: &Session,
+    args: &CatalogueAdd,
+    located: LocatedCatalogue,
+) -> Result<AddonCatalogue> {
+    let LocatedCatalogue {
         mut object,
         location,
         ..

@@ -36,7 +36,9 @@ pub async fn contain(
                 continue;
             };
             let is_chart = version.template.method == Method::Helm;
-            let is_folder = url::folder(&location, access).with_context(name)?.is_some();
+            let is_folder = url::read_folder(&location, access)
+                .with_context(name)?
+                .is_some();
             let is_manifest = !is_chart && !is_folder && !archive::is_archive(&location);
             ensure!(
                 version.source.url.is_some() && is_file && is_manifest,

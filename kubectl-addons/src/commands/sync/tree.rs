@@ -46,19 +46,19 @@ impl Tree {
         Ok(reading.files)
     }
 
-    async fn reading(&mut self) -> Result<directory::Reading, DirectoryError> {
+    async fn reading(&mut self) -> Result<directory::DirectoryReading, DirectoryError> {
         let root = Path::new(&self.path);
         let reading = directory::read(root, &self.stamps)?;
         if reading.is_whole() && reading.stamps == self.stamps {
             return Ok(reading);
         }
         self.since = Instant::now();
-        directory::settled(root).await
+        directory::read_until_stable(root).await
     }
 
     /// Whether it is another one, or cannot be read: reading it says why.
     pub fn is_changed(&self) -> bool {
-        let stamps = directory::stamps(Path::new(&self.path));
+        let stamps = directory::read_stamps(Path::new(&self.path));
         self.revision == Revision::Missing || !stamps.is_ok_and(|stamps| stamps == self.stamps)
     }
 }

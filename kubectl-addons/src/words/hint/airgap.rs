@@ -1,7 +1,7 @@
 //! The way out where an archive is not made, or not brought to a registry.
 
 use addons_airgap::AirgapError;
-use addons_sources::layout::LayoutError;
+use addons_sources::layout::LayoutArchiveError;
 use addons_sources::registry::push::PushError;
 
 use super::{of_operation, source};
@@ -11,7 +11,7 @@ pub(super) fn of_airgap(error: &AirgapError) -> Vec<String> {
         AirgapError::Operation(error) => of_operation(error),
         AirgapError::Registry(error)
         | AirgapError::Push(PushError::Registry(error))
-        | AirgapError::Layout(LayoutError::Registry(error)) => source::of_registry(error),
+        | AirgapError::Layout(LayoutArchiveError::Registry(error)) => source::of_registry(error),
         _ => Vec::new(),
     }
 }

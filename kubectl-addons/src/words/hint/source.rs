@@ -5,15 +5,15 @@ use addons_operation::OperationError;
 use addons_operation::distribution::DistributionError;
 use addons_operation::shell::word;
 use addons_sources::SourceError;
-use addons_sources::chart::ChartError;
+use addons_sources::chart::RepositoryChartError;
 use addons_sources::credentials::CredentialsError;
 use addons_sources::dependency::DependencyError;
-use addons_sources::git::Problem as GitProblem;
-use addons_sources::image::ImageError;
+use addons_sources::git::GitProblem;
+use addons_sources::image::ImageFetchError;
 use addons_sources::location::CatalogueError;
-use addons_sources::reach::Place;
+use addons_sources::reach::OwnPlace;
 use addons_sources::registry::RegistryError;
-use addons_sources::registry::chart::ChartError as RegistryChartError;
+use addons_sources::registry::chart::RegistryChartError;
 use addons_sources::url::UrlError;
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use common::catalogue::merged;
@@ -39,7 +39,9 @@ pub(super) fn of_operation(error: &OperationError) -> Vec<String> {
 
 pub(super) fn of_source(error: &SourceError) -> Vec<String> {
     match error {
-        SourceError::Url(error) | SourceError::Chart(ChartError::Fetch(error)) => of_url(error),
+        SourceError::Url(error) | SourceError::Chart(RepositoryChartError::Fetch(error)) => {
+            of_url(error)
+        }
         SourceError::Git(error) => match &error.problem {
             GitProblem::Offline { .. } => online(),
             GitProblem::Closed { place, .. } => open(place.as_deref()),
@@ -53,7 +55,7 @@ pub(super) fn of_source(error: &SourceError) -> Vec<String> {
             }
             _ => Vec::new(),
         },
-        SourceError::Image(ImageError::Registry(error))
+        SourceError::Image(ImageFetchError::Registry(error))
         | SourceError::RegistryChart(RegistryChartError::Registry(error)) => {
             if error.is_without_tls() {
                 return fix("set plainHTTP: true in the source, or serve the registry with TLS");
@@ -80,13 +82,13 @@ pub(super) fn of_url(error: &UrlError) -> Vec<String> {
             location,
             identity: None,
             ..
-        } => match Place::parse(location) {
-            Ok(Some(Place::Bucket(bucket))) if !typed::names(&bucket) => open(Some(&bucket)),
+        } => match OwnPlace::parse(location) {
+            Ok(Some(OwnPlace::Bucket(bucket))) if !typed::names(&bucket) => open(Some(&bucket)),
             _ => Vec::new(),
         },
         UrlError::Secret { source, .. } => of_credentials(source),
         UrlError::Image(error) => match &**error {
-            ImageError::Registry(error) => of_registry(error),
+            ImageFetchError::Registry(error) => of_registry(error),
             _ => Vec::new(),
         },
         _ => Vec::new(),
@@ -251,7 +253,7 @@ mod tests {
                 location: location(),
             }),
             SourceError::Git(git),
-            SourceError::Image(ImageError::Registry(RegistryError::Offline {
+            SourceError::Image(ImageFetchError::Registry(RegistryError::Offline {
                 location: location(),
             })),
         ] {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use addons_sources::cache::Cache;
-use addons_sources::chart::{ChartError, fetch};
+use addons_sources::chart::{RepositoryChartError, fetch};
 use addons_sources::credentials::Credentials;
-use addons_sources::{Access, Fetched, Reach};
+use addons_sources::{Access, FetchedPackage, Reach};
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::Charts;
 use addons_tests::servers::charts::shelf::Shelf;
@@ -50,7 +50,7 @@ impl Rig {
         chart: &str,
         version: Option<&str>,
         credentials: Option<&Credentials>,
-    ) -> Result<Fetched, ChartError> {
+    ) -> Result<FetchedPackage, RepositoryChartError> {
         self.fetch_at(charts.url(), chart, version, credentials)
             .await
     }
@@ -61,7 +61,7 @@ impl Rig {
         chart: &str,
         version: Option<&str>,
         credentials: Option<&Credentials>,
-    ) -> Result<Fetched, ChartError> {
+    ) -> Result<FetchedPackage, RepositoryChartError> {
         let source = HelmSource {
             url: url.to_owned(),
             chart: chart.to_owned(),

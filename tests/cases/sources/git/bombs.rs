@@ -1,6 +1,6 @@
 //! Small repositories that would grow.
 
-use addons_sources::git::Problem;
+use addons_sources::git::GitProblem;
 use addons_tests::servers::git::{GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
 use anyhow::Result;
@@ -60,7 +60,10 @@ async fn large_files() -> Result<()> {
             &["more than 128 MiB"],
         )
         .await?;
-    assert!(matches!(error.problem, Problem::LargeObject), "{error:?}");
+    assert!(
+        matches!(error.problem, GitProblem::LargeObject),
+        "{error:?}"
+    );
     tally.ran();
     Ok(())
 }

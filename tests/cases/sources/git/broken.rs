@@ -1,6 +1,6 @@
 //! Servers that break, lie, or never end.
 
-use addons_sources::git::Problem;
+use addons_sources::git::GitProblem;
 use addons_tests::servers::git::{Fault, GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
@@ -64,7 +64,10 @@ async fn a_server_that_does_not_listen() -> Result<()> {
     let error = Client::new()?
         .refused(&remote, At::Head, "", &["cannot be fetched"])
         .await?;
-    assert!(matches!(error.problem, Problem::Http { .. }), "{error:?}");
+    assert!(
+        matches!(error.problem, GitProblem::Http { .. }),
+        "{error:?}"
+    );
     Ok(())
 }
 
@@ -83,7 +86,7 @@ async fn endless() -> Result<()> {
             &["sends more than 256 MiB"],
         )
         .await?;
-    assert!(matches!(error.problem, Problem::TooLarge), "{error:?}");
+    assert!(matches!(error.problem, GitProblem::TooLarge), "{error:?}");
     tally.ran();
     Client::new()?
         .refused(&server.remote(), At::Head, "", &[&server.remote()])

@@ -1,6 +1,6 @@
 //! Refs, paths, and how many requests they take.
 
-use addons_sources::git::Problem;
+use addons_sources::git::GitProblem;
 use addons_tests::servers::git::{GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
 use anyhow::Result;
@@ -147,7 +147,7 @@ async fn what_is_not_there() -> Result<()> {
             .refused(&remote, At::Head, "", &["is not a git repository (404"])
             .await?;
         assert!(
-            matches!(error.problem, Problem::Missing { .. }),
+            matches!(error.problem, GitProblem::Missing { .. }),
             "{error:?}"
         );
         tally.ran();

@@ -1,7 +1,7 @@
 //! git over ssh: keys, known hosts, and what is refused before ssh is started.
 
 use addons_sources::credentials::{Credentials, CredentialsError};
-use addons_sources::git::Problem;
+use addons_sources::git::GitProblem;
 use addons_tests::guard::Folder;
 use addons_tests::servers::git::{Repository, Sshd, ssh_key};
 use addons_tests::tally::Tally;
@@ -75,7 +75,7 @@ async fn keys_and_hosts() -> Result<()> {
         .refused(&gone, At::Head, "", &["is not a git repository"])
         .await?;
     assert!(
-        matches!(error.problem, Problem::Missing { .. }),
+        matches!(error.problem, GitProblem::Missing { .. }),
         "{error:?}"
     );
     client
@@ -109,7 +109,7 @@ async fn wrong_keys(
             .refused(remote, At::Head, "", &["known_hosts"])
             .await?;
         assert!(
-            matches!(error.problem, Problem::HostKey { .. }),
+            matches!(error.problem, GitProblem::HostKey { .. }),
             "{what}: {error:?}"
         );
         tally.ran();
@@ -119,7 +119,7 @@ async fn wrong_keys(
             .refused(remote, At::Head, "", &["auth.secretRef"])
             .await?;
         assert!(
-            matches!(error.problem, Problem::Denied { .. }),
+            matches!(error.problem, GitProblem::Denied { .. }),
             "{what}: {error:?}"
         );
         tally.ran();
@@ -165,7 +165,7 @@ async fn a_server_that_does_not_listen() -> Result<()> {
         .refused(&remote, At::Head, "", &["the connection failed", "refused"])
         .await?;
     assert!(
-        matches!(error.problem, Problem::Connection { .. }),
+        matches!(error.problem, GitProblem::Connection { .. }),
         "{error:?}"
     );
     Ok(())

@@ -1,6 +1,6 @@
 //! Symlinks, submodules, LFS and odd names, in a repository of this machine.
 
-use addons_sources::git::Problem;
+use addons_sources::git::GitProblem;
 use addons_tests::servers::git::Repository;
 use addons_tests::tally::Tally;
 use anyhow::Result;
@@ -72,7 +72,7 @@ async fn symlinks() -> Result<()> {
                 .refused(&remote, At::Head, path, &["is a symlink to"])
                 .await?;
             assert!(
-                matches!(error.problem, Problem::Symlink { .. }),
+                matches!(error.problem, GitProblem::Symlink { .. }),
                 "{target} {path}: {error:?}"
             );
             // Named itself as the path a symlink may lead to a folder, which then has the symlink in it.

@@ -1,6 +1,6 @@
 //! Who is told what: credentials, certificates and redirects.
 
-use addons_sources::git::Problem;
+use addons_sources::git::GitProblem;
 use addons_tests::servers::git::{Fault, GitHttp, Options};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
@@ -23,7 +23,10 @@ async fn credentials() -> Result<()> {
     let error = client
         .refused(&remote, At::Head, "", &["401", "auth.secretRef"])
         .await?;
-    assert!(matches!(error.problem, Problem::Denied { .. }), "{error:?}");
+    assert!(
+        matches!(error.problem, GitProblem::Denied { .. }),
+        "{error:?}"
+    );
     let wrong = Client::with(basic("me", "hunter2hunter2"))?;
     wrong
         .refused(&remote, At::Head, "", &["401", "is wrong"])
@@ -133,11 +136,17 @@ async fn certificates() -> Result<()> {
     let error = with(other.authority.as_bytes())?
         .refused(&remote, At::Head, "", &["certificate"])
         .await?;
-    assert!(matches!(error.problem, Problem::Http { .. }), "{error:?}");
+    assert!(
+        matches!(error.problem, GitProblem::Http { .. }),
+        "{error:?}"
+    );
     let error = Client::with(basic("me", "hunter2"))?
         .refused(&remote, At::Head, "", &["certificate"])
         .await?;
-    assert!(matches!(error.problem, Problem::Http { .. }), "{error:?}");
+    assert!(
+        matches!(error.problem, GitProblem::Http { .. }),
+        "{error:?}"
+    );
     with(b"no certificate")?
         .refused(&remote, At::Head, "", &["ca.crt", "kubectl-addons/git"])
         .await?;

@@ -1,6 +1,6 @@
 //! Any bytes at all as a layer: an error or a layer, never a panic.
 
-use addons_sources::image::layer::{Budget, Compression, read_layer};
+use addons_sources::image::layer::{Compression, LayerBudget, read_layer};
 use proptest::prelude::*;
 
 use super::{gzip, tar};
@@ -18,7 +18,7 @@ proptest! {
 
     #[test]
     fn noise(bytes in prop::collection::vec(any::<u8>(), 0..4096), compression in compression()) {
-        let _ = read_layer(&bytes[..], compression, "m", &mut Budget::default());
+        let _ = read_layer(&bytes[..], compression, "m", &mut LayerBudget::default());
     }
 
     /// Headers that are nearly right: their checksums are made to fit.
@@ -50,7 +50,7 @@ proptest! {
             true => (gzip(&bytes).unwrap(), Compression::Gzip),
             false => (bytes, Compression::None),
         };
-        if let Ok(layer) = read_layer(&bytes[..], compression, "m", &mut Budget::default()) {
+        if let Ok(layer) = read_layer(&bytes[..], compression, "m", &mut LayerBudget::default()) {
             for (path, _) in &layer.entries {
                 prop_assert!(!path.starts_with('/') && !path.split('/').any(|part| part == ".."));
             }

@@ -1,5 +1,5 @@
-//! Smart HTTP with our own client: it limits what is received, sends credentials with the first request, and follows no redirect to
-//! another host.
+//! Forwards smart HTTP requests of git with the HTTP client of all sources, which limits what is received,
+//! sends credentials with the first request, and follows no redirects to other hosts.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,28 +22,29 @@ use url::Url;
 
 use super::Traffic;
 use crate::credentials::Credentials;
-use crate::git::{MAX_REFS, Problem};
+use crate::git::{GitProblem, MAX_REFS};
 use crate::http::bound;
-use crate::http::retry::Tries;
+use crate::http::retry::RequestTries;
 use crate::http::{Http, HttpError, Redirects};
 use crate::loopback::Loopback;
 use crate::reach::Addresses;
-use crate::url::shown;
+use crate::url::redact_url;
 
-/// The repository, in the paths that git asks for.
+/// The path of the repository in the requests of git.
 pub const PATH: &str = "/repository";
-/// Bytes of a request: it names commits or files.
+/// The maximum size in bytes of a request, which lists commits or files.
 pub const MAX_REQUEST: usize = 4 << 20;
-/// How long a connection may send no request; git opens another one.
+/// How long a connection may be idle. Git opens a new one when needed.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Below the repository: what the server can do, and in older versions of the protocol its refs.
+/// The path, below the repository, of the capabilities of the server and, in older versions of the protocol,
+/// of its refs.
 const INFO: &str = "/info/refs";
 const SERVICE: &str = "service=git-upload-pack";
-/// Below the repository: refs, and objects.
+/// The path, below the repository, of refs and objects.
 const UPLOAD_PACK: &str = "/git-upload-pack";
 const ADVERTISEMENT: &str = "application/x-git-upload-pack-advertisement";
 const RESULT: &str = "application/x-git-upload-pack-result";
-/// Headers of git that the server gets.
+/// The headers of git that are forwarded to the server.
 const FORWARDED: [HeaderName; 5] = [
     ACCEPT,
     CONTENT_TYPE,
@@ -51,24 +52,26 @@ const FORWARDED: [HeaderName; 5] = [
     USER_AGENT,
     HeaderName::from_static("git-protocol"),
 ];
-/// GitHub requires this user name for the tokens of its apps. For other tokens GitHub, GitLab, Gitea and Azure accept any.
+/// The user name for tokens. GitHub requires this name for the tokens of its apps. For other tokens, GitHub,
+/// GitLab, Gitea and Azure accept any name.
 const USER_OF_TOKENS: &str = "x-access-token";
 
-type Body = UnsyncBoxBody<Bytes, io::Error>;
-type Request = hyper::Request<Incoming>;
-type Response = hyper::Response<Body>;
+type ReplyBody = UnsyncBoxBody<Bytes, io::Error>;
+type GitRequest = hyper::Request<Incoming>;
+type GitReply = hyper::Response<ReplyBody>;
 
-/// The first answer of a server. In protocol v2 it names no refs and rarely changes, so a later run uses it instead of asking.
+/// The first response of a server. In protocol version 2 it has no refs and rarely changes, so later runs
+/// reuse it.
 #[derive(Clone, Debug)]
 pub struct Advertisement {
-    /// As sent.
+    /// The response as sent.
     pub bytes: Vec<u8>,
     /// The URL of the repository after redirects.
     pub base: String,
 }
 
 impl Advertisement {
-    /// Whether it may be kept: it names only what the server can do.
+    /// Whether the response can be reused, because it only lists capabilities.
     pub fn is_lasting(&self) -> bool {
         let begin = self.bytes.get(..64).unwrap_or(&self.bytes);
         let version = b"version 2\n";
@@ -76,41 +79,41 @@ impl Advertisement {
     }
 }
 
-/// A server.
-pub struct HttpWay {
+/// A server that is reached over HTTP.
+pub struct HttpBackend {
     /// The URL of the repository.
     base: String,
     client: Http,
-    /// User name and password.
+    /// The user name and password.
     account: Option<(String, String)>,
 }
 
-impl HttpWay {
-    /// A server with these credentials.
+impl HttpBackend {
+    /// Sets up the client for a server.
     ///
     /// # Errors
-    /// Certificate authorities that cannot be read.
+    /// The certificate authorities cannot be read.
     pub fn new(
         url: &Url,
         credentials: Option<&Credentials>,
         addresses: Addresses,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, GitProblem> {
         let client = Http::new(credentials, addresses, true);
         Ok(Self {
             base: url.as_str().trim_end_matches('/').to_owned(),
-            client: client.map_err(|source| Problem::Http { source })?,
+            client: client.map_err(|source| GitProblem::Http { source })?,
             account: credentials.and_then(account),
         })
     }
 
     /// Serves one connection of git.
     pub async fn serve(&self, loopback: &Loopback, traffic: &Arc<Traffic>, stream: TcpStream) {
-        let service = service_fn(async |request: Request| {
+        let service = service_fn(async |request: GitRequest| {
             Ok::<_, Infallible>(self.reply(loopback, traffic, request).await)
         });
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(SILENCE);
-        // git knows why it breaks off.
+        // Git reports the reason if the connection breaks off.
         let _ = server.serve_connection(TokioIo::new(stream), service).await;
     }
 
@@ -118,29 +121,34 @@ impl HttpWay {
         &self,
         loopback: &Loopback,
         traffic: &Arc<Traffic>,
-        request: Request,
-    ) -> Response {
+        request: GitRequest,
+    ) -> GitReply {
         let token = request.headers().get(AUTHORIZATION);
         let token = token.and_then(|token| token.to_str().ok()?.strip_prefix("Bearer "));
         if !token.is_some_and(|token| loopback.is_token(token)) {
-            return empty(StatusCode::UNAUTHORIZED);
+            return empty_reply(StatusCode::UNAUTHORIZED);
         }
         let path = request.uri().path().strip_prefix(PATH);
         let answer = match (request.method(), path, request.uri().query()) {
-            (&Method::GET, Some(INFO), Some(SERVICE)) => self.info(traffic, &request).await,
+            (&Method::GET, Some(INFO), Some(SERVICE)) => self.advertise(traffic, &request).await,
             (&Method::POST, Some(UPLOAD_PACK), None) => self.exchange(traffic, request).await,
-            _ => return empty(StatusCode::NOT_FOUND),
+            _ => return empty_reply(StatusCode::NOT_FOUND),
         };
         answer.unwrap_or_else(|problem| {
             traffic.fail(problem);
-            empty(StatusCode::BAD_GATEWAY)
+            empty_reply(StatusCode::BAD_GATEWAY)
         })
     }
 
-    /// The first answer of the server, asked for once. A redirect moves the repository.
-    async fn info(&self, traffic: &Traffic, request: &Request) -> Result<Response, Problem> {
+    /// Responds with the capabilities of the server, which are requested once. A redirect changes the base
+    /// URL of the repository.
+    async fn advertise(
+        &self,
+        traffic: &Traffic,
+        request: &GitRequest,
+    ) -> Result<GitReply, GitProblem> {
         if let Some(known) = traffic.advertisement() {
-            return Ok(answer(ADVERTISEMENT, whole(known.bytes)));
+            return Ok(reply_with(ADVERTISEMENT, full_body(known.bytes)));
         }
         let tail = format!("{INFO}?{SERVICE}");
         let url = format!("{}{tail}", self.base);
@@ -153,47 +161,47 @@ impl HttpWay {
                 Redirects::SameHost,
             )
             .await?;
-        typed(&response, ADVERTISEMENT)?;
+        check_content_type(&response, ADVERTISEMENT)?;
         let moved = response.url().as_str().strip_suffix(&tail);
-        let base = moved.map(str::to_owned).ok_or_else(|| Problem::Http {
+        let base = moved.map(str::to_owned).ok_or_else(|| GitProblem::Http {
             source: HttpError::Redirect {
-                to: shown(response.url()),
+                to: redact_url(response.url()),
                 why: "to something else than a repository",
             },
         })?;
         let bytes = bound::body(response, MAX_REFS as u64).await;
         let bytes = bytes.map_err(|source| match source {
-            HttpError::TooLarge(_) => Problem::TooLarge,
-            source => Problem::Http { source },
+            HttpError::TooLarge(_) => GitProblem::TooLarge,
+            source => GitProblem::Http { source },
         })?;
         traffic.received(bytes.len())?;
         traffic.set_advertisement(Some(Advertisement {
             bytes: bytes.clone(),
             base,
         }));
-        Ok(answer(ADVERTISEMENT, whole(bytes)))
+        Ok(reply_with(ADVERTISEMENT, full_body(bytes)))
     }
 
-    /// One request and its answer, which is counted while it is read.
+    /// Forwards one request. The response is counted while it is read.
     async fn exchange(
         &self,
         traffic: &Arc<Traffic>,
-        request: Request,
-    ) -> Result<Response, Problem> {
+        request: GitRequest,
+    ) -> Result<GitReply, GitProblem> {
         let known = traffic.advertisement();
         let base = known.map_or_else(|| self.base.clone(), |known| known.base);
         let (parts, body) = request.into_parts();
         let body = Limited::new(body, MAX_REQUEST).collect().await;
-        let body = body.map_err(|source| Problem::Connection { source })?;
+        let body = body.map_err(|source| GitProblem::Connection { source })?;
         let body = Some(body.to_bytes());
         let url = format!("{base}{UPLOAD_PACK}");
         let response = self
             .send(Method::POST, &url, &parts.headers, body, Redirects::None)
             .await?;
-        typed(&response, RESULT)?;
+        check_content_type(&response, RESULT)?;
         let traffic = Arc::clone(traffic);
         let counted = response.bytes_stream().map(move |chunk| {
-            let chunk = chunk.map_err(|error| Problem::Http {
+            let chunk = chunk.map_err(|error| GitProblem::Http {
                 source: error.into(),
             });
             let counted = chunk.and_then(|chunk| {
@@ -205,7 +213,7 @@ impl HttpWay {
                 io::ErrorKind::ConnectionAborted.into()
             })
         });
-        Ok(answer(RESULT, StreamBody::new(counted).boxed_unsync()))
+        Ok(reply_with(RESULT, StreamBody::new(counted).boxed_unsync()))
     }
 
     async fn send(
@@ -215,8 +223,8 @@ impl HttpWay {
         headers: &HeaderMap,
         body: Option<Bytes>,
         redirects: Redirects,
-    ) -> Result<reqwest::Response, Problem> {
-        let failed = |source| Problem::Http { source };
+    ) -> Result<reqwest::Response, GitProblem> {
+        let failed = |source| GitProblem::Http { source };
         let mut request = self.client.client.request(method, url);
         for name in &FORWARDED {
             if let Some(value) = headers.get(name) {
@@ -230,22 +238,22 @@ impl HttpWay {
             request = request.body(body);
         }
         let request = request.build().map_err(|error| failed(error.into()))?;
-        let mut tries = Tries::default();
+        let mut tries = RequestTries::default();
         let response = self
             .client
             .send(&mut tries, &request, redirects, None)
             .await;
         let response = response.map_err(failed)?;
-        self.judge(response.status())?;
+        self.check_status(response.status())?;
         Ok(response)
     }
 
-    /// Any answer but a success ends the fetch.
-    fn judge(&self, status: StatusCode) -> Result<(), Problem> {
+    /// Returns an error for any status but 200.
+    fn check_status(&self, status: StatusCode) -> Result<(), GitProblem> {
         let text = status.to_string();
         Err(match status {
             StatusCode::OK => return Ok(()),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Problem::Denied {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => GitProblem::Denied {
                 status: text,
                 way_out: if self.account.is_some() {
                     "the user name or password of auth.secretRef is wrong, or may not read this repository"
@@ -254,8 +262,8 @@ impl HttpWay {
                 }
                 .to_owned(),
             },
-            StatusCode::NOT_FOUND | StatusCode::GONE => Problem::Missing { status: text },
-            _ => Problem::Status { status: text },
+            StatusCode::NOT_FOUND | StatusCode::GONE => GitProblem::Missing { status: text },
+            _ => GitProblem::Status { status: text },
         })
     }
 }
@@ -270,8 +278,8 @@ fn account(credentials: &Credentials) -> Option<(String, String)> {
     Some((user.to_owned(), password.to_owned()))
 }
 
-/// Refuses an answer that is something else, such as a page.
-fn typed(response: &reqwest::Response, wanted: &str) -> Result<(), Problem> {
+/// Refuses a response of another type, such as a web page.
+fn check_content_type(response: &reqwest::Response, wanted: &str) -> Result<(), GitProblem> {
     let found = response.headers().get(CONTENT_TYPE);
     let found = found
         .and_then(|found| found.to_str().ok())
@@ -280,25 +288,25 @@ fn typed(response: &reqwest::Response, wanted: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let source = format!("it answers with content of type {found:?}");
-    Err(Problem::Protocol {
+    Err(GitProblem::Protocol {
         source: source.into(),
     })
 }
 
-fn answer(kind: &'static str, body: Body) -> Response {
+fn reply_with(kind: &'static str, body: ReplyBody) -> GitReply {
     let mut response = hyper::Response::new(body);
     let kind = hyper::header::HeaderValue::from_static(kind);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
 
-fn empty(status: StatusCode) -> Response {
-    let mut response = hyper::Response::new(whole(Vec::new()));
+fn empty_reply(status: StatusCode) -> GitReply {
+    let mut response = hyper::Response::new(full_body(Vec::new()));
     *response.status_mut() = status;
     response
 }
 
-fn whole(bytes: Vec<u8>) -> Body {
+fn full_body(bytes: Vec<u8>) -> ReplyBody {
     Full::new(Bytes::from(bytes))
         .map_err(|never| match never {})
         .boxed_unsync()

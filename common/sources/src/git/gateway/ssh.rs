@@ -1,5 +1,5 @@
-//! The program `ssh`: with the key and the hosts of a Secret, or with the user's own configuration. What git and the server say to each
-//! other passes unchanged, and is counted.
+//! Connects git to a server with the program `ssh`, either with the key and the known hosts of a Secret or
+//! with the configuration of the user. The data passes unchanged and is counted.
 
 use std::convert::Infallible;
 use std::fs;
@@ -12,45 +12,45 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 
 use super::Traffic;
-use crate::child::{self, Running};
+use crate::child::{self, RunningProgram};
 use crate::credentials::{Credentials, Proof};
-use crate::git::Problem;
+use crate::git::GitProblem;
 use crate::git::program::{MAX_WORDS, last_line, not_started};
-use crate::git::remote::Ssh;
+use crate::git::remote::SshRemote;
 use crate::http::guard;
 use crate::loopback::Loopback;
 use crate::platform;
 use crate::reach::Addresses;
 
-/// Seconds until a host has answered.
+/// The timeout for connecting, in seconds.
 const CONNECT_TIMEOUT: u8 = 10;
-/// What git asks a server for, before the path.
+/// The start of the request of git, before the path.
 const SERVICE: &str = "git-upload-pack /";
 
-/// A server.
-pub struct SshWay<'a> {
-    ssh: &'a Ssh,
+/// A server that is reached over ssh.
+pub struct SshBackend<'a> {
+    ssh: &'a SshRemote,
     has_credentials: bool,
     arguments: Vec<String>,
 }
 
-impl<'a> SshWay<'a> {
-    /// A server with these credentials. The key is written into `home`.
+impl<'a> SshBackend<'a> {
+    /// Sets up ssh for a server. The key is written to `home`.
     ///
     /// # Errors
-    /// A host that is out of reach; the key cannot be written.
+    /// The host has a forbidden address, or the key cannot be written.
     pub async fn new(
-        ssh: &'a Ssh,
+        ssh: &'a SshRemote,
         credentials: Option<&Credentials>,
         addresses: Addresses,
         home: &Path,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, GitProblem> {
         let mut arguments =
-            arguments(credentials, home).map_err(|source| Problem::Folder { source })?;
+            arguments(credentials, home).map_err(|source| GitProblem::Folder { source })?;
         if let Some(port) = ssh.port {
             arguments.extend(["-p".to_owned(), port.to_string()]);
         }
-        arguments.extend(judged(ssh, addresses).await?);
+        arguments.extend(host_options(ssh, addresses).await?);
         Ok(Self {
             ssh,
             has_credentials: credentials.is_some(),
@@ -60,24 +60,24 @@ impl<'a> SshWay<'a> {
 
     /// Serves one connection of git.
     pub async fn serve(&self, loopback: &Loopback, traffic: &Traffic, mut stream: TcpStream) {
-        if is_ours(loopback, &mut stream).await
+        if has_token(loopback, &mut stream).await
             && let Err(problem) = self.exchange(traffic, stream).await
         {
             traffic.fail(problem);
         }
     }
 
-    /// Runs ssh, until the server, git or the caller ends.
-    async fn exchange(&self, traffic: &Traffic, stream: TcpStream) -> Result<(), Problem> {
-        let failed = |source: io::Error| Problem::Connection {
+    /// Runs ssh until the server, git or the caller ends.
+    async fn exchange(&self, traffic: &Traffic, stream: TcpStream) -> Result<(), GitProblem> {
+        let failed = |source: io::Error| GitProblem::Connection {
             source: source.into(),
         };
-        let mut running =
-            Running::start(&mut self.command()).map_err(|source| not_started("ssh", source))?;
+        let mut running = RunningProgram::start(&mut self.command())
+            .map_err(|source| not_started("ssh", source))?;
         let (mut stdin, mut stdout, stderr) = running.pipes().map_err(failed)?;
         let (mut from_git, mut to_git) = stream.into_split();
         let up = async {
-            // ssh explains why it reads no more.
+            // If ssh stops reading, its messages say why.
             let _ = tokio::io::copy(&mut from_git, &mut stdin).await;
             drop(stdin);
             pending::<Infallible>().await
@@ -94,17 +94,21 @@ impl<'a> SshWay<'a> {
                 to_git.write_all(read).await.map_err(failed)?;
             }
         };
-        let words = async { child::beginning(stderr, MAX_WORDS).await.map_err(failed) };
-        // git hears of the end when the messages of ssh have been read.
+        let words = async {
+            child::read_beginning(stderr, MAX_WORDS)
+                .await
+                .map_err(failed)
+        };
+        // Git sees the end only after the messages of ssh have been read.
         let ended = async {
             let ((), words) = tokio::try_join!(down, words)?;
-            Ok::<_, Problem>(words)
+            Ok::<_, GitProblem>(words)
         };
         let words = tokio::select! {
             ended = ended => ended?,
             never = up => match never {},
         };
-        match judge(&String::from_utf8_lossy(&words), self.has_credentials) {
+        match classify_failure(&String::from_utf8_lossy(&words), self.has_credentials) {
             Some(problem) => Err(problem),
             None => Ok(()),
         }
@@ -114,14 +118,14 @@ impl<'a> SshWay<'a> {
         let mut command = Command::new("ssh");
         command.args(&self.arguments);
         if self.has_credentials {
-            // Without the agent, the settings and the home folder of this machine.
+            // ssh does not get the agent, the settings and the home folder of the user.
             child::clear(&mut command);
         }
         let host = match &self.ssh.user {
             Some(user) => format!("{user}@{}", self.ssh.host),
             None => self.ssh.host.clone(),
         };
-        let service = format!("git-upload-pack {}", for_shell(&self.ssh.path));
+        let service = format!("git-upload-pack {}", quote_for_shell(&self.ssh.path));
         command
             .args(["--", &host, &service])
             .env("GIT_PROTOCOL", "version=2");
@@ -129,8 +133,9 @@ impl<'a> SshWay<'a> {
     }
 }
 
-/// Reads the first line of git, `git-upload-pack /PATH` and more behind a zero, and whether its path is the token.
-async fn is_ours(loopback: &Loopback, stream: &mut TcpStream) -> bool {
+/// Reads the first line of git, which is `git-upload-pack /PATH`, a zero byte and more, and returns whether
+/// the path is the token.
+async fn has_token(loopback: &Loopback, stream: &mut TcpStream) -> bool {
     let mut length = [0; 4];
     if stream.read_exact(&mut length).await.is_err() {
         return false;
@@ -147,16 +152,17 @@ async fn is_ours(loopback: &Loopback, stream: &mut TcpStream) -> bool {
     token.is_some_and(|token| loopback.is_token(token))
 }
 
-/// A word for the shell of the server, quoted as git does.
-fn for_shell(word: &str) -> String {
+/// Quotes a word for the shell of the server as git does.
+fn quote_for_shell(word: &str) -> String {
     let quoted = word.replace('\'', r"'\''").replace('!', r"'\!'");
     format!("'{quoted}'")
 }
 
-/// Judges the host by its addresses, and makes ssh connect to one that was judged; it knows the host by its name all the same.
-async fn judged(ssh: &Ssh, addresses: Addresses) -> Result<Vec<String>, Problem> {
-    let found = guard::address_of(&ssh.host, addresses).await;
-    let found = found.map_err(|refused| Problem::Http {
+/// Checks the addresses of the host, and returns options that make ssh connect to a checked address but look
+/// up the host key by name.
+async fn host_options(ssh: &SshRemote, addresses: Addresses) -> Result<Vec<String>, GitProblem> {
+    let found = guard::checked_address(&ssh.host, addresses).await;
+    let found = found.map_err(|refused| GitProblem::Http {
         source: refused.into(),
     })?;
     let Some(address) = found else {
@@ -176,7 +182,7 @@ async fn judged(ssh: &Ssh, addresses: Addresses) -> Result<Vec<String>, Problem>
         .collect())
 }
 
-/// Options of ssh.
+/// Returns the arguments of ssh.
 fn arguments(credentials: Option<&Credentials>, folder: &Path) -> io::Result<Vec<String>> {
     let mut options = vec![
         "BatchMode=yes".to_owned(),
@@ -195,10 +201,10 @@ fn arguments(credentials: Option<&Credentials>, folder: &Path) -> io::Result<Vec
         write(&hosts, known_hosts)?;
         arguments.extend(["-F".to_owned(), "/dev/null".to_owned()]);
         options.extend([
-            format!("IdentityFile={}", quoted(&key)?),
+            format!("IdentityFile={}", quote_path(&key)?),
             "IdentitiesOnly=yes".to_owned(),
             "IdentityAgent=none".to_owned(),
-            format!("UserKnownHostsFile={}", quoted(&hosts)?),
+            format!("UserKnownHostsFile={}", quote_path(&hosts)?),
             "GlobalKnownHostsFile=/dev/null".to_owned(),
             "StrictHostKeyChecking=yes".to_owned(),
             "UpdateHostKeys=no".to_owned(),
@@ -211,9 +217,9 @@ fn arguments(credentials: Option<&Credentials>, folder: &Path) -> io::Result<Vec
     Ok(arguments)
 }
 
-/// A path as the value of an ssh option: ssh splits values at blanks and expands `%` and `${`.
-fn quoted(path: &Path) -> io::Result<String> {
-    // ssh of Windows reads `/` too.
+/// Quotes a path as the value of an ssh option. ssh splits values at blanks and expands `%` and `${`.
+fn quote_path(path: &Path) -> io::Result<String> {
+    // ssh on Windows accepts `/` too.
     let path = path.to_str().map(|path| path.replace(MAIN_SEPARATOR, "/"));
     match path {
         Some(text) if !text.contains(['"', '\\', '$', '\n']) => {
@@ -225,7 +231,7 @@ fn quoted(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Writes a file that only the user may read.
+/// Writes a file that only the user can read.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.exists() {
         fs::remove_file(path)?;
@@ -239,8 +245,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The error that the messages of ssh or of the remote git describe.
-fn judge(said: &str, with_credentials: bool) -> Option<Problem> {
+/// Derives the error from the messages of ssh or of git on the server.
+fn classify_failure(said: &str, with_credentials: bool) -> Option<GitProblem> {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.collect();
     let has = |words: &[&str]| {
@@ -254,7 +260,7 @@ fn judge(said: &str, with_credentials: bool) -> Option<Problem> {
         "host key is known",
         "HOST IDENTIFICATION",
     ]) {
-        return Some(Problem::HostKey { text });
+        return Some(GitProblem::HostKey { text });
     }
     if let Some(status) = has(&[
         "Permission denied",
@@ -267,7 +273,7 @@ fn judge(said: &str, with_credentials: bool) -> Option<Problem> {
         } else {
             "ssh has no key that the server takes; try: ssh -T HOST"
         };
-        return Some(Problem::Denied {
+        return Some(GitProblem::Denied {
             status,
             way_out: way_out.to_owned(),
         });
@@ -278,9 +284,9 @@ fn judge(said: &str, with_credentials: bool) -> Option<Problem> {
         "does not exist",
         "No such file",
     ]) {
-        return Some(Problem::Missing { status });
+        return Some(GitProblem::Missing { status });
     }
-    last_line(said).map(|last| Problem::Connection {
+    last_line(said).map(|last| GitProblem::Connection {
         source: last.into(),
     })
 }

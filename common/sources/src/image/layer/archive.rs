@@ -1,7 +1,7 @@
-//! Entries of a tar archive, with a limit for long names.
+//! Reads the entries of a tar archive, with a limit for long names.
 //!
-//! `tar` reads the extensions of GNU and PAX whole, whatever size they claim; so its raw entries are used, and the extensions
-//! are read here.
+//! The crate `tar` reads GNU and PAX extensions of any size into memory. This module therefore uses its raw
+//! entries and reads the extensions itself.
 
 use std::io::Read;
 
@@ -9,14 +9,14 @@ use tar::{Entry, EntryType};
 
 use super::LayerError;
 
-/// A tar archive.
-pub struct Archive<R: Read> {
+/// A reader of a tar archive.
+pub struct TarReader<R: Read> {
     inner: tar::Archive<R>,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TarEntryKind {
     /// A file.
     File,
     /// A folder.
@@ -25,26 +25,26 @@ pub enum Kind {
     Link,
     /// A hard link.
     HardLink,
-    /// A sparse file of GNU.
+    /// A GNU sparse file.
     Sparse,
     /// A device or another special entry.
     Other,
 }
 
-/// An entry, whose bytes were not read.
-pub struct Item<'a, R: Read> {
-    /// As written, with invalid UTF-8 replaced.
+/// An entry whose content is not read yet.
+pub struct TarEntry<'a, R: Read> {
+    /// The name as written, with invalid UTF-8 replaced.
     pub name: String,
-    /// What it is.
-    pub kind: Kind,
-    /// The target of a link, as written.
+    /// The kind of the entry.
+    pub kind: TarEntryKind,
+    /// The target of a link as written.
     pub target: String,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
     entry: Entry<'a, R>,
 }
 
-/// Extension headers before an entry.
+/// The extension headers before an entry.
 #[derive(Default)]
 struct Extension {
     name: Option<String>,
@@ -53,71 +53,75 @@ struct Extension {
     is_sparse: bool,
 }
 
-impl<R: Read> Archive<R> {
-    /// Nothing is read yet.
+impl<R: Read> TarReader<R> {
+    /// Creates the reader without reading anything.
     pub fn new(inner: R) -> Self {
         Self {
             inner: tar::Archive::new(inner),
         }
     }
 
-    /// The reader.
+    /// Returns the inner reader.
     pub fn into_inner(self) -> R {
         self.inner.into_inner()
     }
 
-    /// Calls `see` with every entry of the file system.
+    /// Calls `visit` with every entry that is not an extension.
     ///
     /// # Errors
-    /// Those of `see`; a damaged archive; extensions of more than `limit` bytes.
-    pub fn each(
+    /// Errors of `visit`, a damaged archive, or extensions of more than `limit` bytes.
+    pub fn for_each(
         &mut self,
         limit: u64,
-        mut see: impl FnMut(&mut Item<'_, R>) -> Result<(), LayerError>,
+        mut visit: impl FnMut(&mut TarEntry<'_, R>) -> Result<(), LayerError>,
     ) -> Result<(), LayerError> {
         let mut extension = Extension::default();
         for entry in self.inner.entries()?.raw(true) {
             let mut entry = entry?;
             let kind = match entry.header().entry_type() {
                 EntryType::GNULongName => {
-                    extension.name = Some(c_string(&extension_of(&mut entry, limit)?));
+                    extension.name = Some(c_string(&read_extension(&mut entry, limit)?));
                     continue;
                 }
                 EntryType::GNULongLink => {
-                    extension.target = Some(c_string(&extension_of(&mut entry, limit)?));
+                    extension.target = Some(c_string(&read_extension(&mut entry, limit)?));
                     continue;
                 }
                 EntryType::XHeader => {
-                    extension.read_pax(&extension_of(&mut entry, limit)?)?;
+                    extension.read_pax(&read_extension(&mut entry, limit)?)?;
                     continue;
                 }
-                // About the whole archive; it changes no name.
+                // Applies to the whole archive and changes no names.
                 EntryType::XGlobalHeader => continue,
-                EntryType::Regular | EntryType::Continuous => Kind::File,
-                EntryType::Directory => Kind::Folder,
-                EntryType::Symlink => Kind::Link,
-                EntryType::Link => Kind::HardLink,
-                EntryType::GNUSparse => Kind::Sparse,
-                _ => Kind::Other,
+                EntryType::Regular | EntryType::Continuous => TarEntryKind::File,
+                EntryType::Directory => TarEntryKind::Folder,
+                EntryType::Symlink => TarEntryKind::Link,
+                EntryType::Link => TarEntryKind::HardLink,
+                EntryType::GNUSparse => TarEntryKind::Sparse,
+                _ => TarEntryKind::Other,
             };
-            see(&mut item(entry, kind, std::mem::take(&mut extension))?)?;
+            visit(&mut read_entry(
+                entry,
+                kind,
+                std::mem::take(&mut extension),
+            )?)?;
         }
         Ok(())
     }
 }
 
-impl<R: Read> Item<'_, R> {
-    /// The bytes of a file. Check its size before, and call it once.
+impl<R: Read> TarEntry<'_, R> {
+    /// Reads the content of a file. Check the size before, and only call this once.
     ///
     /// # Errors
-    /// An archive that ends before.
+    /// The archive ends early.
     pub fn bytes(&mut self) -> Result<Vec<u8>, LayerError> {
-        whole(&mut self.entry, self.size)
+        read_exactly(&mut self.entry, self.size)
     }
 }
 
 impl Extension {
-    /// Records `LENGTH KEY=VALUE\n`; values may hold any bytes.
+    /// Parses records of the form `LENGTH KEY=VALUE\n`. Values can have any bytes.
     fn read_pax(&mut self, mut bytes: &[u8]) -> Result<(), LayerError> {
         let wrong = || LayerError::Entry {
             name: "PAX header".to_owned(),
@@ -156,11 +160,11 @@ impl Extension {
     }
 }
 
-fn item<R: Read>(
+fn read_entry<R: Read>(
     entry: Entry<'_, R>,
-    kind: Kind,
+    kind: TarEntryKind,
     extension: Extension,
-) -> Result<Item<'_, R>, LayerError> {
+) -> Result<TarEntry<'_, R>, LayerError> {
     let header = entry.header();
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let name = extension
@@ -184,18 +188,23 @@ fn item<R: Read>(
             "has two sizes, of which programs take one or the other",
         ));
     }
-    if size > 0 && matches!(kind, Kind::Folder | Kind::Link | Kind::HardLink) {
+    if size > 0
+        && matches!(
+            kind,
+            TarEntryKind::Folder | TarEntryKind::Link | TarEntryKind::HardLink
+        )
+    {
         return Err(wrong(
             "is not a file but has content, which programs read differently",
         ));
     }
     let kind = match kind {
-        Kind::File if extension.is_sparse => Kind::Sparse,
-        // Before POSIX, folders were files with such names.
-        Kind::File if name.ends_with('/') => Kind::Folder,
+        TarEntryKind::File if extension.is_sparse => TarEntryKind::Sparse,
+        // Before POSIX, folders were stored as files with such names.
+        TarEntryKind::File if name.ends_with('/') => TarEntryKind::Folder,
         kind => kind,
     };
-    Ok(Item {
+    Ok(TarEntry {
         name,
         kind,
         target,
@@ -204,7 +213,7 @@ fn item<R: Read>(
     })
 }
 
-fn extension_of<R: Read>(entry: &mut Entry<'_, R>, limit: u64) -> Result<Vec<u8>, LayerError> {
+fn read_extension<R: Read>(entry: &mut Entry<'_, R>, limit: u64) -> Result<Vec<u8>, LayerError> {
     let size = entry.header().entry_size()?;
     if size > limit {
         return Err(LayerError::Entry {
@@ -212,11 +221,11 @@ fn extension_of<R: Read>(entry: &mut Entry<'_, R>, limit: u64) -> Result<Vec<u8>
             why: "has a name or attributes of more than 1 MiB",
         });
     }
-    whole(entry, size)
+    read_exactly(entry, size)
 }
 
-/// All of `size` bytes.
-fn whole(reader: &mut impl Read, size: u64) -> Result<Vec<u8>, LayerError> {
+/// Reads exactly `size` bytes.
+fn read_exactly(reader: &mut impl Read, size: u64) -> Result<Vec<u8>, LayerError> {
     let mut bytes = Vec::new();
     reader.take(size).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == size {
@@ -226,7 +235,7 @@ fn whole(reader: &mut impl Read, size: u64) -> Result<Vec<u8>, LayerError> {
     }
 }
 
-/// Up to the first NUL.
+/// Returns the text up to the first NUL.
 fn c_string(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()

@@ -1,4 +1,5 @@
-//! Readers below the archive: one that counts, one that stops at limits, and one for several zstd frames.
+//! Readers for compressed layers: one that counts bytes, one that enforces limits, and one for several zstd
+//! frames.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -9,19 +10,19 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
 use super::{LayerError, MAX_RATIO, RATIO_FLOOR};
 
-/// Memory that a zstd frame may ask for to look back, as zstd's own tools limit it.
+/// The maximum window size of a zstd frame in bytes, as in the tools of zstd.
 const MAX_WINDOW: u64 = 128 << 20;
-/// Bytes of a magic number.
+/// The number of bytes of a magic number.
 const MAGIC: usize = 4;
 
-/// Counts the compressed bytes.
-pub struct Counted<R> {
+/// Counts the bytes that are read.
+pub struct CountingReader<R> {
     inner: R,
     count: Rc<Cell<u64>>,
 }
 
-/// Stops after too many bytes.
-pub struct Bounded<R> {
+/// Fails when a limit is exceeded.
+pub struct BoundedReader<R> {
     inner: R,
     compressed: Rc<Cell<u64>>,
     seen: u64,
@@ -29,22 +30,22 @@ pub struct Bounded<R> {
     exceeded: Rc<Cell<Option<LayerError>>>,
 }
 
-/// Frames of zstd, one after another; skippable ones, as in zstd:chunked, are skipped.
-pub struct Frames<R: Read> {
-    state: State<R>,
+/// Decompresses consecutive zstd frames. Skippable frames, as in zstd:chunked, are skipped.
+pub struct ZstdFrames<R: Read> {
+    state: FrameState<R>,
 }
 
-enum State<R: Read> {
+enum FrameState<R: Read> {
     Between(R),
     Inside(Box<StreamingDecoder<Prefixed<R>, ruzstd::decoding::FrameDecoder>>),
     End,
 }
 
-/// The magic number that was already read, and the rest.
+/// The magic number that was already read, followed by the rest.
 type Prefixed<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
-impl<R> Counted<R> {
-    /// The reader, and its count.
+impl<R> CountingReader<R> {
+    /// Returns the reader and its counter.
     pub fn new(inner: R) -> (Self, Rc<Cell<u64>>) {
         let count = Rc::new(Cell::new(0));
         let reader = Self {
@@ -55,7 +56,7 @@ impl<R> Counted<R> {
     }
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.count.set(self.count.get().saturating_add(read as u64));
@@ -63,8 +64,8 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-impl<R> Bounded<R> {
-    /// The reader, and why it stopped.
+impl<R> BoundedReader<R> {
+    /// Returns the reader and the cell for the limit that was exceeded.
     pub fn new(
         inner: R,
         compressed: Rc<Cell<u64>>,
@@ -81,8 +82,8 @@ impl<R> Bounded<R> {
         (reader, exceeded)
     }
 
-    /// Bytes that are still allowed.
-    pub fn left(&self) -> u64 {
+    /// The number of bytes that may still be read.
+    pub fn remaining(&self) -> u64 {
         self.left
     }
 
@@ -92,7 +93,7 @@ impl<R> Bounded<R> {
     }
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.seen = self.seen.saturating_add(read as u64);
@@ -107,62 +108,62 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-impl<R: Read> Frames<R> {
-    /// Nothing is read yet.
+impl<R: Read> ZstdFrames<R> {
+    /// Creates the reader without reading anything.
     pub fn new(inner: R) -> Self {
         Self {
-            state: State::Between(inner),
+            state: FrameState::Between(inner),
         }
     }
 
-    /// The next frame with content, or the end.
-    fn next(mut inner: R) -> io::Result<State<R>> {
+    /// Reads up to the next frame with content or the end.
+    fn next(mut inner: R) -> io::Result<FrameState<R>> {
         loop {
             let mut magic = Vec::with_capacity(MAGIC);
             inner.by_ref().take(MAGIC as u64).read_to_end(&mut magic)?;
             if magic.is_empty() {
-                return Ok(State::End);
+                return Ok(FrameState::End);
             }
             if let [low, 0x2a, 0x4d, 0x18] = magic.as_slice()
                 && (0x50..=0x5f).contains(low)
             {
-                skip(&mut inner)?;
+                skip_frame(&mut inner)?;
                 continue;
             }
             let prefixed = io::Cursor::new(magic).chain(inner);
             let decoder = StreamingDecoder::new_with_max_window_size(prefixed, MAX_WINDOW);
             return decoder
-                .map(|decoder| State::Inside(Box::new(decoder)))
-                .map_err(wrong);
+                .map(|decoder| FrameState::Inside(Box::new(decoder)))
+                .map_err(decode_error);
         }
     }
 }
 
-impl<R: Read> Read for Frames<R> {
+impl<R: Read> Read for ZstdFrames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
         loop {
-            match std::mem::replace(&mut self.state, State::End) {
-                State::End => return Ok(0),
-                State::Between(inner) => self.state = Self::next(inner)?,
-                State::Inside(mut decoder) => {
+            match std::mem::replace(&mut self.state, FrameState::End) {
+                FrameState::End => return Ok(0),
+                FrameState::Between(inner) => self.state = Self::next(inner)?,
+                FrameState::Inside(mut decoder) => {
                     let read = decoder.read(buffer)?;
                     if read > 0 {
-                        self.state = State::Inside(decoder);
+                        self.state = FrameState::Inside(decoder);
                         return Ok(read);
                     }
                     let (_, inner) = decoder.into_inner().into_inner();
-                    self.state = State::Between(inner);
+                    self.state = FrameState::Between(inner);
                 }
             }
         }
     }
 }
 
-/// Skips the rest of a skippable frame: its length, and that many bytes.
-fn skip(inner: &mut impl Read) -> io::Result<()> {
+/// Skips the rest of a skippable frame: its length and that many bytes.
+fn skip_frame(inner: &mut impl Read) -> io::Result<()> {
     let mut length = [0; MAGIC];
     inner.read_exact(&mut length)?;
     let length = u64::from(u32::from_le_bytes(length));
@@ -172,7 +173,7 @@ fn skip(inner: &mut impl Read) -> io::Result<()> {
     }
 }
 
-fn wrong(error: FrameDecoderError) -> io::Error {
+fn decode_error(error: FrameDecoderError) -> io::Error {
     match error {
         FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::BadMagicNumber(_)) => {
             io::Error::new(io::ErrorKind::InvalidData, "it is not zstd")

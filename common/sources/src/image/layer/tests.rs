@@ -5,7 +5,7 @@ use tar::{Builder, EntryType, Header};
 
 use super::*;
 
-/// An archive of `(path, type, target or content)`; paths are written as they are.
+/// Creates an archive from `(path, type, target or content)`, with paths exactly as given.
 fn archive(entries: &[(&str, EntryType, &str)]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (path, kind, text) in entries {
@@ -44,18 +44,18 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-fn read(bytes: &[u8], compression: Compression, path: &str) -> Result<Layer, LayerError> {
-    read_layer(bytes, compression, path, &mut Budget::default())
+fn read(bytes: &[u8], compression: Compression, path: &str) -> Result<ImageLayer, LayerError> {
+    read_layer(bytes, compression, path, &mut LayerBudget::default())
 }
 
-/// The names of the entries, folders with `/`, other things than files with `?`.
-fn names(layer: &Layer) -> Vec<String> {
-    let name = |(path, node): &(String, Node)| match node {
-        Node::File(_) => path.clone(),
-        Node::Folder => format!("{path}/"),
-        Node::Link(target) => format!("{path} -> {target}"),
-        Node::HardLink(target) => format!("{path} = {target}"),
-        Node::Other => format!("{path}?"),
+/// The names of the entries. Folders end with `/`, entries of other kinds than files with `?`.
+fn names(layer: &ImageLayer) -> Vec<String> {
+    let name = |(path, node): &(String, ImageNode)| match node {
+        ImageNode::File(_) => path.clone(),
+        ImageNode::Folder => format!("{path}/"),
+        ImageNode::Link(target) => format!("{path} -> {target}"),
+        ImageNode::HardLink(target) => format!("{path} = {target}"),
+        ImageNode::Other => format!("{path}?"),
     };
     layer.entries.iter().map(name).collect()
 }
@@ -113,7 +113,7 @@ fn names_stay_in_the_image() {
 }
 
 #[test]
-fn only_what_lies_on_the_way_is_kept() {
+fn only_entries_at_or_above_the_path_are_kept() {
     let bytes = archive(&[
         ("./", EntryType::Directory, ""),
         ("usr/", EntryType::Directory, ""),
@@ -182,7 +182,7 @@ fn long_names_are_read_and_bounded() {
     }
 }
 
-/// Every folder in a name is looked up, and every link to it copies it.
+/// Every folder in a name is looked up, and every link to the name copies it.
 #[test]
 fn names_that_no_file_system_takes_are_refused() {
     let entry = |name: &str, target: &str| {
@@ -215,7 +215,7 @@ fn header(name: &str, size: u64) -> Header {
 }
 
 #[test]
-fn what_programs_read_differently_is_refused() {
+fn ambiguous_entries_are_refused() {
     let mut sizes = Builder::new(Vec::new());
     sizes.append_pax_extensions([("size", &b"0"[..])]).unwrap();
     sizes.append(&header("a", 1), &b"x"[..]).unwrap();
@@ -245,8 +245,8 @@ fn bombs() {
         .append(&header("zeros", 64 << 20), &vec![0; 64 << 20][..])
         .unwrap();
     let large = gzip(&large.into_inner().unwrap());
-    let fits = || Budget::default();
-    let tight = |uncompressed, entries, kept| Budget {
+    let fits = || LayerBudget::default();
+    let tight = |uncompressed, entries, kept| LayerBudget {
         uncompressed,
         entries,
         kept,
@@ -290,7 +290,7 @@ fn bombs() {
             "{name}: {error}"
         );
     }
-    // Zeros are the end of an archive: what follows is not read.
+    // Zeros mark the end of an archive. The rest is not read.
     assert!(
         read(&zeros, Compression::Gzip, "")
             .unwrap()

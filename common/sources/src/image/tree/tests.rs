@@ -2,28 +2,28 @@ use super::*;
 
 /// Layers as words: `a/b` a file that holds its layer's number, `d/` a folder, `l>x` a link, `h=x` a hard link, `-x` hidden,
 /// `!x` opaque.
-fn tree(layers: &[&str], wanted: &str) -> Result<Tree, TreeError> {
-    let mut tree = Tree::default();
+fn tree(layers: &[&str], wanted: &str) -> Result<ImageTree, TreeError> {
+    let mut tree = ImageTree::default();
     for (number, words) in layers.iter().enumerate() {
-        let mut layer = Layer::default();
+        let mut layer = ImageLayer::default();
         for word in words.split_ascii_whitespace() {
             if let Some(path) = word.strip_prefix('-') {
                 layer.hidden.insert(path.to_owned());
             } else if let Some(path) = word.strip_prefix('!') {
                 layer.opaque.insert(path.trim_matches('/').to_owned());
             } else if let Some((link, target)) = word.split_once('>') {
-                let node = Node::Link(target.to_owned());
+                let node = ImageNode::Link(target.to_owned());
                 layer.entries.push((link.to_owned(), node));
             } else if let Some((link, target)) = word.split_once('=') {
-                let node = Node::HardLink(target.to_owned());
+                let node = ImageNode::HardLink(target.to_owned());
                 layer.entries.push((link.to_owned(), node));
             } else if let Some(folder) = word.strip_suffix('/') {
-                layer.entries.push((folder.to_owned(), Node::Folder));
+                layer.entries.push((folder.to_owned(), ImageNode::Folder));
             } else {
                 let bytes = number.to_string().into_bytes();
                 layer
                     .entries
-                    .push((word.to_owned(), Node::File(bytes.into())));
+                    .push((word.to_owned(), ImageNode::File(bytes.into())));
             }
         }
         tree.apply(layer, wanted)?;
@@ -46,7 +46,7 @@ fn package(layers: &[&str], wanted: &str) -> String {
 fn layers_over_layers() {
     for (layers, expected) in [
         (&["a b", "b c"][..], "a:0 b:1 c:1"),
-        // A whiteout hides what is below, never what its own layer brings.
+        // A whiteout hides entries of lower layers, but not of its own layer.
         (&["a b", "-a"], "b:0"),
         (&["a b", "-a a"], "a:1 b:0"),
         (&["d/x d/y e", "-d"], "e:0"),
@@ -54,12 +54,12 @@ fn layers_over_layers() {
         (&["d/x d-e", "-d"], "d-e:0"),
         (&["d/x d/e/y", "!d d/z"], "d/z:1"),
         (&["d/x e", "! f"], "f:1"),
-        // A file in place of a folder, and a folder in place of a file.
+        // A file replaces a folder, and a folder replaces a file.
         (&["d/ d/x", "d"], "d:1"),
         (&["d", "d/ d/x"], "d/x:1"),
         (&["d/ d/x", "d/ d/y"], "d/x:0 d/y:1"),
         (&["l>a a", "l/ l/b"], "a:0 l/b:1"),
-        // Of two entries of one layer the last one counts, as it does on disk.
+        // If a layer has two entries for a path, the last one wins, as on disk.
         (&["a b", "b c", "-c"], "a:0 b:1"),
     ] {
         assert_eq!(package(layers, ""), expected, "{layers:?}");
@@ -181,7 +181,7 @@ fn links_do_not_multiply() {
     }
     let error = package(&[&words], "m");
     assert!(error.contains("more than 10000 files"), "{error}");
-    // No file in them at all.
+    // There is no file in these folders.
     let error = package(&[&words.replace("m/a/x", "m/a/")], "m");
     assert_eq!(
         error,
@@ -191,7 +191,7 @@ fn links_do_not_multiply() {
 
 #[test]
 fn long_names_do_not_multiply() {
-    // Each link to the folder would be one more path of that length.
+    // Each link to the folder would add another path of that length.
     let long = "n".repeat(1020);
     assert_eq!(
         package(&[&format!("m/{long}/x")], "m"),
@@ -204,7 +204,7 @@ fn long_names_do_not_multiply() {
     let error = package(&[&format!("m/{long}/folder/x m/long>{long}")], "m");
     let expected = format!("/m: the path {}... has more than 1024 bytes", &long[..60]);
     assert_eq!(error, expected);
-    // Every folder on the way of every link is looked up.
+    // Every folder on the path of every link is looked up.
     let deep = format!("{}/", "d".repeat(100)).repeat(40);
     let mut words = format!("m/x m/{deep} ");
     for number in 0..2000 {

@@ -8,7 +8,7 @@ use common::oci::manifest::IMAGE;
 use serde_json::json;
 
 use super::*;
-use crate::layout::Partial;
+use crate::layout::PartialArchive;
 
 type Entry = (String, EntryType, Vec<u8>);
 
@@ -35,7 +35,7 @@ fn manifest() -> Vec<u8> {
     manifest.to_string().into_bytes()
 }
 
-/// The files of an archive with one image of one layer.
+/// The files of an archive with one image that has one layer.
 fn image() -> Vec<Entry> {
     let named = Named {
         image: Image::parse("quay.io/a/b:1").unwrap(),
@@ -50,8 +50,8 @@ fn image() -> Vec<Entry> {
     ]
 }
 
-/// The archive, and the folder that it is in.
-fn open(entries: &[Entry]) -> Result<(Archive, tempfile::TempDir), String> {
+/// Opens an archive of these files. Also returns its temporary folder.
+fn open(entries: &[Entry]) -> Result<(LayoutArchive, tempfile::TempDir), String> {
     let mut builder = tar::Builder::new(Vec::new());
     for (name, kind, bytes) in entries {
         let mut header = tar::Header::new_gnu();
@@ -65,7 +65,7 @@ fn open(entries: &[Entry]) -> Result<(Archive, tempfile::TempDir), String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.tar");
     fs::write(&path, builder.into_inner().unwrap()).unwrap();
-    let archive = Archive::open(&path).map_err(|error| error.to_string())?;
+    let archive = LayoutArchive::open(&path).map_err(|error| error.to_string())?;
     Ok((archive, folder))
 }
 
@@ -143,11 +143,11 @@ fn manifests_come_after_what_they_need() {
         named.descriptor.digest.as_str(),
     ];
     assert_eq!(archive.tree(&named.descriptor.digest), expected);
-    let stored = archive.stored(&child.digest).unwrap();
+    let stored = archive.read_manifest(&child.digest).unwrap();
     assert_eq!((stored.descriptor, stored.bytes), (child, manifest()));
 }
 
-/// The files of an archive that names these bytes so many times.
+/// The files of an archive that names a manifest `names` times.
 fn naming(root: &[u8], names: usize) -> Vec<Entry> {
     let named = (0..names).map(|name| Named {
         image: Image::parse(&format!("quay.io/a/b{name}:1")).unwrap(),
@@ -180,7 +180,7 @@ fn archives_that_would_take_for_ever_are_refused() {
     assert!(open(&naming(&index(9_999), 50)).is_ok());
 }
 
-/// Bytes that no compression makes smaller.
+/// Bytes that cannot be compressed.
 fn noise(size: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut bytes = Vec::with_capacity(size);
@@ -204,14 +204,14 @@ fn an_artifact_may_be_larger_than_a_manifest() {
     let files = Package::folder(files).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.tar");
-    let mut partial = Partial::open(&path).unwrap();
+    let mut partial = PartialArchive::open(&path).unwrap();
     let artifact = partial.put_files("application/vnd.example", &files);
     let descriptor = artifact.unwrap();
     let digest = descriptor.digest.clone();
     let image = Image::parse("quay.io/a/b:1").unwrap();
     partial.finish(&[Named { image, descriptor }]).unwrap();
-    let archive = Archive::open(&path).unwrap();
-    let manifest = archive.stored(&digest).unwrap().manifest;
+    let archive = LayoutArchive::open(&path).unwrap();
+    let manifest = archive.read_manifest(&digest).unwrap().manifest;
     let layer = manifest.blobs.last().unwrap();
     assert!(layer.size > MAX_MANIFEST, "{layer:?}");
     assert!(archive.files(&digest).unwrap() == files);
@@ -228,20 +228,20 @@ fn an_image_is_not_an_artifact() {
     );
 }
 
-/// What is pushed is what was verified, whoever writes the file meanwhile.
+/// Only verified content is pushed, even if the file is changed in the meantime.
 #[test]
 fn a_manifest_that_was_replaced_since_is_not_read() {
     let (archive, _folder) = open(&image()).unwrap();
     let digest = format!("sha256:{}", sha256(&manifest()));
-    archive.stored(&digest).unwrap();
+    archive.read_manifest(&digest).unwrap();
     let mut bytes = fs::read(&archive.path).unwrap();
     let (at, _) = archive.blobs[&digest];
     let at = usize::try_from(at).unwrap();
     bytes[at + 1] = b' ';
     fs::write(&archive.path, bytes).unwrap();
-    let replaced = archive.stored(&digest);
+    let replaced = archive.read_manifest(&digest);
     assert!(
-        matches!(replaced, Err(LayoutError::Digest { .. })),
+        matches!(replaced, Err(LayoutArchiveError::Digest { .. })),
         "{replaced:?}"
     );
 }

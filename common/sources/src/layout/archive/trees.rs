@@ -1,4 +1,4 @@
-//! The manifests of an archive that belong together: an index and what it lists.
+//! The manifests of an archive that belong together: indexes and what they list.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,28 +7,29 @@ use std::path::Path;
 use common::oci::layout::Named;
 use common::oci::manifest::MAX_MANIFESTS;
 
-use super::{LayoutError, MAX_ENTRIES};
+use super::{LayoutArchiveError, MAX_ENTRIES};
 
-/// What each manifest lists. One image may have a thousand names, and one manifest may be listed by a thousand indexes.
+/// The manifests that each manifest lists. An image can have a thousand names, and a thousand indexes can
+/// list the same manifest.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
-    /// Digests by digest.
+    /// The listed digests by the digest of the manifest.
     listed: BTreeMap<String, Vec<String>>,
 }
 
 impl Trees {
-    /// Reads each manifest once, whatever leads to it. `listed` reads the one of a digest.
+    /// Reads each manifest once. `listed` returns the digests that a manifest lists.
     ///
     /// # Errors
-    /// Those of `listed`; more manifests than an image can have, or than can be pushed.
+    /// Errors of `listed`, or more manifests than an image can have or than can be pushed.
     pub(super) fn read(
         path: &Path,
         named: &[Named],
-        mut listed: impl FnMut(&str) -> Result<Vec<String>, LayoutError>,
-    ) -> Result<Self, LayoutError> {
+        mut listed: impl FnMut(&str) -> Result<Vec<String>, LayoutArchiveError>,
+    ) -> Result<Self, LayoutArchiveError> {
         let mut trees = Self::default();
         let mut counts = BTreeMap::<&str, usize>::new();
-        // Under each of its names, an image is pushed.
+        // An image is pushed under each of its names.
         let mut pushed = 0_usize;
         for one in named {
             let root = one.descriptor.digest.as_str();
@@ -42,7 +43,7 @@ impl Trees {
             };
             pushed += count;
             if pushed > MAX_ENTRIES {
-                return Err(LayoutError::TooManyNamed {
+                return Err(LayoutArchiveError::TooManyNamed {
                     path: path.to_owned(),
                     limit: MAX_ENTRIES,
                 });
@@ -51,13 +52,14 @@ impl Trees {
         Ok(trees)
     }
 
-    /// Reads what is not known of a tree; the root and everything that is listed below it, counted as often as it is listed.
+    /// Reads the manifests of a tree that were not read before. Returns the number of manifests in the tree,
+    /// each counted as often as it is listed.
     fn add(
         &mut self,
         path: &Path,
         root: &str,
-        read: &mut impl FnMut(&str) -> Result<Vec<String>, LayoutError>,
-    ) -> Result<usize, LayoutError> {
+        read: &mut impl FnMut(&str) -> Result<Vec<String>, LayoutArchiveError>,
+    ) -> Result<usize, LayoutArchiveError> {
         let (mut count, mut seen) = (1_usize, BTreeSet::new());
         let mut left = vec![root.to_owned()];
         while let Some(digest) = left.pop() {
@@ -73,7 +75,7 @@ impl Trees {
             };
             count += listed.len();
             if count > MAX_MANIFESTS {
-                return Err(LayoutError::TooMany {
+                return Err(LayoutArchiveError::TooMany {
                     path: path.to_owned(),
                     digest: root.to_owned(),
                 });
@@ -83,8 +85,8 @@ impl Trees {
         Ok(count)
     }
 
-    /// The digests of a tree, each after those that it lists.
-    pub(super) fn of<'a>(&'a self, root: &'a str) -> Vec<&'a str> {
+    /// Returns the digests of a tree, each after those that it lists.
+    pub(super) fn ordered<'a>(&'a self, root: &'a str) -> Vec<&'a str> {
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         let mut left = vec![(root, false)];
         while let Some((digest, is_complete)) = left.pop() {
@@ -125,8 +127,13 @@ mod tests {
         }
     }
 
-    /// Reads these names where each root below `roots` lists the manifests from 1,000,000 on; and how many manifests were read.
-    fn read(named: &[Named], roots: usize, children: usize) -> (Result<Trees, LayoutError>, usize) {
+    /// Reads trees in which each root below `roots` lists `children` manifests, numbered from 1,000,000. Also
+    /// returns how many manifests were read.
+    fn read(
+        named: &[Named],
+        roots: usize,
+        children: usize,
+    ) -> (Result<Trees, LayoutArchiveError>, usize) {
         let listed: Vec<String> = (0..children).map(|it| digest(1_000_000 + it)).collect();
         let roots: BTreeSet<String> = (0..roots).map(digest).collect();
         let mut reads = 0;
@@ -147,9 +154,9 @@ mod tests {
         assert_eq!(reads, 2_001);
         let root = digest(0);
         let trees = trees.unwrap();
-        let tree = trees.of(&root);
+        let tree = trees.ordered(&root);
         assert_eq!((tree.len(), tree.last()), (2_001, Some(&root.as_str())));
-        // Different roots that share what they list.
+        // Different roots that list the same manifests.
         let many: Vec<Named> = (0..200).map(|name| named(name, name)).collect();
         let (trees, reads) = read(&many, 200, 2_000);
         assert!(trees.is_ok());
@@ -159,14 +166,17 @@ mod tests {
     #[test]
     fn more_than_can_be_pushed_is_refused_before_all_of_it_is_walked() {
         let (wide, reads) = read(&[named(0, 0)], 1, MAX_MANIFESTS);
-        assert!(matches!(wide, Err(LayoutError::TooMany { .. })), "{wide:?}");
+        assert!(
+            matches!(wide, Err(LayoutArchiveError::TooMany { .. })),
+            "{wide:?}"
+        );
         assert_eq!(reads, 1);
         for distinct in [false, true] {
             let many = (0..2_000).map(|name| named(name, if distinct { name } else { 0 }));
             let many: Vec<Named> = many.collect();
             let (trees, reads) = read(&many, 2_000, 999);
             assert!(
-                matches!(trees, Err(LayoutError::TooManyNamed { .. })),
+                matches!(trees, Err(LayoutArchiveError::TooManyNamed { .. })),
                 "{trees:?}"
             );
             assert!(reads <= 999 + 501, "{reads}");

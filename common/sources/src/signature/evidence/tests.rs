@@ -13,20 +13,20 @@ fn digest(byte: char) -> String {
     format!("sha256:{}", byte.to_string().repeat(64))
 }
 
-fn signer(key: &KeyPair) -> Signer {
+fn signer(key: &KeyPair) -> TrustedSigner {
     let policy = SignaturePolicy {
         required: true,
         key: Some(key.public_key_der().unwrap().to_pem()),
         keyless: None,
     };
-    Signer::new(&policy).unwrap()
+    TrustedSigner::new(&policy).unwrap()
 }
 
 fn sign(key: &KeyPair, bytes: &[u8]) -> String {
     STANDARD.encode(key.sign(bytes).unwrap().as_bytes())
 }
 
-/// A bundle as cosign makes it with a key and without a log.
+/// A bundle as cosign creates it with a key and without a log.
 fn bundle(key: &KeyPair, predicate: &str, digest: &str) -> Evidence {
     let hex = digest.strip_prefix("sha256:").unwrap();
     let statement = json!({
@@ -64,8 +64,8 @@ fn layer(key: &KeyPair, kind: &str, digest: &str) -> Evidence {
     }
 }
 
-fn verdict(evidence: &Evidence, digest: &str, signer: &Signer) -> String {
-    match evidence.judge(digest, signer) {
+fn verdict(evidence: &Evidence, digest: &str, signer: &TrustedSigner) -> String {
+    match evidence.verify(digest, signer) {
         Ok(()) => "signed".to_owned(),
         Err(flaw) => flaw.to_string(),
     }
@@ -125,7 +125,7 @@ fn only_the_key_and_the_digest_that_were_signed_count() {
 }
 
 #[test]
-fn what_was_changed_after_it_was_signed_does_not_count() {
+fn content_that_was_changed_after_signing_is_refused() {
     let key = KeyPair::generate_ecdsa_p256().unwrap();
     let signer = signer(&key);
     let (web, api) = (digest('a'), digest('b'));
@@ -136,7 +136,10 @@ fn what_was_changed_after_it_was_signed_does_not_count() {
         payload: payload.replace(&web, &api),
         signature,
     };
-    assert_eq!(verdict(&changed, &api, &signer), Flaw::Key.to_string());
+    assert_eq!(
+        verdict(&changed, &api, &signer),
+        SignatureFlaw::Key.to_string()
+    );
     let (Evidence::Bundle { bundle: one }, Evidence::Bundle { bundle: two }) =
         (bundle(&key, SIGNED, &web), bundle(&key, SIGNED, &api))
     else {
@@ -150,14 +153,17 @@ fn what_was_changed_after_it_was_signed_does_not_count() {
     let changed = Evidence::Bundle {
         bundle: one.to_string(),
     };
-    assert_eq!(verdict(&changed, &api, &signer), Flaw::Key.to_string());
+    assert_eq!(
+        verdict(&changed, &api, &signer),
+        SignatureFlaw::Key.to_string()
+    );
     let broken = Evidence::Bundle {
         bundle: "{".to_owned(),
     };
     assert!(verdict(&broken, &web, &signer).starts_with("the bundle cannot be read"));
 }
 
-/// A bundle of the public instance, which comes with the verifier's own tests.
+/// A bundle of the public instance, taken from the tests of the verifier.
 fn keyless() -> String {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.unwrap_or_else(|| std::env::home_dir().unwrap().join(".cargo"));
@@ -185,7 +191,7 @@ fn keyless_signatures_are_those_of_one_identity() {
     };
     let issuer = who.issuer.unwrap();
     let by = |identity: &str, issuer: &str, root: &str| {
-        Signer::new(&SignaturePolicy {
+        TrustedSigner::new(&SignaturePolicy {
             required: true,
             key: None,
             keyless: Some(Keyless {
@@ -197,15 +203,16 @@ fn keyless_signatures_are_those_of_one_identity() {
     };
     let root = SIGSTORE_PRODUCTION_TRUSTED_ROOT;
     let evidence = Evidence::Bundle { bundle: text };
-    let judged =
-        |digest: &str, signer: Result<Signer, _>| verdict(&evidence, digest, &signer.unwrap());
+    let judged = |digest: &str, signer: Result<TrustedSigner, _>| {
+        verdict(&evidence, digest, &signer.unwrap())
+    };
     assert_eq!(judged(&signed, by(&identity, &issuer, root)), "signed");
     let other = judged(&signed, by("other@example.com", &issuer, root));
     assert!(other.to_lowercase().contains("identity"), "{other}");
     let other = judged(&signed, by(&identity, "https://issuer.example", root));
     assert!(other.to_lowercase().contains("issuer"), "{other}");
     assert_ne!(judged(&digest('a'), by(&identity, &issuer, root)), "signed");
-    // Another instance knows neither the authority nor the log.
+    // Another instance trusts neither the authority nor the log.
     let mut empty: Value = serde_json::from_str(root).unwrap();
     for list in ["tlogs", "ctlogs", "certificateAuthorities"] {
         empty[list] = json!([]);
@@ -215,6 +222,9 @@ fn keyless_signatures_are_those_of_one_identity() {
         "signed"
     );
     let key = KeyPair::generate_ecdsa_p256().unwrap();
-    assert_eq!(judged(&signed, Ok(signer(&key))), Flaw::Key.to_string());
+    assert_eq!(
+        judged(&signed, Ok(signer(&key))),
+        SignatureFlaw::Key.to_string()
+    );
     assert!(by(&identity, &issuer, "{}").is_err());
 }

@@ -1,8 +1,8 @@
-//! The options of an object store, by the names that its own tools use in the environment.
+//! The options of an object store, named like the environment variables of its tools.
 //!
-//! They come from a Secret, else, for the user of this machine, from the environment and the profile of the AWS tools; never
-//! from both. Without any proof among them requests are not signed. The identity of the machine itself (instance metadata) is
-//! never used.
+//! The options come from a Secret or, if the user opened the bucket, from the environment and the profile of
+//! the AWS tools, but never from both. Without credentials in the options, requests are not signed. The
+//! identity of the machine itself (instance metadata) is never used.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use super::profile;
 use crate::Access;
 use crate::credentials::{CredentialsError, Proof};
 use crate::platform::{GOOGLE_SETTINGS, HOME};
-use crate::reach::{Addresses, Used, place};
-use crate::url::{UrlError, shown};
+use crate::reach::{Addresses, UsedAccount, place};
+use crate::url::{UrlError, redact_url};
 
 /// The kinds of object stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `s3://`, also of other vendors.
+pub enum StoreKind {
+    /// `s3://`, also for compatible stores of other vendors.
     S3,
     /// `gs://`.
     Google,
@@ -26,37 +26,37 @@ pub enum Kind {
     Azure,
 }
 
-/// The options of one store.
-pub struct Options {
-    /// By name.
+/// The options of a store.
+pub struct StoreOptions {
+    /// The options by name.
     pub values: BTreeMap<String, String>,
     /// Whether requests can be signed.
     pub signed: bool,
     /// Whether the endpoint may lack TLS.
     pub allow_http: bool,
-    /// Where they come from.
+    /// Where the options come from.
     pub identity: String,
-    /// [`Access::reader`]
+    /// The reader, as returned by [`Access::reader`].
     reader: String,
-    /// Where requests may lead: the settings of the user may name a service of their machine that gives credentials.
+    /// The allowed addresses. The settings of the user can name a local service that provides credentials.
     pub addresses: Addresses,
 }
 
-/// What an option is for.
+/// The purpose of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum OptionUse {
     Setting,
-    /// Requests are signed with it.
+    /// Credentials that sign requests.
     Proof,
-    /// Only from the environment: it names a file or a service of this machine.
+    /// Names a local file or service. Only allowed in the environment.
     Machine,
     MachineProof,
 }
 
-use Use::{Machine, MachineProof, Setting};
+use OptionUse::{Machine, MachineProof, Setting};
 
-const S3: &[(&str, Use)] = &[
-    ("AWS_ACCESS_KEY_ID", Use::Proof),
+const S3: &[(&str, OptionUse)] = &[
+    ("AWS_ACCESS_KEY_ID", OptionUse::Proof),
     ("AWS_ALLOW_HTTP", Setting),
     ("AWS_DEFAULT_REGION", Setting),
     ("AWS_ENDPOINT", Setting),
@@ -77,36 +77,36 @@ const S3: &[(&str, Use)] = &[
     ("AWS_WEB_IDENTITY_TOKEN_FILE", MachineProof),
 ];
 
-const GOOGLE: &[(&str, Use)] = &[
+const GOOGLE: &[(&str, OptionUse)] = &[
     ("GOOGLE_ALLOW_HTTP", Setting),
     ("GOOGLE_BASE_URL", Setting),
-    ("GOOGLE_BEARER_TOKEN", Use::Proof),
-    ("GOOGLE_SERVICE_ACCOUNT_KEY", Use::Proof),
+    ("GOOGLE_BEARER_TOKEN", OptionUse::Proof),
+    ("GOOGLE_SERVICE_ACCOUNT_KEY", OptionUse::Proof),
     ("GOOGLE_SKIP_SIGNATURE", Setting),
     ("GOOGLE_APPLICATION_CREDENTIALS", MachineProof),
     ("GOOGLE_SERVICE_ACCOUNT", MachineProof),
     ("GOOGLE_SERVICE_ACCOUNT_PATH", MachineProof),
 ];
 
-const AZURE: &[(&str, Use)] = &[
+const AZURE: &[(&str, OptionUse)] = &[
     ("AZURE_ALLOW_HTTP", Setting),
     ("AZURE_AUTHORITY_HOST", Setting),
     ("AZURE_CLIENT_ID", Setting),
-    ("AZURE_CLIENT_SECRET", Use::Proof),
+    ("AZURE_CLIENT_SECRET", OptionUse::Proof),
     ("AZURE_ENDPOINT", Setting),
     ("AZURE_SKIP_SIGNATURE", Setting),
-    ("AZURE_STORAGE_ACCOUNT_KEY", Use::Proof),
+    ("AZURE_STORAGE_ACCOUNT_KEY", OptionUse::Proof),
     ("AZURE_STORAGE_ACCOUNT_NAME", Setting),
     ("AZURE_STORAGE_ENDPOINT", Setting),
-    ("AZURE_STORAGE_SAS_TOKEN", Use::Proof),
-    ("AZURE_STORAGE_TOKEN", Use::Proof),
+    ("AZURE_STORAGE_SAS_TOKEN", OptionUse::Proof),
+    ("AZURE_STORAGE_TOKEN", OptionUse::Proof),
     ("AZURE_TENANT_ID", Setting),
     ("AZURE_FEDERATED_TOKEN_FILE", MachineProof),
 ];
 
-impl Kind {
-    /// The store of a scheme.
-    pub fn of(scheme: &str) -> Option<Self> {
+impl StoreKind {
+    /// Returns the kind of store for a URL scheme.
+    pub fn from_scheme(scheme: &str) -> Option<Self> {
         match scheme {
             "s3" => Some(Self::S3),
             "gs" => Some(Self::Google),
@@ -115,7 +115,7 @@ impl Kind {
         }
     }
 
-    fn known(self) -> &'static [(&'static str, Use)] {
+    fn known_options(self) -> &'static [(&'static str, OptionUse)] {
         match self {
             Self::S3 => S3,
             Self::Google => GOOGLE,
@@ -124,10 +124,10 @@ impl Kind {
     }
 }
 
-impl Options {
-    /// The options for a URL.
-    pub fn of(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Self, UrlError> {
-        let location = || shown(url);
+impl StoreOptions {
+    /// Loads the options for a URL.
+    pub fn load(kind: StoreKind, url: &Url, access: &Access<'_>) -> Result<Self, UrlError> {
+        let location = || redact_url(url);
         let setting = |why| UrlError::Setting {
             location: location(),
             why,
@@ -148,13 +148,14 @@ impl Options {
                 let named = format!("{}://{named}", url.scheme());
                 credentials.check(&named, true).map_err(wrong)?;
                 let identity = format!("Secret {}", credentials.secret);
-                of_secret(kind, options).map_err(|why| setting(format!("{identity}: {why}")))?;
+                check_secret_options(kind, options)
+                    .map_err(|why| setting(format!("{identity}: {why}")))?;
                 (options.clone(), identity)
             }
             None if access.reach.opens_bucket(&bucket) => {
                 addresses = Addresses::Any;
                 let variable = |name: &str| std::env::var(name).ok();
-                let values = of_machine(kind, &variable).map_err(setting)?;
+                let values = machine_options(kind, &variable).map_err(setting)?;
                 (values, "this machine".to_owned())
             }
             None => (BTreeMap::new(), "no credentials".to_owned()),
@@ -163,9 +164,9 @@ impl Options {
         options.reader = access.reader(None);
         options.addresses = addresses;
         if options.signed && access.credentials.is_none() {
-            access.reach.tell(Used::Bucket(bucket));
+            access.reach.report_use(UsedAccount::Bucket(bucket));
         }
-        if kind == Kind::Azure && !options.values.contains_key("AZURE_STORAGE_ACCOUNT_NAME") {
+        if kind == StoreKind::Azure && !options.values.contains_key("AZURE_STORAGE_ACCOUNT_NAME") {
             return Err(setting(
                 "set the option AZURE_STORAGE_ACCOUNT_NAME in the Secret or, at a terminal, in the environment; \
                  without credentials use the https:// URL of the object"
@@ -175,7 +176,7 @@ impl Options {
         Ok(options)
     }
 
-    fn read(kind: Kind, mut values: BTreeMap<String, String>, identity: String) -> Self {
+    fn read(kind: StoreKind, mut values: BTreeMap<String, String>, identity: String) -> Self {
         let mut switch = |ending: &str| {
             let name = values.keys().find(|name| name.ends_with(ending)).cloned();
             let value = name.and_then(|name| values.remove(&name));
@@ -188,8 +189,8 @@ impl Options {
         };
         let allow_http = switch("_ALLOW_HTTP");
         let unsigned = switch("_SKIP_SIGNATURE");
-        let proofs = kind.known().iter();
-        let mut proofs = proofs.filter(|(_, of)| matches!(of, Use::Proof | MachineProof));
+        let proofs = kind.known_options().iter();
+        let mut proofs = proofs.filter(|(_, of)| matches!(of, OptionUse::Proof | MachineProof));
         let signed = !unsigned && proofs.any(|(name, _)| values.contains_key(*name));
         Self {
             signed,
@@ -201,8 +202,9 @@ impl Options {
         }
     }
 
-    /// Who reads an object, and in which store: two stores may have a bucket of one name.
-    pub fn seen_by(&self) -> String {
+    /// Identifies the reader and the store in cache keys, because two stores can have buckets of the same
+    /// name.
+    pub fn reader_key(&self) -> String {
         let mut seen = format!("{} {}", self.identity, self.reader);
         for (name, value) in &self.values {
             if ["ACCOUNT_NAME", "BASE_URL", "ENDPOINT"]
@@ -215,7 +217,7 @@ impl Options {
         seen
     }
 
-    /// The first line of a text, without the values of secret options.
+    /// Returns the first line of a text without the values of secret options.
     pub fn without_secrets(&self, text: &str) -> String {
         let secrets = self.values.iter().filter(|(name, value)| {
             !value.is_empty()
@@ -227,19 +229,19 @@ impl Options {
         let line = secrets.fold(line.to_owned(), |line, (name, value)| {
             line.replace(value.as_str(), &format!("[{name}]"))
         });
-        // Cut only now: half of a secret is still secret.
+        // Truncate last, because a truncated secret would not be recognised.
         line.chars().take(MAX_WORDS).collect()
     }
 }
 
-/// Characters of a store's error that are shown.
+/// The maximum number of characters of a store's error to show.
 const MAX_WORDS: usize = 300;
 
-/// A Secret may not name files or services of this machine.
-fn of_secret(kind: Kind, options: &BTreeMap<String, String>) -> Result<(), String> {
-    let known = kind.known().iter();
+/// Checks that a Secret has only known options and names no local files or services.
+fn check_secret_options(kind: StoreKind, options: &BTreeMap<String, String>) -> Result<(), String> {
+    let known = kind.known_options().iter();
     let known: Vec<&str> = known
-        .filter(|(_, of)| matches!(of, Setting | Use::Proof))
+        .filter(|(_, of)| matches!(of, Setting | OptionUse::Proof))
         .map(|(name, _)| *name)
         .collect();
     match options.keys().find(|name| !known.contains(&name.as_str())) {
@@ -251,28 +253,28 @@ fn of_secret(kind: Kind, options: &BTreeMap<String, String>) -> Result<(), Strin
     }
 }
 
-/// The options from the environment and from the profile of the AWS tools.
-fn of_machine(
-    kind: Kind,
+/// Reads the options from the environment and from the profile of the AWS tools.
+fn machine_options(
+    kind: StoreKind,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<BTreeMap<String, String>, String> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-    let known = kind.known();
+    let known = kind.known_options();
     let mut values: BTreeMap<String, String> = known
         .iter()
         .filter_map(|(name, _)| Some(((*name).to_owned(), set(name)?)))
         .collect();
-    let proven = known
-        .iter()
-        .any(|(name, of)| matches!(of, Use::Proof | MachineProof) && values.contains_key(*name));
+    let proven = known.iter().any(|(name, of)| {
+        matches!(of, OptionUse::Proof | MachineProof) && values.contains_key(*name)
+    });
     match kind {
-        Kind::S3 if !proven => {
+        StoreKind::S3 if !proven => {
             for (name, value) in profile::read(&set)? {
                 values.entry(name).or_insert(value);
             }
         }
-        // Where gcloud keeps the user's credentials.
-        Kind::Google if !proven => {
+        // The file in which gcloud stores the credentials of the user.
+        StoreKind::Google if !proven => {
             let file = set(HOME).map(|home| {
                 format!("{home}/{GOOGLE_SETTINGS}/application_default_credentials.json")
             });

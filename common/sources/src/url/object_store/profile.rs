@@ -1,5 +1,5 @@
-//! The profile of the AWS tools: keys and region from `~/.aws/credentials` and `~/.aws/config`. Settings that run programs or
-//! ask services are not supported.
+//! Reads keys and region from a profile of the AWS tools in `~/.aws/credentials` and `~/.aws/config`.
+//! Settings that run programs or query services are not supported.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::io::Read as _;
 
 use crate::platform;
 
-/// Bytes of such a file.
+/// The maximum size of such a file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Key of the file → option.
+/// The supported keys of the files, and the options that they set.
 const KEYS: [(&str, &str); 5] = [
     ("aws_access_key_id", "AWS_ACCESS_KEY_ID"),
     ("aws_secret_access_key", "AWS_SECRET_ACCESS_KEY"),
@@ -27,23 +27,23 @@ const FOREIGN: [&str; 4] = [
     "role_arn",
 ];
 
-/// The options of the profile that `AWS_PROFILE` names, else of `default`.
+/// Reads the options of the profile that `AWS_PROFILE` names, or of `default`.
 ///
 /// # Errors
-/// A profile that was asked for and does not exist; one that needs the AWS tools.
+/// The profile in `AWS_PROFILE` does not exist, or the profile needs the AWS tools.
 pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String, String>, String> {
     let file = |name: &str, default: &str| {
         let path = variable(name)
             .or_else(|| Some(format!("{}/.aws/{default}", variable(platform::HOME)?)));
-        path.map(|path| text(&path)).unwrap_or_default()
+        path.map(|path| read_text(&path)).unwrap_or_default()
     };
     let asked = variable("AWS_PROFILE");
     let name = asked.as_deref().unwrap_or("default");
-    let credentials = section(&file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
+    let credentials = read_section(&file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
     let config = file("AWS_CONFIG_FILE", "config");
-    // In this file every profile but the default has a prefix.
-    let config = match section(&config, &format!("profile {name}")) {
-        None if name == "default" => section(&config, name),
+    // In this file, all profiles but the default have a prefix.
+    let config = match read_section(&config, &format!("profile {name}")) {
+        None if name == "default" => read_section(&config, name),
         found => found,
     };
     if asked.is_some() && credentials.is_none() && config.is_none() {
@@ -67,16 +67,16 @@ pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String
     }
 }
 
-/// A file that cannot be read counts as empty, as for the AWS tools.
-fn text(path: &str) -> String {
+/// Reads a file. One that cannot be read counts as empty, as for the AWS tools.
+fn read_text(path: &str) -> String {
     let mut text = String::new();
     let file = File::open(path).ok();
     let read = file.and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text).ok());
     read.map(|_| text).unwrap_or_default()
 }
 
-/// `key = value` of one section; indented lines belong to a key that is not used here.
-fn section(text: &str, name: &str) -> Option<BTreeMap<String, String>> {
+/// Reads the `key = value` lines of one section. Indented lines belong to keys that are not supported.
+fn read_section(text: &str, name: &str) -> Option<BTreeMap<String, String>> {
     let mut found: Option<BTreeMap<String, String>> = None;
     let mut inside = false;
     for line in text.lines() {

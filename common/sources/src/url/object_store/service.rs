@@ -1,4 +1,5 @@
-//! Gives the clients of object stores our HTTP client, which follows no redirect, and judges every request before it is sent.
+//! Makes the clients of object stores use our HTTP client, which follows no redirects, and checks every
+//! request before it is sent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,24 +13,24 @@ use url::Url;
 
 use crate::http::Http;
 
-/// Makes services.
+/// Creates the service for each client.
 #[derive(Clone, Debug)]
 pub struct Connector {
     /// The client.
     pub http: Http,
 }
 
-/// A request that would go without TLS.
+/// A request would be sent without TLS.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{0}:// has no TLS and is used only where the option AWS_ALLOW_HTTP, GOOGLE_ALLOW_HTTP or AZURE_ALLOW_HTTP is true"
 )]
-struct Plain(String);
+struct PlainHttp(String);
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let allow = options.get_config_value(&ClientConfigKey::AllowHttp);
-        Ok(HttpClient::new(Service {
+        Ok(HttpClient::new(CheckedService {
             http: self.http.clone(),
             allow_http: allow.as_deref() == Some("true"),
         }))
@@ -37,18 +38,18 @@ impl HttpConnector for Connector {
 }
 
 #[derive(Debug)]
-struct Service {
+struct CheckedService {
     http: Http,
     allow_http: bool,
 }
 
-impl Service {
-    /// Judges a request; its errors are of a kind that is not tried again.
+impl CheckedService {
+    /// Checks a request. Its errors are of a kind that the client does not retry.
     async fn check(&self, request: &HttpRequest) -> Result<(), HttpError> {
         let uri = request.uri();
         if uri.scheme_str() != Some("https") && !self.allow_http {
             let scheme = uri.scheme_str().unwrap_or_default().to_owned();
-            return Err(HttpError::new(HttpErrorKind::Unknown, Plain(scheme)));
+            return Err(HttpError::new(HttpErrorKind::Unknown, PlainHttp(scheme)));
         }
         match Url::parse(&uri.to_string()) {
             Ok(url) => {
@@ -60,7 +61,7 @@ impl Service {
     }
 }
 
-impl HttpService for Service {
+impl HttpService for CheckedService {
     fn call<'life, 'future>(
         &'life self,
         request: HttpRequest,

@@ -7,16 +7,16 @@ fn values(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// object_store reads options by these names; a name that it does not know would be lost.
+/// The crate object_store must know all of these options. An unknown one would be ignored.
 #[test]
 fn every_option_is_known_to_the_client() {
-    for kind in [Kind::S3, Kind::Google, Kind::Azure] {
-        for (name, _) in kind.known() {
+    for kind in [StoreKind::S3, StoreKind::Google, StoreKind::Azure] {
+        for (name, _) in kind.known_options() {
             let name = name.to_ascii_lowercase();
             let known = match kind {
-                Kind::S3 => name.parse::<object_store::aws::AmazonS3ConfigKey>().is_ok(),
-                Kind::Google => name.parse::<object_store::gcp::GoogleConfigKey>().is_ok(),
-                Kind::Azure => name.parse::<object_store::azure::AzureConfigKey>().is_ok(),
+                StoreKind::S3 => name.parse::<object_store::aws::AmazonS3ConfigKey>().is_ok(),
+                StoreKind::Google => name.parse::<object_store::gcp::GoogleConfigKey>().is_ok(),
+                StoreKind::Azure => name.parse::<object_store::azure::AzureConfigKey>().is_ok(),
             };
             assert!(known, "{name}");
         }
@@ -26,28 +26,28 @@ fn every_option_is_known_to_the_client() {
 #[test]
 fn a_secret_names_nothing_of_this_machine() {
     for (kind, name) in [
-        (Kind::S3, "AWS_WEB_IDENTITY_TOKEN_FILE"),
-        (Kind::S3, "AWS_METADATA_ENDPOINT"),
-        (Kind::S3, "AWS_BUCKET"),
-        (Kind::S3, "aws_access_key_id"),
-        (Kind::S3, "proxy_url"),
-        (Kind::Google, "GOOGLE_APPLICATION_CREDENTIALS"),
-        (Kind::Google, "AWS_ACCESS_KEY_ID"),
-        (Kind::Azure, "AZURE_FEDERATED_TOKEN_FILE"),
-        (Kind::Azure, "AZURE_USE_AZURE_CLI"),
+        (StoreKind::S3, "AWS_WEB_IDENTITY_TOKEN_FILE"),
+        (StoreKind::S3, "AWS_METADATA_ENDPOINT"),
+        (StoreKind::S3, "AWS_BUCKET"),
+        (StoreKind::S3, "aws_access_key_id"),
+        (StoreKind::S3, "proxy_url"),
+        (StoreKind::Google, "GOOGLE_APPLICATION_CREDENTIALS"),
+        (StoreKind::Google, "AWS_ACCESS_KEY_ID"),
+        (StoreKind::Azure, "AZURE_FEDERATED_TOKEN_FILE"),
+        (StoreKind::Azure, "AZURE_USE_AZURE_CLI"),
     ] {
-        let error = of_secret(kind, &values(&[(name, "x")])).unwrap_err();
+        let error = check_secret_options(kind, &values(&[(name, "x")])).unwrap_err();
         assert!(error.starts_with(&format!("key {name} is not a known option")));
     }
     assert_eq!(
-        of_secret(Kind::S3, &values(&[("AWS_ACCESS_KEY_ID", "x")])),
+        check_secret_options(StoreKind::S3, &values(&[("AWS_ACCESS_KEY_ID", "x")])),
         Ok(())
     );
 }
 
 #[test]
-fn what_signs_and_what_does_not() {
-    let read = |pairs| Options::read(Kind::S3, values(pairs), String::new());
+fn requests_are_signed_with_credentials_only() {
+    let read = |pairs| StoreOptions::read(StoreKind::S3, values(pairs), String::new());
     assert!(read(&[("AWS_ACCESS_KEY_ID", "x")]).signed);
     assert!(!read(&[("AWS_REGION", "x")]).signed);
     let unsigned = read(&[
@@ -69,15 +69,15 @@ fn the_environment_is_taken_by_name() {
         _ => None,
     };
     assert_eq!(
-        of_machine(Kind::S3, &variable),
+        machine_options(StoreKind::S3, &variable),
         Ok(values(&[("AWS_ACCESS_KEY_ID", "key")]))
     );
 }
 
 #[test]
 fn an_error_shows_no_secret() {
-    let options = Options::read(
-        Kind::S3,
+    let options = StoreOptions::read(
+        StoreKind::S3,
         values(&[("AWS_SECRET_ACCESS_KEY", "hunter22"), ("AWS_REGION", "eu")]),
         String::new(),
     );
@@ -89,15 +89,18 @@ fn an_error_shows_no_secret() {
     assert!(!options.without_secrets(&long).contains("hunt"));
 }
 
-/// What the cache knows of a container is not what another account has there.
+/// Cached content of a container must not be used for a container of the same name in another account.
 #[test]
 fn stores_are_distinguished() {
     let seen = |kind, name, value| {
-        Options::read(kind, values(&[(name, value)]), "me".to_owned()).seen_by()
+        StoreOptions::read(kind, values(&[(name, value)]), "me".to_owned()).reader_key()
     };
-    let account = |name| seen(Kind::Azure, "AZURE_STORAGE_ACCOUNT_NAME", name);
+    let account = |name| seen(StoreKind::Azure, "AZURE_STORAGE_ACCOUNT_NAME", name);
     assert_ne!(account("one"), account("two"));
-    let key = |key| seen(Kind::S3, "AWS_SECRET_ACCESS_KEY", key);
+    let key = |key| seen(StoreKind::S3, "AWS_SECRET_ACCESS_KEY", key);
     assert_eq!(key("old"), key("new"));
-    assert_ne!(key("old"), seen(Kind::S3, "AWS_ENDPOINT_URL", "https://a"));
+    assert_ne!(
+        key("old"),
+        seen(StoreKind::S3, "AWS_ENDPOINT_URL", "https://a")
+    );
 }

@@ -1,4 +1,4 @@
-//! A folder or an archive of this machine as a catalogue of one add-on: a chart, or manifests.
+//! Reads a local folder or an archive as a catalogue of a single add-on: a chart or manifests.
 
 use addons_render::chart::{Chart, ChartError};
 use addons_render::package::Package;
@@ -6,57 +6,57 @@ use common::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, Method, Source, Template, UrlSource,
 };
 
-use super::{CatalogueError, Located, located};
+use super::{CatalogueError, LocatedCatalogue};
 use crate::archive::{self, ArchiveError};
 use crate::kustomize;
 use crate::url::{self, UrlError};
-use crate::{Access, Fetched};
+use crate::{Access, FetchedPackage};
 
-/// Endings of manifests.
+/// The extensions of manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// Why a folder or an archive is not an add-on.
 #[derive(Debug, thiserror::Error)]
-pub enum WholeError {
-    /// It cannot be read.
+pub enum SingleAddonError {
+    /// The location cannot be read.
     #[error(transparent)]
     Url(#[from] UrlError),
     /// The archive cannot be read.
     #[error("archive: {0}")]
     Archive(ArchiveError),
-    /// Its chart cannot be used.
+    /// The chart cannot be used.
     #[error("chart: {0}")]
     Chart(ChartError),
-    /// Resources of kustomize.
+    /// It is a kustomization, which is not built here.
     #[error(
         "it is a kustomization, which only a command in a terminal builds, of a folder of its machine: write what \
          `kubectl kustomize` prints into a file, and name that"
     )]
     Kustomization,
-    /// Nothing of that.
+    /// It has neither a catalogue nor a chart nor manifests.
     #[error(
         "it has neither catalogue.yaml nor addons.yaml, is not a chart, and has no manifests (*.yaml, *.yml, *.json)"
     )]
     Nothing,
 }
 
-/// The add-on at a location; `None` where that is neither a folder of this machine nor an archive.
+/// Reads the add-on at a location. Returns `None` if this is neither a local folder nor an archive.
 ///
-/// A chart has the name and the version of its Chart.yaml. Manifests have the name of the folder or file, no version, and the
-/// digest of their content, so that a change is due.
-pub(super) async fn of(
+/// A chart gets the name and version of its Chart.yaml. Manifests get the name of the folder or file, no
+/// version, and the digest of their content, so that a change is an update.
+pub(super) async fn read(
     location: &str,
     access: &Access<'_>,
-) -> Result<Option<Located>, CatalogueError> {
-    let failed = |source| CatalogueError::Whole {
+) -> Result<Option<LocatedCatalogue>, CatalogueError> {
+    let failed = |source| CatalogueError::SingleAddon {
         location: location.to_owned(),
         source,
     };
-    let package = match url::local(location, access).await {
+    let package = match url::read_local(location, access).await {
         Ok(Some(folder)) => folder.package,
         Ok(None) if archive::is_archive(location) => {
             let fetched = url::fetch(location, access).await?;
-            Fetched::from(fetched).package
+            FetchedPackage::from(fetched).package
         }
         Ok(None) => return Ok(None),
         Err(error) => return Err(failed(error.into())),
@@ -67,12 +67,16 @@ pub(super) async fn of(
         ..AddonCatalogueSpec::default()
     };
     let object = AddonCatalogue::new("", spec);
-    Ok(Some(located(object, Vec::new(), location.to_owned())))
+    Ok(Some(LocatedCatalogue::new(
+        object,
+        Vec::new(),
+        location.to_owned(),
+    )))
 }
 
-fn addon(package: Package, location: &str) -> Result<Addon, WholeError> {
+fn addon(package: Package, location: &str) -> Result<Addon, SingleAddonError> {
     let hash = package.digest();
-    let files = archive::files(package).map_err(WholeError::Archive)?;
+    let files = archive::unpack_package(package).map_err(SingleAddonError::Archive)?;
     let has = |name: &&str| files.get(name).is_some();
     let mut version = AddonVersion {
         source: Source {
@@ -85,7 +89,7 @@ fn addon(package: Package, location: &str) -> Result<Addon, WholeError> {
         ..AddonVersion::default()
     };
     let name = if has(&"Chart.yaml") {
-        let chart = Chart::read(&files).map_err(WholeError::Chart)?;
+        let chart = Chart::read(&files).map_err(SingleAddonError::Chart)?;
         version.constraints = chart.constraints();
         version.version = chart.version;
         version.template = Template {
@@ -94,11 +98,11 @@ fn addon(package: Package, location: &str) -> Result<Addon, WholeError> {
         };
         chart.name
     } else if kustomize::NAMES.iter().any(has) {
-        return Err(WholeError::Kustomization);
+        return Err(SingleAddonError::Kustomization);
     } else {
         let is_manifest = |path: &str| MANIFESTS.iter().any(|ending| path.ends_with(ending));
         if !files.files().iter().any(|file| is_manifest(&file.path)) {
-            return Err(WholeError::Nothing);
+            return Err(SingleAddonError::Nothing);
         }
         version.manifest_hash = Some(hash);
         stem(location).to_owned()
@@ -110,7 +114,7 @@ fn addon(package: Package, location: &str) -> Result<Addon, WholeError> {
     })
 }
 
-/// The last name of a location, without the ending of an archive.
+/// Returns the last part of a location, without the extension of an archive.
 fn stem(location: &str) -> &str {
     let mut parts = location.rsplit('/');
     let last = parts.find(|part| !part.is_empty()).unwrap_or("addon");

@@ -1,30 +1,30 @@
-//! Layers are decompressed while they arrive.
+//! Decompresses layers while they arrive.
 
 use std::io::{self, Read};
 
 use tokio::sync::mpsc;
 
-use super::ImageError;
-use super::layer::{self, Budget, Compression, Layer, LayerError};
+use super::ImageFetchError;
+use super::layer::{self, Compression, ImageLayer, LayerBudget, LayerError};
 use crate::registry::Blob;
 
-/// Chunks between the network and the decompressor.
+/// The number of chunks to buffer between the network and the decompressor.
 const CHUNKS: usize = 16;
 
-/// The chunks of a blob, on the thread of the decompressor.
+/// A reader of the chunks of a blob on the thread of the decompressor.
 struct Chunks {
     chunks: mpsc::Receiver<Vec<u8>>,
     current: io::Cursor<Vec<u8>>,
 }
 
-/// Reads a layer on its own thread while its bytes arrive. An error of the transfer is reported before an error of the archive,
-/// because it explains that one.
-pub async fn read(
+/// Reads a layer on a separate thread while its bytes arrive. If both the transfer and the archive fail, the
+/// error of the transfer is returned, because it is the cause.
+pub async fn stream_layer(
     mut blob: Blob<'_, '_>,
     compression: Compression,
     path: String,
-    mut budget: Budget,
-) -> Result<(Result<Layer, LayerError>, Budget), ImageError> {
+    mut budget: LayerBudget,
+) -> Result<(Result<ImageLayer, LayerError>, LayerBudget), ImageFetchError> {
     let (sender, chunks) = mpsc::channel(CHUNKS);
     let mut reading = tokio::task::spawn_blocking(move || {
         let chunks = Chunks {
@@ -37,14 +37,14 @@ pub async fn read(
     let ended = |error: tokio::task::JoinError| {
         (
             Err(LayerError::Damaged(io::Error::other(error))),
-            Budget::default(),
+            LayerBudget::default(),
         )
     };
     while let Some(chunk) = blob.next().await? {
         if sender.send(chunk).await.is_ok() {
             continue;
         }
-        // The reader stopped: at the end of the archive or at an error.
+        // The reader stopped at the end of the archive or because of an error.
         let read = (&mut reading).await.unwrap_or_else(ended);
         if !read.0.as_ref().is_err_and(LayerError::is_limit) {
             while blob.next().await?.is_some() {}

@@ -1,4 +1,4 @@
-//! Everything that a file of catalogues holds, and everything that is wrong with it.
+//! Reads a file of catalogues as far as possible and collects all mistakes in it.
 
 use addons_admission::document::{self, Unread};
 use addons_admission::verdict::Problem;
@@ -7,108 +7,117 @@ use common::catalogue::channel::{self, Channel, ChannelError};
 use common::manifest::yaml::{Places, YamlError, YamlOptions, documents};
 use serde_json::Value;
 
-use super::{CatalogueError, Located, is_catalogue, located, meant, other_kind};
+use super::{CatalogueError, LocatedCatalogue, is_catalogue, kind_hint, other_kind};
 
-/// Names the schema of the file for editors; no field of the object.
+/// A field that names the schema for editors and is not part of the object.
 const SCHEMA: &str = "$schema";
 
-/// The content of a file.
+/// All catalogues of a file.
 #[derive(Debug, Default)]
-pub struct Everything {
-    /// What is a catalogue or an index, as far as it can be read.
-    pub parts: Vec<Part>,
-    /// What is none.
-    pub mistakes: Vec<Mistake>,
+pub struct CatalogueFile {
+    /// The catalogues or the index.
+    pub documents: Vec<CatalogueDocument>,
+    /// Problems of documents that are neither a catalogue nor an index.
+    pub mistakes: Vec<FileMistake>,
 }
 
-/// Something wrong on a line of a file.
+/// A mistake on a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// Line, from 1.
+pub struct FileMistake {
+    /// The line, starting from 1.
     pub line: usize,
-    /// Column, from 1.
+    /// The column, starting from 1.
     pub column: usize,
     /// What is wrong.
     pub message: String,
 }
 
-/// A catalogue or an index, as far as it can be read.
+/// A catalogue or an index with the positions of its fields in the file, as far as it can be read.
 #[derive(Debug)]
-pub struct Part {
-    /// As it would be added.
-    pub located: Located,
-    /// What its schema does not allow; their fields are those of the file.
+pub struct CatalogueDocument {
+    /// The catalogue as it would be added.
+    pub located: LocatedCatalogue,
+    /// Violations of the schema. They name fields of the file.
     pub problems: Vec<Problem>,
-    /// What could not be read.
+    /// The fields that could not be read.
     pub unread: Unread,
     index: Option<Channel>,
     places: Places,
 }
 
-impl Part {
-    /// The field of the file that a field of the catalogue was read from: they differ where the file is an index.
+impl CatalogueDocument {
+    /// Returns the field of the file from which a field of the catalogue was read. They differ if the file is
+    /// an index.
     #[must_use]
-    pub fn written(&self, field: &str) -> String {
+    pub fn source_field(&self, field: &str) -> String {
         match &self.index {
             Some(index) => index.written(field),
             None => field.to_owned(),
         }
     }
 
-    /// Line and column of a field of the file.
+    /// Returns the line and column of a field of the file.
     #[must_use]
-    pub fn at(&self, field: &str) -> (usize, usize) {
+    pub fn position(&self, field: &str) -> (usize, usize) {
         self.places.at(field)
     }
 
-    /// Line and column of a place in the text of a field of the file, where it is written line by line.
+    /// Returns the line and column in the file of a position in the text of a field, if that text is written
+    /// line by line.
     #[must_use]
-    pub fn inside(&self, field: &str, line: usize, column: usize) -> Option<(usize, usize)> {
+    pub fn position_in_text(
+        &self,
+        field: &str,
+        line: usize,
+        column: usize,
+    ) -> Option<(usize, usize)> {
         self.places.inside(field, line, column)
     }
 }
 
-/// What a file holds that was read at `location`.
+/// Reads the content of a file that comes from `location`.
 #[must_use]
-pub fn every(bytes: &[u8], location: &str) -> Everything {
+pub fn read_all(bytes: &[u8], location: &str) -> CatalogueFile {
     if channel::holds_index(bytes) {
         return index(bytes, location);
     }
-    let mut found = Everything::default();
+    let mut found = CatalogueFile::default();
     for document in documents(bytes, &YamlOptions::default()) {
         match document {
-            Err(error) => found.mistakes.push(of_yaml(&error)),
+            Err(error) => found.mistakes.push(yaml_mistake(&error)),
             Ok(document) if document.value.is_null() => {}
             Ok(document) if is_catalogue(&document.value) => {
                 let mut read = document::read(&document.value);
                 read.problems.retain(|problem| problem.field != SCHEMA);
-                found.parts.push(Part {
-                    located: located(read.object, Vec::new(), location.to_owned()),
+                found.documents.push(CatalogueDocument {
+                    located: LocatedCatalogue::new(read.object, Vec::new(), location.to_owned()),
                     problems: read.problems,
                     unread: read.unread,
                     index: None,
                     places: Places::of(bytes, document.line),
                 });
             }
-            Ok(document) => found.mistakes.push(of_kind(document.line, &document.value)),
+            Ok(document) => found
+                .mistakes
+                .push(kind_mistake(document.line, &document.value)),
         }
     }
-    if found.parts.is_empty() && found.mistakes.is_empty() {
-        found.mistakes.push(of_kind(1, &Value::Null));
+    if found.documents.is_empty() && found.mistakes.is_empty() {
+        found.mistakes.push(kind_mistake(1, &Value::Null));
     }
     found
 }
 
-fn index(bytes: &[u8], location: &str) -> Everything {
+fn index(bytes: &[u8], location: &str) -> CatalogueFile {
     let mut lines = documents(bytes, &YamlOptions::default()).filter_map(Result::ok);
     let first = lines.find(|document| !document.value.is_null());
     let places = Places::of(bytes, first.map_or(1, |document| document.line));
     let (channel, mistakes) = match channel::every(bytes, location) {
         Ok(read) => read,
         Err(error) => {
-            let mistakes = vec![of_channel(&error, &places)];
-            return Everything {
-                parts: Vec::new(),
+            let mistakes = vec![channel_mistake(&error, &places)];
+            return CatalogueFile {
+                documents: Vec::new(),
                 mistakes,
             };
         }
@@ -121,9 +130,9 @@ fn index(bytes: &[u8], location: &str) -> Everything {
         Problem::invalid("schema", field, message)
     };
     let object = AddonCatalogue::new(&channel.name, channel.spec.clone());
-    let index = located(object, channel.warnings.clone(), location.to_owned());
-    let part = Part {
-        located: Located {
+    let index = LocatedCatalogue::new(object, channel.warnings.clone(), location.to_owned());
+    let part = CatalogueDocument {
+        located: LocatedCatalogue {
             is_index: true,
             ..index
         },
@@ -132,31 +141,31 @@ fn index(bytes: &[u8], location: &str) -> Everything {
         index: Some(channel),
         places,
     };
-    Everything {
-        parts: vec![part],
+    CatalogueFile {
+        documents: vec![part],
         mistakes: Vec::new(),
     }
 }
 
-fn of_yaml(error: &YamlError) -> Mistake {
-    Mistake {
+fn yaml_mistake(error: &YamlError) -> FileMistake {
+    FileMistake {
         line: error.line,
         column: error.column,
         message: error.problem.to_string(),
     }
 }
 
-fn of_channel(error: &ChannelError, places: &Places) -> Mistake {
+fn channel_mistake(error: &ChannelError, places: &Places) -> FileMistake {
     let at = |field, message| {
         let (line, column) = places.at(field);
-        Mistake {
+        FileMistake {
             line,
             column,
             message,
         }
     };
     match error {
-        ChannelError::Yaml { source, .. } => of_yaml(source),
+        ChannelError::Yaml { source, .. } => yaml_mistake(source),
         ChannelError::Type {
             field, expected, ..
         } => at(field, format!("{field} must be {expected}")),
@@ -164,15 +173,15 @@ fn of_channel(error: &ChannelError, places: &Places) -> Mistake {
     }
 }
 
-fn of_kind(line: usize, document: &Value) -> Mistake {
+fn kind_mistake(line: usize, document: &Value) -> FileMistake {
     let message = match other_kind(String::new(), document) {
         CatalogueError::Kind { found, near, .. } => {
-            let meant = meant(near);
+            let meant = kind_hint(near);
             format!("{found} is neither an AddonCatalogue nor a kops index{meant}")
         }
         error => error.to_string(),
     };
-    Mistake {
+    FileMistake {
         line,
         column: 1,
         message,
@@ -199,11 +208,15 @@ a: [
 ---
 kind: Deployment
 ";
-        let found = every(file.as_bytes(), "c.yaml");
-        let [part] = found.parts.as_slice() else {
+        let found = read_all(file.as_bytes(), "c.yaml");
+        let [part] = found.documents.as_slice() else {
             panic!("{found:?}");
         };
-        let at: Vec<_> = part.problems.iter().map(|it| part.at(&it.field)).collect();
+        let at: Vec<_> = part
+            .problems
+            .iter()
+            .map(|it| part.position(&it.field))
+            .collect();
         assert_eq!(at, [(8, 20), (8, 8)], "{:?}", part.problems);
         let lines: Vec<usize> = found.mistakes.iter().map(|it| it.line).collect();
         assert_eq!(lines, [10, 12], "{:?}", found.mistakes);
@@ -221,8 +234,8 @@ spec:
     manifest: c.yaml
     kubernetesVersion: '>=1.30.0'
 ";
-        let found = every(file.as_bytes(), "i.yaml");
-        let part = &found.parts[0];
+        let found = read_all(file.as_bytes(), "i.yaml");
+        let part = &found.documents[0];
         assert_eq!(part.problems[0].field, "spec.addons[1]");
         for (field, expected, line) in [
             (
@@ -237,9 +250,9 @@ spec:
             ),
             ("spec.addons[0].name", "spec.addons[0].name", 4),
         ] {
-            assert_eq!(part.written(field), expected);
-            assert_eq!(part.at(expected).0, line);
+            assert_eq!(part.source_field(field), expected);
+            assert_eq!(part.position(expected).0, line);
         }
-        assert_eq!(every(b"", "e").mistakes[0].line, 1);
+        assert_eq!(read_all(b"", "e").mistakes[0].line, 1);
     }
 }

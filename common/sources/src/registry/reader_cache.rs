@@ -1,32 +1,33 @@
-//! The contents of a repository that are in the cache.
+//! The cached contents of a repository, by reader.
 //!
-//! A digest means the same content for everyone, but not everyone may read it (semantics 16): who only knows the digest of a manifest or
-//! of a layer does not get what a Secret opened for somebody else. So what a reader got is noted, and only this is read from the cache.
+//! A digest identifies the same content for all readers, but not all may read it (semantics 16). Knowing the
+//! digest of a manifest or layer must not give access to what another reader fetched with a Secret. The cache
+//! therefore has a note for each content that a reader fetched, and only these are read.
 
 use common::image::Image;
 
-use super::{repository, seen_by};
+use super::{reader_key, repository};
 use crate::Access;
-use crate::cache::{Cache, Note};
+use crate::cache::{Cache, CacheNote};
 
 /// The kind of the notes in the cache.
 const NOTES: &str = "registry";
 
-/// What one reader got from a repository.
+/// The cached contents that one reader fetched from a repository.
 #[derive(Clone)]
-pub struct Contents<'a> {
+pub struct ReaderCache<'a> {
     cache: &'a Cache,
-    /// The repository, and who reads it: see [`seen_by`].
+    /// The repository and its reader; see [`reader_key`].
     reader: String,
 }
 
-impl<'a> Contents<'a> {
-    /// Those of a repository.
+impl<'a> ReaderCache<'a> {
+    /// Returns the cached contents of a repository for the reader of `access`.
     pub fn new(reference: &Image, plain_http: bool, access: &Access<'a>) -> Self {
         let reader = format!(
             "{}{}",
             repository(reference),
-            seen_by(reference, plain_http, access)
+            reader_key(reference, plain_http, access)
         );
         Self {
             cache: access.cache,
@@ -34,18 +35,18 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The content with that sha256, if this reader got it before.
+    /// Returns the content with this sha256 if the reader fetched it before.
     pub fn get(&self, digest: &str) -> Option<Vec<u8>> {
-        let (note, bytes) = self.cache.noted(NOTES, &self.key(digest))?;
+        let (note, bytes) = self.cache.lookup(NOTES, &self.key(digest))?;
         (note.digest == digest).then_some(bytes)
     }
 
-    /// Keeps what this reader got. Call it only after the digest was verified: otherwise a server could claim content that it never
-    /// sent.
+    /// Stores content that the reader fetched. Must only be called after the digest was verified; otherwise a
+    /// server could claim content that it never sent.
     pub fn put(&self, bytes: &[u8]) {
-        let note = Note {
+        let note = CacheNote {
             digest: self.cache.put(bytes),
-            ..Note::default()
+            ..CacheNote::default()
         };
         self.cache.set_note(NOTES, &self.key(&note.digest), &note);
     }
@@ -70,7 +71,7 @@ mod tests {
         image: &str,
         plain_http: bool,
         reach: &'a Reach,
-    ) -> Contents<'a> {
+    ) -> ReaderCache<'a> {
         let access = Access {
             cache,
             offline: true,
@@ -79,11 +80,11 @@ mod tests {
             credentials: None,
             kustomize: None,
         };
-        Contents::new(&reference(image).unwrap(), plain_http, &access)
+        ReaderCache::new(&reference(image).unwrap(), plain_http, &access)
     }
 
     #[test]
-    fn what_one_reader_got_is_in_the_cache_for_this_reader_alone() {
+    fn cached_content_is_only_returned_to_the_reader_that_fetched_it() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(Some(folder.path().join("cache")));
         let bytes = b"a layer";

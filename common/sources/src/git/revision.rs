@@ -1,30 +1,30 @@
-//! The commit and the path that a source names.
+//! Parses the ref and the path of a source.
 
 use common::api::catalogue::{GitRef, GitSource};
 
-use super::Problem;
+use super::GitProblem;
 use super::objects::Oid;
 
-/// What the ref of a source names.
+/// The revision that a source names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// The main branch of the server.
+pub enum GitRevision {
+    /// The default branch of the server.
     Head,
-    /// A branch: followed.
+    /// A branch, which moves.
     Branch(String),
-    /// A tag, which can move too.
+    /// A tag, which can move.
     Tag(String),
-    /// A commit: fixed.
+    /// A commit, which never changes.
     Commit(Oid),
 }
 
-impl Wanted {
-    /// Reads the ref of a source.
+impl GitRevision {
+    /// Parses the ref of a source.
     ///
     /// # Errors
-    /// Several fields or none, an abbreviated commit, or a name that git does not allow.
-    pub fn of(source: &GitSource) -> Result<Self, Problem> {
-        let bad = |why: String| Problem::BadRef { why };
+    /// The ref has several fields or none, an abbreviated commit, or a name that git does not allow.
+    pub fn parse(source: &GitSource) -> Result<Self, GitProblem> {
+        let bad = |why: String| GitProblem::BadRef { why };
         let checked = |name: &String| {
             is_name(name)
                 .then(|| name.clone())
@@ -52,7 +52,7 @@ impl Wanted {
         }
     }
 
-    /// The full name of the ref; for a commit `HEAD`.
+    /// The full name of the ref; `HEAD` for a commit.
     pub fn full_name(&self) -> String {
         match self {
             Self::Head | Self::Commit(_) => "HEAD".to_owned(),
@@ -61,7 +61,7 @@ impl Wanted {
         }
     }
 
-    /// The kind for messages, the prefix of its full names, and the name.
+    /// The kind of the ref for messages, the prefix of full names of this kind, and the name.
     pub fn parts(&self) -> Option<(&'static str, &'static str, &str)> {
         match self {
             Self::Head | Self::Commit(_) => None,
@@ -70,20 +70,20 @@ impl Wanted {
         }
     }
 
-    /// The error for a ref that does not exist, with the names that do.
-    pub fn missing(&self, names: &[&str]) -> Problem {
+    /// The error for a ref that does not exist; `names` are those that do.
+    pub fn missing(&self, names: &[&str]) -> GitProblem {
         match self.parts() {
-            None => Problem::Unborn,
-            Some((kind, _, name)) => Problem::Ref {
+            None => GitProblem::Unborn,
+            Some((kind, _, name)) => GitProblem::Ref {
                 kind,
                 name: name.to_owned(),
-                near: super::near(name, names),
+                near: super::suggest_names(name, names),
             },
         }
     }
 }
 
-/// Whether git allows a name of a branch or tag (git-check-ref-format).
+/// Whether git allows this name of a branch or tag (git-check-ref-format).
 fn is_name(name: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
@@ -95,11 +95,11 @@ fn is_name(name: &str) -> bool {
         && !name.ends_with('.')
 }
 
-/// The parts of a path in the tree; empty for the whole tree.
+/// Parses the path of a source into its parts. The whole tree has none.
 ///
 /// # Errors
-/// A path that leads out of it.
-pub fn path(source: &GitSource) -> Result<Vec<String>, Problem> {
+/// The path leads out of the tree.
+pub fn parse_path(source: &GitSource) -> Result<Vec<String>, GitProblem> {
     let path = source.path.as_deref().unwrap_or_default();
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
     let parts: Vec<String> = parts.map(str::to_owned).collect();
@@ -107,7 +107,7 @@ pub fn path(source: &GitSource) -> Result<Vec<String>, Problem> {
         || path.contains(['\\', '\0', '\n'])
         || parts.iter().any(|part| part == "..")
     {
-        return Err(Problem::Outside {
+        return Err(GitProblem::Outside {
             path: path.to_owned(),
         });
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn refs() {
         let id = "0123456789abcdef0123456789abcdef01234567";
-        let of = |branch, tag, commit| Wanted::of(&source(branch, tag, commit, ""));
+        let of = |branch, tag, commit| GitRevision::parse(&source(branch, tag, commit, ""));
         assert_eq!(
             of(Some("a/b"), None, None).unwrap().full_name(),
             "refs/heads/a/b"
@@ -151,7 +151,7 @@ mod tests {
         );
         assert!(matches!(
             of(None, None, Some(id)).unwrap(),
-            Wanted::Commit(_)
+            GitRevision::Commit(_)
         ));
         for (branch, tag, commit) in [
             (None, None, None),
@@ -168,7 +168,7 @@ mod tests {
         ] {
             let error = of(branch, tag, commit).unwrap_err();
             assert!(
-                matches!(error, Problem::BadRef { .. }),
+                matches!(error, GitProblem::BadRef { .. }),
                 "{branch:?} {tag:?} {commit:?}"
             );
         }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn paths() {
-        let of = |text| path(&source(None, None, None, text));
+        let of = |text| parse_path(&source(None, None, None, text));
         for (text, want) in [
             ("", vec![]),
             (".", vec![]),
@@ -186,7 +186,10 @@ mod tests {
             assert_eq!(of(text).unwrap(), want, "{text}");
         }
         for text in ["..", "../x", "a/../b", "/etc", "a\\b", "a\0"] {
-            assert!(matches!(of(text), Err(Problem::Outside { .. })), "{text:?}");
+            assert!(
+                matches!(of(text), Err(GitProblem::Outside { .. })),
+                "{text:?}"
+            );
         }
     }
 }
