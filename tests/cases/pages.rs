@@ -200,7 +200,7 @@ fn resolve(page: &Page, folder: &Path, target: &str) -> Result<()> {
     Ok(())
 }
 
-/// The rules and paragraphs that a line cites: `semantics 3`, `semantics 3 and 11.2`, `semantics 1, 2.5, 14`.
+/// The rules and paragraphs that a line cites: `semantics 3`, `semantics 3 and 11.2`, `semantics 1.5, 2, 14`.
 fn cited(text: &str) -> Vec<String> {
     let mut numbers = Vec::new();
     for mut rest in text.split("semantics ").skip(1) {

@@ -23,7 +23,10 @@ const ARROWS: [(&str, &[&str]); 18] = [
         "values",
         &["api", "catalogue", "entrance", "manifest", "nearest"],
     ),
-    ("schema", &["manifest", "nearest", "shorten", "values"]),
+    (
+        "schema",
+        &["api", "manifest", "nearest", "shorten", "values"],
+    ),
     ("image", &[]),
     ("registry", &["api", "image"]),
     ("oci", &["entrance", "image"]),
