@@ -8,7 +8,7 @@
 //! | `helm.sh/hook` | runs at its occasion | see below |
 //!
 //! What the policies of Helm's hooks mean for objects that are in an inventory. Their order (before or after everything else, by
-//! weight, each waited for) is that of `helm.sh/hook` and `helm.sh/hook-weight` in [`addons_plan::graph`].
+//! weight, each waited for) is that of `helm.sh/hook` and `helm.sh/hook-weight` in `addons_plan::graph`.
 //!
 //! | `helm.sh/hook` | with Helm | with us |
 //! |---|---|---|
@@ -22,7 +22,7 @@
 //! | `before-hook-creation` (the default) | recreated each time | a Job or Pod is recreated where it changed; others are applied in place, and recreated where a field cannot change |
 //! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only when it changed; other kinds stay until the add-on is uninstalled, or upgraded to what does not have them |
 //! | `hook-failed` | deleted at once | stays, so that one can see why |
-//! | `helm.sh/resource-policy: keep` | stays | stays ([`addons_plan::prune::keep`]) |
+//! | `helm.sh/resource-policy: keep` | stays | stays (`addons_plan::prune::keep`) |
 //! | `crd-install` (Helm 2) | not a hook | not a hook |
 
 use std::fmt;

@@ -77,7 +77,7 @@ pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>)
 }
 
 /// The first phase of a list of hooks: an object is applied once. Hooks of other occasions than install and upgrade were left out
-/// when the object was rendered ([`addons_render::hooks`]).
+/// when the object was rendered (`addons_render::hooks`).
 fn phase(hooks: &str, known: impl Fn(&str) -> Option<Phase>) -> Option<Phase> {
     hooks.split(',').map(str::trim).filter_map(known).min()
 }
