@@ -12,6 +12,9 @@ use super::meta::Partial;
 use super::request::{Call, JSON, METADATA};
 use super::snapshot::{namespace_collection, read_one};
 
+/// The namespace of the cluster's own components. Every cluster has it, and it is never deleted.
+pub const KUBE_SYSTEM: &str = "kube-system";
+
 /// User and groups of our requests, impersonation included.
 ///
 /// # Errors
@@ -38,7 +41,7 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
 /// # Errors
 /// Those of the request.
 pub async fn cluster_uid(cluster: &Cluster) -> Result<Option<String>, EngineError> {
-    let call = Call::get(&namespace_collection(), "kube-system", METADATA).own();
+    let call = Call::get(&namespace_collection(), KUBE_SYSTEM, METADATA).own();
     match cluster.send::<Partial>(call).await {
         Ok(answer) => Ok(Some(answer.object.metadata.uid)),
         Err(error) if error.is_not_found() => Ok(None),

@@ -10,14 +10,13 @@ use serde_json::Value;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::identity::KUBE_SYSTEM;
 use super::inspect;
 use super::listing;
 use super::live;
 use super::served;
 use super::snapshot::{namespace_collection, read_one};
 
-/// The namespace of the cluster's own components.
-pub const SYSTEM: &str = "kube-system";
 /// API and plural of both kinds of webhook configurations.
 const WEBHOOKS: [(&str, &str); 2] = [
     (
@@ -81,7 +80,7 @@ pub async fn obstacles(
         }
         found.webhooks.append(&mut listed);
     }
-    let namespace = read_one(cluster, &namespace_collection(), SYSTEM).await;
+    let namespace = read_one(cluster, &namespace_collection(), KUBE_SYSTEM).await;
     if let Some(Some(metadata)) = found.readable("Namespace", namespace)? {
         found.system = metadata.labels;
     }

@@ -16,12 +16,11 @@ use common::values::{self, ValuesError};
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::identity::KUBE_SYSTEM;
 use super::listing::{self, one_page};
 use super::meta::Metadata;
 use super::request::{Call, JSON};
 
-/// The namespace of the control plane.
-const SYSTEM: &str = "kube-system";
 /// Nodes that are read for their provider: they are large, and nearly always of one provider.
 const NODES: &str = "10";
 /// Keys of an overlay; a later one wins.
@@ -63,7 +62,7 @@ pub enum OverlayError {
 /// The server cannot be reached or fails: facts that were known yesterday would be missing in what is rendered today.
 pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
     let config_map = async |name| {
-        let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(SYSTEM));
+        let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(KUBE_SYSTEM));
         known(get::<Value>(cluster, &config_maps, name).await)
     };
     let service_range = async {
@@ -71,7 +70,7 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
         known(get::<Value>(cluster, &ranges, "kubernetes").await)
     };
     let services = async {
-        let services = Collection::known("v1", "Service", "services", Some(SYSTEM));
+        let services = Collection::known("v1", "Service", "services", Some(KUBE_SYSTEM));
         known(listing::all::<Value>(cluster, &services, None).await)
     };
     let nodes = async {

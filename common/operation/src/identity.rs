@@ -1,6 +1,6 @@
 //! Which cluster it is: a plan that is executed later is executed on the same one.
 
-use addons_engine::identity;
+use addons_engine::identity::{self, KUBE_SYSTEM};
 use addons_plan::file;
 use common::api::installation::AddonInstallation;
 use common::pin::{self, OtherCluster};
@@ -8,9 +8,6 @@ use common::pin::{self, OtherCluster};
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::records::name_of;
-
-/// The namespace that every cluster has, and that is never deleted.
-pub(crate) const KUBE_SYSTEM: &str = "kube-system";
 
 impl Context {
     /// The identity of the cluster, for plans that are executed later: kube-system, or the namespace of the command where the

@@ -1,6 +1,9 @@
 //! Objects for tests, also those of other crates.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "only tests use these objects, and each is valid"
+)]
 
 use serde_json::{Value, json};
 

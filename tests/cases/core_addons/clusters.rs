@@ -165,7 +165,7 @@ async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str)
         "{said}"
     );
     soaked_rules(stage, &text, "0s").await?;
-    // Issue 37, 7: the record of the first cluster says that it is ready, and its object is gone.
+    // The record of the first cluster says that it is ready, and its object is gone.
     stage.delete("configmap", "extra").await?;
     let said = core(stage, "reconcile", 0).await?.stderr;
     ensure!(said.contains(&waits), "{said}");

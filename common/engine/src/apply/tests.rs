@@ -430,7 +430,7 @@ async fn an_answer_with_the_same_version_changed_nothing() {
     }
 }
 
-/// Issue 37, 8: two add-ons of one command want the same Namespace, and the other one was faster.
+/// Two add-ons of one command want the same Namespace, and the other one was faster.
 #[tokio::test]
 async fn what_others_created_meanwhile_is_only_recorded_where_it_may_be_of_several() {
     let cause = json!({"reason": "FieldManagerConflict", "field": ".metadata.labels.kubectl-addons.dev/owner",

@@ -16,7 +16,6 @@ use super::DistributionError;
 use super::push::{Outcome, Pushed};
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
-use crate::identity::KUBE_SYSTEM;
 
 /// Clusters that are looked at at the same time.
 const AT_ONCE: usize = 16;
@@ -35,7 +34,7 @@ pub async fn store(ctx: &Context) -> Result<Vec<Outcome>, OperationError> {
         return Err(DistributionError::from(unread).into());
     }
     let home = ctx.home().await?;
-    let uid = identity::namespace_uid(home, KUBE_SYSTEM).await?;
+    let uid = identity::namespace_uid(home, identity::KUBE_SYSTEM).await?;
     let mut namespaces = local::of_other_clusters(home).await?;
     namespaces.extend(local::namespaces(home).await?);
     let storing = namespaces.into_iter().map(async |namespace| {

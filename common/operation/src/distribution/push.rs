@@ -18,7 +18,6 @@ use super::DistributionError;
 use super::targets::Target;
 use crate::context::Context;
 use crate::error::{OperationError, within};
-use crate::identity::KUBE_SYSTEM;
 
 /// Clusters that are written at the same time.
 const AT_ONCE: usize = 16;
@@ -72,7 +71,7 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
     if !lost.is_empty() {
         return Err(DistributionError::HeldTwice { lost }.into());
     }
-    let uid = identity::namespace_uid(ctx.home().await?, KUBE_SYSTEM).await?;
+    let uid = identity::namespace_uid(ctx.home().await?, identity::KUBE_SYSTEM).await?;
     let copy = |name: &str, spec| {
         let mut copy = AddonCatalogue::new(name, spec);
         copy.metadata.namespace = Some(namespace.clone());

@@ -1,12 +1,12 @@
 use serde_json::json;
 
-use addons_engine::preflight::SYSTEM;
+use addons_engine::identity::KUBE_SYSTEM;
 
 use super::*;
 
 fn system() -> BTreeMap<String, String> {
     let name = "kubernetes.io/metadata.name".to_owned();
-    BTreeMap::from([(name, SYSTEM.to_owned())])
+    BTreeMap::from([(name, KUBE_SYSTEM.to_owned())])
 }
 
 /// A rule for every write of these resources.
@@ -35,7 +35,7 @@ fn troubles_with(configuration: &Value, backend: Backend) -> Vec<WebhookTrouble>
 fn rules_and_selectors_decide_what_is_covered() {
     use Needed::{Leases, Nodes, Pods};
     let elsewhere = json!({"matchExpressions": [
-        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]}]});
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [KUBE_SYSTEM]}]});
     let labelled = json!({"matchLabels": {"team": "a"}});
     for (fields, expected) in [
         (json!({"rules": [rule("", "pods")]}), vec![Pods]),

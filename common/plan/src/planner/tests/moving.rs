@@ -164,7 +164,7 @@ fn recorded(state: ObjectState) -> Item {
     item
 }
 
-/// Issue 37, 8: what was only recorded looks like a move that was cut off, but for its state.
+/// An object that was only recorded differs from a move that was cut off by its state alone.
 #[test]
 fn a_namespace_of_another_installation_is_recorded_also_the_second_time() {
     for (kind, state, moves) in [
@@ -189,7 +189,7 @@ fn a_namespace_of_another_installation_is_recorded_also_the_second_time() {
     }
 }
 
-/// Issue 37, 8: which add-on of a command creates it shows when it is applied.
+/// Several add-ons of a command want to create it: the apply shows which one does.
 #[test]
 fn what_another_add_on_of_the_command_creates_is_wanted_too() {
     for (kind, is_refused) in [("Namespace", false), ("once", false), ("ConfigMap", true)] {
