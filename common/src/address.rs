@@ -1,15 +1,15 @@
-//! Addresses that only the machine itself may ask: those where a cloud serves its credentials, and its own.
+//! Addresses that only the machine itself may connect to: those at which a cloud serves its credentials, and its own.
 //!
-//! Every guard asks [`scope`]: the one of sources, and the one of the servers in kubeconfigs.
+//! All guards call [`scope`]: the one for sources, and the one for the servers in kubeconfigs (semantics 6.3, 6.4).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How far an address reaches, from the machine that connects to it; the most dangerous first.
+/// The range of machines that can reach an address, as seen from the machine that connects to it. The most dangerous comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// Only the link of the machine, where clouds serve its credentials.
+    /// Only the machine's own link, where clouds serve credentials.
     LinkLocal,
-    /// A service of the cloud for this machine alone.
+    /// A cloud service for this machine only.
     Metadata,
     /// The machine itself.
     Machine,
@@ -17,7 +17,7 @@ pub enum Scope {
     Other,
 }
 
-/// Prefixes of IPv4 with their length in bits.
+/// IPv4 prefixes, with their length in bits.
 const V4: [(Ipv4Addr, u32, Scope); 6] = [
     (Ipv4Addr::new(169, 254, 0, 0), 16, Scope::LinkLocal),
     // Alibaba Cloud.
@@ -27,11 +27,11 @@ const V4: [(Ipv4Addr, u32, Scope); 6] = [
     // Oracle Cloud.
     (Ipv4Addr::new(192, 0, 0, 192), 32, Scope::Metadata),
     (Ipv4Addr::new(127, 0, 0, 0), 8, Scope::Machine),
-    // A connection to 0.0.0.0 ends at this machine.
+    // A connection to 0.0.0.0 reaches this machine.
     (Ipv4Addr::new(0, 0, 0, 0), 8, Scope::Machine),
 ];
 
-/// Prefixes of IPv6 with their length in bits.
+/// IPv6 prefixes, with their length in bits.
 const V6: [(Ipv6Addr, u32, Scope); 6] = [
     (
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
@@ -59,7 +59,7 @@ const V6: [(Ipv6Addr, u32, Scope); 6] = [
     (Ipv6Addr::UNSPECIFIED, 128, Scope::Machine),
 ];
 
-/// The scope of an address, also where it is an IPv4 address in the spelling of IPv6.
+/// Returns the scope of an address, also of an IPv4 address that is embedded in an IPv6 one.
 #[must_use]
 pub fn scope(address: IpAddr) -> Scope {
     let v6 = match address {
@@ -77,7 +77,7 @@ pub fn scope(address: IpAddr) -> Scope {
     embedded.min().unwrap_or(Scope::Other)
 }
 
-/// Whether a text can stand for a host, or for the user before it, in the arguments of a program: a shell that `ssh` runs
+/// Whether a text is safe as a host, or as the user before it, in the arguments of a program: a shell that `ssh` starts
 /// (`ProxyCommand … %h`) reads it as one word.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
@@ -93,8 +93,9 @@ fn of_v4(v4: Ipv4Addr) -> Scope {
     found.map_or(Scope::Other, |(.., scope)| *scope)
 }
 
-/// Every IPv4 address that an IPv6 address may stand for: mapped, compatible, 6to4, translated (RFC 6052 and RFC 8215), Teredo and
-/// ISATAP. In the local prefix of RFC 8215, the position depends on the network, so each one counts that is not padding.
+/// Returns every IPv4 address that may be embedded in an IPv6 address: mapped, compatible, 6to4, translated (RFC 6052 and RFC 8215),
+/// Teredo and ISATAP. In the local prefix of RFC 8215, the position depends on the network, so every position that is not padding
+/// counts.
 fn embedded(v6: Ipv6Addr) -> Vec<Ipv4Addr> {
     let octets = v6.octets();
     let at = |positions: [usize; 4]| {

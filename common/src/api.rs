@@ -1,4 +1,4 @@
-//! The objects of group `kubectl-addons.dev/v1alpha1` and every name that other programs can see.
+//! The objects of the group `kubectl-addons.dev/v1alpha1`, and every name that other programs can see.
 
 pub mod catalogue;
 pub mod conditions;

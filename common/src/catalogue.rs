@@ -1,4 +1,4 @@
-//! Catalogues: kops indexes, merged catalogues, and which entry fits.
+//! Catalogues: kops indexes, merged catalogues, and the entries that fit a cluster.
 
 pub mod author;
 pub mod beside;
@@ -34,7 +34,7 @@ use crate::api::installation::AddonInstallationSpec;
 use crate::api::names::LABEL_DERIVED_FROM;
 use crate::manifest::digest::{self, HashError};
 
-/// Where entries come from.
+/// The place that entries were read from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
@@ -45,7 +45,7 @@ pub enum Origin {
         /// Its name.
         name: String,
     },
-    /// A kops index or catalogue file, by the location that the user gave.
+    /// A kops index or a catalogue file, at the location that the user gave.
     Index {
         /// URL or path.
         location: String,
@@ -67,38 +67,38 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One version of one add-on, and its place.
+/// One version of one add-on, and its place in a catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// Name of the add-on.
     pub addon: String,
-    /// One line for people.
+    /// A description in one line.
     pub description: Option<String>,
-    /// Its level of support.
+    /// The level of support.
     pub support: Option<Support>,
-    /// Class of its catalogue.
+    /// The class of the catalogue.
     pub class: CatalogueClass,
     /// The version.
     pub version: AddonVersion,
-    /// Where it comes from.
+    /// The place that the entry was read from.
     pub origin: Arc<Origin>,
-    /// The base of relative manifests.
+    /// The base URL or path of relative manifests.
     pub base_url: Option<String>,
-    /// The private registry of its catalogue.
+    /// The private registry of the catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
-    /// Whose signatures its catalogue asks for.
+    /// The signatures that the catalogue requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Arc<SignaturePolicy>>,
-    /// `spec.addons[3].versions[1]`.
+    /// The path in the catalogue, such as `spec.addons[3].versions[1]`.
     pub place: String,
-    /// Who named the index that it was read from. It is never stored: what is read back has none.
+    /// Who named the index that the entry was read from. The author is never stored: an entry that is read back has none.
     #[serde(skip)]
     pub author: Author,
 }
 
-/// Whether content can be verified with the `manifestHash` of a version, where it has one (semantics 11).
+/// Checks that the `manifestHash` of a version, if there is one, can verify content (semantics 11.4).
 ///
 /// # Errors
 /// [`HashError::Md5`] and [`HashError::NotAHash`].
@@ -111,25 +111,25 @@ pub fn check_hash(version: &AddonVersion) -> Result<(), HashError> {
 }
 
 impl Entry {
-    /// The `manifestHash`, where content can be verified with it: a sha256 or a sha1.
+    /// Returns the `manifestHash` if it can verify content: a sha256 or a sha1.
     #[must_use]
     pub fn verifiable_hash(&self) -> Option<&str> {
         let hash = self.version.manifest_hash.as_deref();
         hash.filter(|hash| digest::check(hash).is_ok())
     }
 
-    /// The private registry that the images of an installation come from: its own, else that of the catalogue.
+    /// Returns the private registry for the images of an installation: its own, else the catalogue's.
     #[must_use]
     pub fn registry_for<'a>(&'a self, spec: &'a AddonInstallationSpec) -> Option<&'a str> {
         spec.registry.as_deref().or(self.registry.as_deref())
     }
 
-    /// What tells it from other entries: the add-on, the version and the id.
+    /// Returns the fields that identify an entry: the add-on, the version and the id.
     pub fn key(&self) -> (&str, &str, &str) {
         (&self.addon, &self.version.version, &self.version.id)
     }
 
-    /// The fields that the rules of replacement compare.
+    /// Returns the fields that the replacement rules compare.
     #[must_use]
     pub fn recorded(&self) -> Recorded<'_> {
         Recorded::of(
@@ -140,55 +140,55 @@ impl Entry {
     }
 }
 
-/// All entries that can be chosen from, in the order of their sources.
+/// All entries on offer, in the order of their sources.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
     /// The entries.
     pub entries: Vec<Entry>,
-    /// Catalogues by reference whose file cannot be read: what they list is not known.
+    /// Catalogues that cannot be read, or whose referenced file cannot be read: the entries that they offer are unknown.
     pub unread: Vec<Unread>,
-    /// What catalogues lost to others: it is not offered (semantics 2).
+    /// Entries that are not offered, because another catalogue holds them (semantics 2.4).
     pub lost: Vec<Lost>,
-    /// The catalogue that all of it is of, where one was named.
+    /// The name of the only catalogue, if all entries are from one that was named.
     pub name: Option<String>,
 }
 
-/// An entry that another catalogue holds.
+/// An entry that is not offered, because another catalogue holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lost {
-    /// As the catalogue that lost it lists it.
+    /// The entry, as the catalogue that lost it lists it.
     pub entry: Entry,
-    /// The catalogue that holds it.
+    /// The name of the catalogue that holds the entry.
     pub holder: String,
 }
 
-/// Whether a catalogue offers its entries: not while it is being deleted (semantics 1).
+/// Whether a catalogue offers its entries. A catalogue that is being deleted does not (semantics 1.1).
 #[must_use]
 pub fn offers(catalogue: &ObjectMeta) -> bool {
     catalogue.deletion_timestamp.is_none()
 }
 
-/// The mark of a catalogue that was merged from others: the cluster that they are in (semantics 1).
+/// Returns the label `derived-from` of a merged catalogue: the uid of the cluster that holds the sources (semantics 1.6).
 #[must_use]
 pub fn derived_from(catalogue: &ObjectMeta) -> Option<&str> {
     let labels = catalogue.labels.as_ref()?;
     labels.get(LABEL_DERIVED_FROM).map(String::as_str)
 }
 
-/// Whether a catalogue was merged from others (semantics 1).
+/// Whether a catalogue is a copy, merged from other catalogues (semantics 1.2).
 #[must_use]
 pub fn is_copy(catalogue: &ObjectMeta) -> bool {
     derived_from(catalogue).is_some()
 }
 
-/// Every version of catalogue objects.
+/// Iterates over every version in catalogue objects.
 pub fn versions(objects: &[AddonCatalogue]) -> impl Iterator<Item = &AddonVersion> {
     let addons = objects.iter().flat_map(|object| &object.spec.addons);
     addons.flat_map(|addon| &addon.versions)
 }
 
 impl Catalogue {
-    /// The entries of one specification.
+    /// Creates the entries of one catalogue spec.
     #[must_use]
     pub fn of_spec(spec: &AddonCatalogueSpec, origin: Origin) -> Self {
         let origin = Arc::new(origin);
@@ -212,7 +212,7 @@ impl Catalogue {
                     origin: Arc::clone(origin),
                     base_url: base_url.clone(),
                     registry: spec.registry_of(version).map(str::to_owned),
-                    // Its own policy is shared by all entries: a catalogue may have thousands.
+                    // All entries share one policy, because a catalogue may have thousands of them.
                     signature: signature
                         .clone()
                         .or_else(|| spec.signature_of(version).cloned().map(Arc::new)),
@@ -226,8 +226,8 @@ impl Catalogue {
         }
     }
 
-    /// The merged entries of catalogue objects; one that is being deleted offers nothing, a source not what it lost to others, and a copy
-    /// only what no other one does (semantics 1, 2).
+    /// Merges the entries of catalogue objects. A catalogue that is being deleted offers nothing, a source does not offer the entries
+    /// that it lost to other sources, and a copy offers only what no source offers (semantics 1.1, 1.2, 2.4).
     #[must_use]
     pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
         let (copies, sources) = offering(objects);
@@ -241,7 +241,7 @@ impl Catalogue {
         merged
     }
 
-    /// The entries of the catalogue of this name: it does not offer by its name what it lost to others (semantics 2).
+    /// Returns the entries of the catalogue with this name, without those that it lost to other catalogues (semantics 2.4).
     #[must_use]
     pub fn of_named(objects: &[AddonCatalogue], name: &str) -> Self {
         let (copies, sources) = offering(objects);
@@ -256,7 +256,7 @@ impl Catalogue {
         named
     }
 
-    /// What sources hold, without what they lost to others.
+    /// Merges the entries of sources, without those that each lost to another.
     fn of_sources(objects: &[&AddonCatalogue]) -> Self {
         let each: Vec<Self> = objects.iter().copied().map(Self::of_object).collect();
         let compared = objects.iter().zip(&each).map(|(object, all)| {
@@ -293,7 +293,8 @@ impl Catalogue {
         Self::of_spec(&object.spec, origin)
     }
 
-    /// The catalogue that may list an add-on, but cannot be read. `catalogue`: the one that is asked for; one that it loses to counts too.
+    /// Returns a catalogue that cannot be read and that may list `addon`. If `catalogue` is set, only an unreadable catalogue with
+    /// this name counts, or one that takes entries from it.
     #[must_use]
     pub fn unread(&self, addon: &str, catalogue: Option<&str>) -> Option<&Unread> {
         let mut unread = self.unread.iter();
@@ -304,12 +305,12 @@ impl Catalogue {
         })
     }
 
-    /// What its entries say.
+    /// Iterates over the versions of its entries.
     pub fn versions(&self) -> impl Iterator<Item = &AddonVersion> {
         self.entries.iter().map(|entry| &entry.version)
     }
 
-    /// Names of all add-ons, sorted, each once.
+    /// Returns the names of all add-ons, sorted, without duplicates.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
@@ -323,20 +324,20 @@ impl Catalogue {
     }
 }
 
-/// The copies and the sources that offer their entries.
+/// Splits the catalogues that offer their entries into copies and sources.
 fn offering(objects: &[AddonCatalogue]) -> (Vec<&AddonCatalogue>, Vec<&AddonCatalogue>) {
     let offering = objects.iter().filter(|object| offers(&object.metadata));
     offering.partition(|object| is_copy(&object.metadata))
 }
 
-/// Why an entry is not offered by a catalogue that lists it (semantics 2), as the plugin, the loop and the webhook say it:
-/// `catalogue platform holds web 1.0.0, which catalogue custom lists as well`
+/// Explains why a catalogue does not offer an entry that it lists (semantics 2.4), in the words of the plugin, the loop and the
+/// webhook: `catalogue platform holds web 1.0.0, which catalogue custom lists as well`
 #[must_use]
 pub fn held_elsewhere(holder: &str, addon: &str, version: &str, catalogue: &str) -> String {
     format!("catalogue {holder} holds {addon} {version}, which catalogue {catalogue} lists as well")
 }
 
-/// The version, or the id of what has none.
+/// Returns the version or, if there is none, `id ID`.
 #[must_use]
 pub fn label(version: &str, id: &str) -> String {
     match version {

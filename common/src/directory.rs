@@ -1,15 +1,15 @@
-//! A directory of manifests as the addon-manager reads it: files become add-ons, labels say what becomes of each object.
+//! A directory of manifests, as the addon-manager reads it: files become add-ons, and labels decide what happens to each object.
 //!
-//! Every file and folder at the top of the directory is one add-on. What cannot be read is a problem of its add-on and of no
-//! other, and what is not whole deletes nothing: see [`Addon::holds`].
+//! Every file and folder at the top of the directory is one add-on. An unreadable file is a problem of its own add-on only, and an
+//! incomplete add-on deletes nothing: see [`Addon::holds`].
 //!
 //! | module | what it decides |
 //! |---|---|
 //! | [`mod@class`] | whether an object is reconciled, only created, or ignored |
-//! | [`legacy`] | which object is an older version of another, by the naming rule of 2015 |
-//! | [`mod@gone`] | which installations have no manifest any more |
+//! | [`legacy`] | whether an object is another version of a given one, by the naming rule of 2015 |
+//! | [`mod@gone`] | which installations no longer have a manifest |
 //! | [`allowed`] | the prune allow-list of the addon-manager |
-//! | [`mod@tree`] | whether two machines have the same files |
+//! | [`mod@tree`] | whether several machines have the same files |
 
 pub mod allowed;
 pub mod class;
@@ -32,102 +32,102 @@ use crate::manifest::yaml::DuplicateKeys;
 use crate::manifest::{Manifest, Place, ownership};
 use class::{Class, LABELS, class};
 
-/// The namespace of objects that name none, as kubectl has it for the addon-manager (semantics 7).
+/// The namespace of objects that do not name one, as with the addon-manager (semantics 21.1).
 pub const NAMESPACE: &str = "default";
-/// Endings of files that are read.
+/// The endings of files that are read.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// One file below the directory, as it was read.
+/// A file below the directory, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Relative to the directory, with `/`.
+    /// The path relative to the directory, separated by `/`.
     pub path: String,
-    /// Its bytes, or why they cannot be read.
+    /// The bytes, or why they cannot be read.
     pub content: Result<Vec<u8>, String>,
-    /// Whether it changed while it was read: it is still being written.
+    /// Whether the file changed while it was read, because another program is writing it.
     pub is_changing: bool,
 }
 
-/// How a directory is read.
+/// Options for reading a directory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Objects without a label of the addon-manager are reconciled instead of ignored.
+    /// Reconcile objects without a label of the addon-manager, instead of ignoring them.
     pub all: bool,
-    /// How a repeated key is handled.
+    /// The handling of repeated keys.
     pub duplicate_keys: DuplicateKeys,
 }
 
 /// The add-ons of a directory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directory {
-    /// Sorted by path.
+    /// The add-ons, sorted by path.
     pub addons: Vec<Addon>,
 }
 
 /// A file or folder at the top of the directory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Addon {
-    /// Name of the file without its ending, or of the folder.
+    /// The name of the file without its ending, or of the folder.
     pub name: String,
-    /// Name of its installation.
+    /// The name of the installation.
     pub installation: String,
-    /// Path of the file or folder, as messages name it.
+    /// The path of the file or folder, as messages name it.
     pub path: String,
-    /// The number that its name begins with, as in `10-dns.yaml`: add-ons with a lower one come first.
+    /// The number that the name begins with, as in `10-dns.yaml`. Add-ons with lower numbers come first.
     pub number: Option<u64>,
-    /// What is applied. Objects that are only created carry our annotation for that.
+    /// The manifests to apply. Objects that are only created carry our annotation for that.
     pub manifests: Vec<Manifest>,
-    /// What stays as it is, and why.
+    /// The objects that stay unchanged, and why.
     pub ignored: Vec<Ignored>,
-    /// What is wrong with its files.
+    /// Problems of its files.
     pub problems: Vec<Problem>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// sha256 of its files.
+    /// The sha256 of its files.
     pub digest: String,
 }
 
-/// An object that is not applied although its manifest is there.
+/// An object that has a manifest but is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
-    /// As it is written: without a namespace where it names none.
+    /// The key as written, without a namespace if the manifest names none.
     pub key: ObjectKey,
-    /// Where.
+    /// The place of the manifest.
     pub place: Place,
-    /// Why.
+    /// The reason.
     pub why: Reason,
 }
 
 /// Why an object is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its labels do not ask for it.
+    /// Its labels do not ask for it to be applied.
     Labels(class::Unmanaged),
-    /// It is defined in two places: [`Problem::SameObject`].
+    /// Two manifests define it, see [`Problem::SameObject`].
     SameObject,
 }
 
-/// What is wrong with a file or folder.
+/// A problem of a file or folder.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// It cannot be read, or holds nothing.
+    /// The file cannot be read, or is empty.
     #[error("{file}: {why}")]
     Unreadable {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It is not a manifest.
+    /// The file is not a manifest.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// It changed while it was read.
+    /// The file changed while it was read.
     #[error("{file} is still being written")]
     Changing {
         /// The file.
         file: String,
     },
-    /// Two files or folders would be one installation.
+    /// Two files or folders would have the same installation name.
     #[error("{first} and {second} are two add-ons of one name: rename one of them")]
     SameName {
         /// The first.
@@ -135,16 +135,16 @@ pub enum Problem {
         /// The second.
         second: String,
     },
-    /// Two files define one object.
+    /// Two files define the same object.
     #[error(
         "{key} is defined at {first} and at {second}: remove it from one of them; until then it stays as it is"
     )]
     SameObject {
         /// The object.
         key: Box<ObjectKey>,
-        /// The first place.
+        /// The place of the first definition.
         first: Place,
-        /// The second.
+        /// The place of the second definition.
         second: Place,
     },
 }
@@ -159,7 +159,7 @@ impl fmt::Display for Reason {
 }
 
 impl Addon {
-    /// Whether nothing of it is applied: which objects are its own is not known.
+    /// Whether nothing of the add-on is applied, because its objects are not known.
     #[must_use]
     pub fn is_left_alone(&self) -> bool {
         self.problems
@@ -167,8 +167,8 @@ impl Addon {
             .any(|problem| matches!(problem, Problem::Changing { .. } | Problem::SameName { .. }))
     }
 
-    /// Why an object that it does not want stays all the same; `None` where its manifest is gone. A file that cannot be read may
-    /// hold it.
+    /// Returns why an object that the add-on does not define is kept all the same, for example because an unreadable file may define
+    /// it. Returns `None` if its manifest was deleted.
     #[must_use]
     pub fn holds(&self, key: &ObjectKey) -> Option<String> {
         let unread = self.problems.iter().find_map(|problem| match problem {
@@ -186,13 +186,13 @@ impl Addon {
 }
 
 impl Directory {
-    /// Whether it holds nothing that could be an add-on.
+    /// Whether the directory has no add-ons.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.addons.is_empty()
     }
 
-    /// Names of the installations that it defines, readable or not.
+    /// Returns the names of the installations that the directory defines, including unreadable ones.
     #[must_use]
     pub fn installations(&self) -> BTreeSet<&str> {
         let addons = self.addons.iter();
@@ -200,13 +200,13 @@ impl Directory {
     }
 }
 
-/// Whether a file is a manifest by its name; hidden files are not.
+/// Whether the name of a file is that of a manifest. Hidden files are not manifests.
 #[must_use]
 pub fn is_manifest(name: &str) -> bool {
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Reads the files of the directory `root`; its name stands in places.
+/// Reads the files of the directory `root`. Messages and places begin with this name.
 #[must_use]
 pub fn read(root: &str, mut files: Vec<File>, options: &Options) -> Directory {
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -257,7 +257,7 @@ impl Addon {
         };
         self.digest
             .push_str(&format!("{}  {}\n", sha256(&bytes), file.path));
-        // A writer that truncates first leaves an empty file behind for a moment.
+        // A program that truncates a file before writing it leaves an empty file for a moment.
         if bytes.trim_ascii().is_empty() {
             let why = "the file is empty".to_owned();
             return self.problems.push(Problem::Unreadable { file: name, why });
@@ -299,7 +299,8 @@ impl Addon {
     }
 }
 
-/// `dns.yaml` and `dns/` would be one installation: which of them it is now is not known.
+/// Reports add-ons with the same installation name, such as `dns.yaml` and `dns/`, because it is not known which one the installation
+/// belongs to.
 fn same_names(addons: &mut [Addon]) {
     let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for addon in addons.iter() {
@@ -316,7 +317,7 @@ fn same_names(addons: &mut [Addon]) {
     }
 }
 
-/// The cluster-scoped kinds that the directory itself defines.
+/// Returns the cluster-scoped kinds that the directory itself defines.
 fn defined_for_cluster(addons: &[Addon]) -> BTreeSet<(String, String)> {
     let manifests = addons.iter().flat_map(|addon| &addon.manifests);
     let scopes = manifests.filter_map(|manifest| {
@@ -330,8 +331,8 @@ fn defined_for_cluster(addons: &[Addon]) -> BTreeSet<(String, String)> {
     scopes.collect()
 }
 
-/// Takes objects out that two files define, but for the same text twice in one add-on. Objects of a kind whose scope is not known here count
-/// as namespaced.
+/// Removes objects that are defined more than once; of identical definitions within one add-on, the first one stays. Objects of a
+/// kind whose scope is not known count as namespaced.
 fn same_objects(addons: &mut [Addon]) {
     let defined = defined_for_cluster(addons);
     let mut places: BTreeMap<ObjectKey, Vec<(usize, usize)>> = BTreeMap::new();
@@ -386,7 +387,7 @@ fn same_objects(addons: &mut [Addon]) {
     }
 }
 
-/// Names both places in every add-on that defines the object.
+/// Reports both places in every add-on that defines the object.
 fn refuse(addons: &mut [Addon], all: &[(usize, Manifest)]) {
     let [(_, first), (_, second), ..] = all else {
         return;

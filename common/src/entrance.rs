@@ -1,9 +1,9 @@
-//! The entrance for JSON that others wrote: answers of API servers, reviews, files, texts inside of annotations.
+//! Reads untrusted JSON: responses of API servers, admission reviews, files, texts inside of annotations.
 //!
-//! serde_json takes a map with the key `$serde_json::private::RawValue` for a text that was parsed before: it reads the JSON inside of
-//! its value in the place of the map, with a new limit of depth. A reviewer would see another object than we do, and maps inside of such
-//! maps would use up any stack. So every text that becomes a [`serde_json::Value`] is scanned for the key first. The scan does not
-//! recurse, and neither does what skips a text that is not read.
+//! serde_json treats a map with the key `$serde_json::private::RawValue` as a text that was parsed before: it replaces the map with
+//! the JSON inside of its value, and begins a new depth limit. A reviewer would see another object than this program, and nested maps
+//! of this kind could overflow any stack. Every text that becomes a [`serde_json::Value`] is therefore scanned for the key first. The
+//! scan does not recurse, and neither does the code that skips a text without reading it.
 //!
 //! | bound | of what |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | [`MAX_VALUES`] | bytes of the values of an installation, refused at admission |
 //! | [`MAX_LISTED`] | entries of a catalogue, refused at admission |
 //!
-//! Whoever receives bytes bounds their number. YAML has the same bounds, but fewer nodes ([`crate::manifest::yaml`]).
+//! The caller bounds the number of bytes. YAML has the same bounds, but allows fewer nodes ([`crate::manifest::yaml`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,32 +24,32 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
 
-/// Deepest nesting of lists and maps that is read: what serde_json reads.
+/// The maximum depth of lists and maps: that of serde_json.
 pub const MAX_DEPTH: usize = 127;
-/// Deepest nesting of what is stored in objects of ours: the values of an installation, the specification of a catalogue. The levels up to
-/// [`MAX_DEPTH`] are for managedFields, lists, plans and revisions, which have it inside.
+/// The maximum depth of the values of an installation and of the spec of a catalogue. The levels up to [`MAX_DEPTH`] are for
+/// managedFields, lists, plans and revisions, which contain them.
 pub const MAX_STORED_DEPTH: usize = 100;
-/// Most scalars, lists and maps of one text.
+/// The maximum number of scalars, lists and maps in a text.
 pub const MAX_NODES: usize = 5_000_000;
-/// Most bytes of the values of an installation: what is read of them takes many times as much.
+/// The maximum size of the values of an installation in bytes. In memory, they take many times as much.
 pub const MAX_VALUES: usize = 256 << 10;
-/// Most entries of a catalogue: what is read of each takes more than a thousand bytes.
+/// The maximum number of entries of a catalogue. In memory, each takes more than a thousand bytes.
 pub const MAX_LISTED: usize = 10_000;
-/// How the keys begin that serde_json takes for its own.
+/// The prefix of the keys that serde_json reserves for itself.
 const RESERVED: &str = "$serde_json::private::";
 
-/// Why a text is not read. It repeats nothing of the text, which may hold secrets.
+/// Why a text is refused. It repeats nothing of the text, which may contain secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// A key that serde_json takes for its own.
+    /// The text contains a key that serde_json reserves for itself.
     #[error("a key begins with {RESERVED}, which is reserved")]
     Key,
-    /// Too many levels.
+    /// The text nests too deep.
     #[error("lists and maps nest {levels} levels deep, and {most} are allowed")]
     Depth {
-        /// How many there are.
+        /// The depth of the text.
         levels: usize,
-        /// How many are allowed.
+        /// The maximum depth.
         most: usize,
     },
     /// The values of an installation are too large.
@@ -57,15 +57,15 @@ pub enum Refused {
         "it has {bytes} bytes, and {MAX_VALUES} are allowed: keep what is large in the add-on, or in Secrets (spec.valuesFrom)"
     )]
     Values {
-        /// How many there are.
+        /// The size in bytes.
         bytes: usize,
     },
-    /// Too many nodes.
+    /// The text has too many scalars, lists and maps.
     #[error("it has more than {MAX_NODES} scalars, lists and maps")]
     Nodes,
 }
 
-/// Refuses values of an installation that have too many bytes.
+/// Checks that the values of an installation are not too large.
 ///
 /// # Errors
 /// [`Refused::Values`].
@@ -77,14 +77,14 @@ pub fn check_values(text: &str) -> Result<(), Refused> {
     }
 }
 
-/// Whether serde_json takes this key of a map for its own.
+/// Whether serde_json reserves this key of a map for itself.
 #[must_use]
 pub fn is_reserved(key: &str) -> bool {
     key.starts_with(RESERVED)
 }
 
-/// Refuses a JSON text that nests more than `most` levels deep, has too many nodes, or has a reserved key. It may be no JSON at all:
-/// that is found by reading it.
+/// Checks that a JSON text nests at most `most` levels deep, does not have too many nodes, and has no reserved key. The text need not
+/// be valid JSON: reading it finds that out.
 ///
 /// # Errors
 /// [`Refused`].
@@ -96,7 +96,7 @@ pub fn check(text: &[u8], most: usize) -> Result<(), Refused> {
     }
 }
 
-/// How deep a text nests.
+/// Returns the depth of a text. Refuses a reserved key and too many nodes.
 fn scan(text: &[u8]) -> Result<usize, Refused> {
     let (mut level, mut levels, mut nodes) = (0_usize, 0, 1_usize);
     let mut bytes = text.iter().enumerate();
@@ -136,8 +136,8 @@ fn scan(text: &[u8]) -> Result<usize, Refused> {
     Ok(levels)
 }
 
-/// How many scalars, lists and maps the outer levels of a text have at most, whatever it is. What is read of them takes some memory for
-/// each; what is deeper is read only where something else bounds it.
+/// Returns an upper bound for the scalars, lists and maps in the outer `levels` of a text, which need not be valid JSON. Each takes
+/// some memory when it is read. Deeper levels are only read where another bound applies.
 #[must_use]
 pub fn nodes(text: &[u8], levels: usize) -> usize {
     let (mut nodes, mut level) = (1, 0_usize);
@@ -160,54 +160,54 @@ pub fn nodes(text: &[u8], levels: usize) -> usize {
     nodes
 }
 
-/// Whether a string with its quotes begins as a reserved key does.
+/// Whether a quoted string begins like a reserved key.
 fn is_reserved_text(quoted: &[u8], is_escaped: bool) -> bool {
     if !is_escaped {
         let text = quoted.get(1..).unwrap_or_default();
         return text.starts_with(RESERVED.as_bytes());
     }
-    // One that cannot be decoded is a syntax error when it is read.
+    // A string that cannot be decoded is a syntax error when it is read.
     serde_json::from_slice::<String>(quoted).is_ok_and(|text| is_reserved(&text))
 }
 
-/// Whether a colon follows.
+/// Whether a colon follows, so that the string is a key.
 fn is_key(text: &[u8], end: usize) -> bool {
     let after = text.get(end + 1..).unwrap_or_default();
     after.trim_ascii_start().first() == Some(&b':')
 }
 
-/// Reads a JSON text that others wrote.
+/// Reads an untrusted JSON text.
 ///
 /// # Errors
-/// It is not what is asked for, or [`Refused`].
+/// The text has another type, or is refused with [`Refused`].
 pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
     let levels = scan(text).map_err(Error::custom)?;
     serde_json::from_slice(text).map_err(|error| with_levels(error, levels))
 }
 
-/// Reads a JSON text that others wrote.
+/// Reads an untrusted JSON text.
 ///
 /// # Errors
-/// As [`from_slice`].
+/// See [`from_slice`].
 pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     let levels = scan(text.as_bytes()).map_err(Error::custom)?;
     serde_json::from_str(text).map_err(|error| with_levels(error, levels))
 }
 
-/// Reads a type that holds no [`serde_json::Value`]: fields that it does not know, and those that are [`RawValue`], are skipped, however
-/// deep they nest and whatever their keys are. A `RawValue` is read by [`from_str`] later.
+/// Reads a type without any [`serde_json::Value`]. Unknown fields and [`RawValue`] fields are skipped, however deep they nest and
+/// whatever their keys are. Read a `RawValue` with [`from_str`] later.
 ///
 /// # Errors
-/// It is not what is asked for.
+/// The text has another type.
 pub fn outline<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Error> {
-    // Of text that was checked once, no string is checked by itself.
+    // After one check of the whole text, strings are not checked again.
     match std::str::from_utf8(text) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(text),
     }
 }
 
-/// An error of serde_json; of a text that nests too deep, with its levels. serde_json has no other sign of that than its message.
+/// Adds the depth to an error about a text that nests too deep. Only the message of serde_json identifies such an error.
 fn with_levels(error: Error, levels: usize) -> Error {
     let is_too_deep = error.is_syntax() && error.to_string().starts_with("recursion limit");
     match is_too_deep {
@@ -219,7 +219,7 @@ fn with_levels(error: Error, levels: usize) -> Error {
     }
 }
 
-/// What is wrong with a text, without anything of it: errors of serde_json repeat values.
+/// Describes what is wrong with a text without repeating any of it, because errors of serde_json contain values.
 #[must_use]
 pub fn category(error: &Error) -> &'static str {
     match error.classify() {
@@ -230,7 +230,7 @@ pub fn category(error: &Error) -> &'static str {
     }
 }
 
-/// Why a text cannot be read of which `most` levels are allowed, without anything of it.
+/// Returns why a text with a maximum depth of `most` cannot be read, without repeating any of it.
 #[must_use]
 pub fn reason(text: &[u8], error: &Error, most: usize) -> String {
     match check(text, most) {
@@ -244,51 +244,51 @@ pub fn reason(text: &[u8], error: &Error, most: usize) -> String {
     }
 }
 
-/// What of an object cannot be read, and why.
+/// The part of an object that cannot be read, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: it cannot be read: {why}")]
 pub struct Unreadable {
-    /// `spec.values`.
+    /// The field, such as `spec.values`.
     pub field: &'static str,
-    /// Why, without anything of the object.
+    /// The reason, without content of the object.
     pub why: String,
 }
 
-/// A list of objects, each of which is read by itself: one that cannot be read says nothing of the others.
+/// A list in which each object is read by itself, so that an unreadable one does not affect the others.
 #[derive(Debug, Deserialize)]
 #[serde(bound = "M: DeserializeOwned + Default")]
 pub struct List<'a, M> {
-    /// Metadata of the list, of a type without values.
+    /// Metadata of the list, in a type without [`serde_json::Value`].
     #[serde(default, deserialize_with = "or_default")]
     pub metadata: M,
-    /// The objects. An empty list of Go's is `null`; what has none is not a list.
+    /// The objects. Go writes an empty list as `null`. Without this field, the text is not a list.
     #[serde(borrow, deserialize_with = "or_default")]
     pub items: Vec<&'a RawValue>,
 }
 
-/// Reads a list, and none of its objects.
+/// Reads a list, but none of its objects.
 ///
 /// # Errors
-/// It is not a list.
+/// The text is not a list.
 pub fn list<M: DeserializeOwned + Default>(text: &[u8]) -> Result<List<'_, M>, Error> {
     outline(text)
 }
 
-/// A value that Go writes as `null` where it is empty.
+/// Reads a value that Go writes as `null` if it is empty.
 ///
 /// # Errors
-/// Those of the value.
+/// The value cannot be read.
 pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// The key at the root of an object that was reduced by [`object`]: why.
+/// The key at the root of an object that [`object`] reduced. Its value is the reason.
 const REDUCED: &str = "kubectl-addons.dev/unreadable";
 
-/// Reads an object that is one of many. One that cannot be read is reduced to its kind and its metadata, so that it does not seem to be
-/// gone; [`reduced`] says why.
+/// Reads an object of a list. If it cannot be read, reduces it to its kind and metadata, so that it does not seem to be deleted;
+/// [`reduced`] returns the reason.
 ///
 /// # Errors
 /// Its metadata cannot be read either.
@@ -336,14 +336,14 @@ pub fn object(text: &str) -> Result<Value, Error> {
     Ok(reduced)
 }
 
-/// Those of a list that can be read.
+/// Reads the items of a list, and leaves out those that cannot be read.
 fn each<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Error> {
     let items: Vec<&'de RawValue> = or_default(deserializer)?;
     let read = items.into_iter().map(|item| from_str(item.get()));
     Ok(read.filter_map(Result::ok).collect())
 }
 
-/// Why an object cannot be read as a whole; `None` of one that is whole.
+/// Returns why an object was reduced, or `None` if it is complete.
 #[must_use]
 pub fn reduced(object: &Value) -> Option<&str> {
     object.get(REDUCED)?.as_str()
@@ -365,7 +365,7 @@ struct NamedMetadata {
 }
 
 impl Named {
-    /// Reads them of an object that cannot be read otherwise; empty where it has none.
+    /// Reads kind and name of an object that cannot be read as a whole. They are empty if they are missing.
     #[must_use]
     pub fn of(object: &str) -> Self {
         outline(object.as_bytes()).unwrap_or_default()
@@ -375,7 +375,7 @@ impl Named {
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let NamedMetadata { name, namespace } = &self.metadata;
-        // Objects of a list often have no kind.
+        // Objects in a list often have no kind.
         let kind = match self.kind.as_str() {
             "" => "object",
             kind => kind,

@@ -1,13 +1,13 @@
-//! Text of others: of a catalogue, a manifest, a server, or helm.
+//! Untrusted texts: of a catalogue, a manifest, a server, or helm.
 
 use std::fmt;
 
-/// Text of others in one line, in which nothing steers a terminal. What it says stands where it is put, and looks like no line of ours.
+/// An untrusted text in one line, without control sequences for terminals. It cannot be mistaken for a line of our own output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Foreign(String);
 
 impl Foreign {
-    /// Joins the lines of a text, and writes out what a terminal would obey.
+    /// Joins the lines of a text, and escapes the characters that control a terminal.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let text = text.replace(['\t', '\r'], " ");
@@ -32,7 +32,7 @@ impl From<Foreign> for String {
     }
 }
 
-/// A text in which the characters that a terminal would obey are written out as JSON does. Line breaks and tabs stay.
+/// Escapes the characters that control a terminal, as in JSON. Line breaks and tabs stay.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -49,7 +49,7 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// Whether a character is a control character, changes the direction of a text, or cannot be seen.
+/// Whether a character is a control character, changes the direction of a text, or is invisible.
 fn steers(c: char) -> bool {
     let is_unseen = matches!(
         c,

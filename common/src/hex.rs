@@ -1,6 +1,6 @@
 //! Bytes as lower-case hex digits.
 
-/// The digits of `bytes`.
+/// Returns the hex digits of `bytes`.
 #[must_use]
 pub fn of(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

@@ -1,79 +1,78 @@
-//! References of images, as container runtimes read them.
+//! Image references, as container runtimes read them.
 
 use std::fmt;
 
-/// The registry of references that name none.
+/// The registry of references that do not name one.
 const DEFAULT_HOST: &str = "docker.io";
 /// A former name of the default registry.
 const LEGACY_HOST: &str = "index.docker.io";
-/// Where the default registry keeps images whose names have one part.
+/// The path in the default registry of images whose names have one part.
 const OFFICIAL: &str = "library";
-/// Bytes of a repository, without the registry.
+/// The maximum length of a repository in bytes, without the registry.
 const MAX_REPOSITORY: usize = 255;
-/// Bytes of a tag.
+/// The maximum length of a tag in bytes.
 const MAX_TAG: usize = 128;
 
-/// A reference spelled out in full, as distribution/reference 0.6.0 reads it: `nginx` is `docker.io/library/nginx`. A tag is
-/// not added.
+/// An image reference, written out in full as by distribution/reference 0.6.0: `nginx` is `docker.io/library/nginx`. No tag is added.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image {
-    /// Registry, with its port.
+    /// The registry, with its port.
     pub host: String,
-    /// Without registry, tag and digest.
+    /// The repository, without registry, tag and digest.
     pub repository: String,
-    /// After the colon.
+    /// The tag.
     pub tag: Option<String>,
-    /// `sha256:…`
+    /// The digest, such as `sha256:…`.
     pub digest: Option<String>,
 }
 
-/// Why a text is not a reference of an image.
+/// Why a text is not an image reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// 64 hexadecimal digits: Docker's id of a local image.
+    /// It is the id of a local Docker image: 64 hexadecimal digits.
     #[error(
         "{image:?} is the id of a local image, which no registry knows: write NAME@sha256:{image}"
     )]
     Identifier {
-        /// As written.
+        /// The reference as written.
         image: String,
     },
-    /// `docker.io/Foo`
+    /// The repository is not in lower case, such as `docker.io/Foo`.
     #[error("{image:?} is not a valid image: the repository {repository:?} must be lower-case")]
     UpperCase {
-        /// As written.
+        /// The reference as written.
         image: String,
-        /// The part.
+        /// The repository.
         repository: String,
     },
-    /// A digest of the wrong length, with upper-case letters or of an unknown algorithm.
+    /// The digest has the wrong length, upper-case letters or an unknown algorithm.
     #[error(
         "{image:?} is not a valid image: {digest:?} is not a digest, write sha256: and 64 hexadecimal digits in lower case"
     )]
     Digest {
-        /// As written.
+        /// The reference as written.
         image: String,
-        /// The part.
+        /// The digest.
         digest: String,
     },
-    /// More than 255 bytes.
+    /// The repository has more than 255 bytes.
     #[error(
         "{image:?} is not a valid image: its repository has more than {MAX_REPOSITORY} characters"
     )]
     TooLong {
-        /// As written.
+        /// The reference as written.
         image: String,
     },
-    /// Everything else.
+    /// Any other mistake.
     #[error("{image:?} is not a valid image: write [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST]")]
     Format {
-        /// As written.
+        /// The reference as written.
         image: String,
     },
 }
 
 impl Image {
-    /// Reads a reference.
+    /// Reads an image reference.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -101,7 +100,7 @@ impl Image {
         let (host, repository) = if is_host(host) {
             (host, repository.to_owned())
         } else {
-            // `a_b.c/d`: not a host, but a valid repository.
+            // For example `a_b.c/d`: not a host, but a valid repository.
             (DEFAULT_HOST, format!("{host}/{repository}"))
         };
         if !is_repository(&repository) || tag.is_some_and(|tag| !is_tag(tag)) {
@@ -125,8 +124,8 @@ impl Image {
     }
 }
 
-/// A reference, or what was written as one, as it may be shown: without the user name and the password before the host, which no
-/// registry reads.
+/// Returns a reference, or a text meant as one, without the user name and password before the host. Registries ignore these, and they
+/// must not be shown.
 #[must_use]
 pub fn without_user(text: &str) -> String {
     let is_digest = |digest: &str| {
@@ -161,7 +160,7 @@ pub(super) fn names_a_registry(part: &str) -> bool {
     part == "localhost" || part.contains(['.', ':']) || part.chars().any(char::is_uppercase)
 }
 
-/// Whether a registry (`HOST[:PORT]`) is on this machine, where container runtimes speak HTTP without TLS.
+/// Whether a registry (`HOST[:PORT]`) is on this machine, where container runtimes use HTTP without TLS.
 #[must_use]
 pub fn is_of_this_machine(registry: &str) -> bool {
     let (host, port) = match registry.rsplit_once(':') {
@@ -177,7 +176,7 @@ pub fn is_of_this_machine(registry: &str) -> bool {
     port != "443" && (host == "localhost" || is_loopback(address))
 }
 
-/// A host name, an IPv4 address or an IPv6 address in brackets, perhaps with a port.
+/// Whether a text is a host name, an IPv4 address or an IPv6 address in brackets, with an optional port.
 pub(super) fn is_host(text: &str) -> bool {
     let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, "")) => (address, None),
@@ -202,7 +201,7 @@ pub(super) fn is_host(text: &str) -> bool {
     is_name && port.is_none_or(is_port)
 }
 
-/// Parts of lower-case letters and digits between slashes, joined by `.`, `_`, `__` or dashes.
+/// Whether a text is a repository: parts of lower-case letters and digits, joined by `.`, `_`, `__` or dashes, between slashes.
 pub(super) fn is_repository(text: &str) -> bool {
     text.split('/').all(is_component)
 }

@@ -1,24 +1,24 @@
-//! The shared crate of kubectl addons: objects, catalogues, manifests and values. `README.md` beside it is the map of all crates.
+//! The shared crate of kubectl addons: objects, catalogues, manifests and values. `README.md` beside `src/` is the map of all crates.
 //!
-//! The webhook and the plugin build on it; it knows nothing of plans, templates and engines.
+//! The webhook and the plugin build on it. It depends on no planner, renderer or engine.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`api`] | our objects, and every name that others can see |
-//! | [`catalogue`] | kops indexes, merged catalogues, which entry fits and why the others do not |
+//! | [`api`] | our objects, and every name that other programs can see |
+//! | [`catalogue`] | kops indexes, merged catalogues, the entry that fits and why the others do not |
 //! | [`values`] | layers of values, forms, dotted paths |
-//! | [`directory`] | the add-ons of a directory of the addon-manager, and what is gone from it |
+//! | [`directory`] | the add-ons of a directory of the addon-manager, and the installations that are no longer in it |
 //! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
 //! | [`schema`] | whether an object fits the schema of its definition |
 //! | [`target`], [`pin`] | which cluster a namespace stands for, and whether a record belongs to it |
-//! | [`image`], [`registry`], [`oci`] | names of images, registries in place of others, manifests and layouts |
-//! | [`entrance`] | JSON that others wrote, within bounds |
-//! | [`address`], [`foreign`] | addresses and texts that others chose |
+//! | [`image`], [`registry`], [`oci`] | image references, private registries, OCI manifests and layouts |
+//! | [`entrance`] | reading of untrusted JSON, within bounds |
+//! | [`address`], [`foreign`] | untrusted addresses and texts |
 //! | [`right`] | permissions, as RBAC names them |
-//! | [`hex`], [`nearest`], [`shorten`] | digits of bytes, misspelt names, texts without room |
+//! | [`hex`], [`nearest`], [`shorten`] | hex digits, suggestions for misspelt names, shortened texts |
 //!
-//! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
-//! what it serves are arguments. Clippy's `disallowed_methods` and a test enforce it.
+//! Invariants: nothing here uses a task, a socket, a file, the clock, the environment or randomness. The time, the facts of a cluster
+//! and the kinds that it serves are passed in as arguments. Clippy's `disallowed_methods` and a test enforce this.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

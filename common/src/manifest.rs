@@ -1,4 +1,4 @@
-//! Manifests: YAML as Kubernetes' own loader reads it, object keys, digests, ownership marks.
+//! Manifests: YAML as Kubernetes' own loader reads it, object keys, digests, and ownership marks.
 
 mod contract;
 pub mod digest;
@@ -16,23 +16,23 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One object of a manifest, and its place.
+/// An object of a manifest, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// The object: a JSON object with apiVersion, kind and metadata.name. Shared: a directory of many add-ons is planned as a whole.
+    /// A JSON object with apiVersion, kind and metadata.name. Shared, because many add-ons of a directory are planned together.
     pub object: Arc<Value>,
-    /// Where it was read.
+    /// The position where it was read.
     pub place: Place,
 }
 
-/// A place in the input: printed as `FILE:LINE` with a line, `FILE` without.
+/// A position in the input. It prints as `FILE:LINE` or `FILE:LINE:COLUMN` if these are known, else as `FILE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// File name or URL, as the user knows it.
     pub file: String,
-    /// Line of its first byte, from 1; 0 = not known.
+    /// Line of its first byte, from 1; 0 if unknown.
     pub line: usize,
-    /// Column, from 1; 0 = not known.
+    /// Column, from 1; 0 if unknown.
     pub column: usize,
 }
 

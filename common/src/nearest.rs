@@ -1,12 +1,13 @@
 //! Finds the name that a misspelt one probably means.
 
-/// Longest name that is compared; an edit distance costs the product of both lengths.
+/// The maximum length of names that are compared, because the cost of an edit distance is the product of both lengths.
 const MAX_LENGTH: usize = 128;
 
-/// Up to this length, two other letters make another word, unless the first one is the same: `hots` is host, `nope` is not gone.
+/// Up to this length, a name with two different letters is another word, unless the first letter is equal: `hots` means host, but
+/// `nope` does not mean gone.
 const SHORT: usize = 6;
 
-/// The candidate closest to `name`, if at most a third of the letters differ.
+/// Returns the candidate closest to `name`, if at most a third of its letters differ.
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = name.chars().count().div_ceil(3);
@@ -22,7 +23,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Letters to insert, delete or exchange; `None` for names that are too long to compare.
+/// Returns how many letters have to be inserted, deleted or replaced, or `None` if a name is too long to compare.
 fn distance(a: &str, b: &str) -> Option<usize> {
     if a.len() > MAX_LENGTH || b.len() > MAX_LENGTH {
         return None;

@@ -1,11 +1,10 @@
-//! OCI image layouts and manifests as values: what `index.json` lists, and the blobs and manifests that a manifest needs.
+//! OCI image layouts and manifests: parses `index.json`, and finds the blobs and manifests that a manifest needs.
 //!
-//! Manifests are never written again, only their bytes are copied, because a digest is what signatures, other manifests and objects in
-//! clusters name.
+//! Manifests are copied byte for byte, because signatures, other manifests and objects in clusters refer to their digests.
 
 pub mod layout;
 pub mod manifest;
 pub mod referrers;
 
-/// The file of an OCI artifact that holds a catalogue.
+/// The file in an OCI artifact that contains a catalogue.
 pub const CATALOGUE_FILE: &str = "catalogue.yaml";

@@ -1,24 +1,24 @@
-//! Which cluster the objects of an installation are in: its record says it, and is not followed in another one (semantics 6).
+//! Pins an installation to the cluster that its objects are in, and refuses it in any other cluster (semantics 6.5).
 
 use crate::api::installation::{AddonInstallation, AddonInstallationStatus, ClusterIdentity};
 use crate::api::names::InstallationName;
 
-/// The record belongs to another cluster.
+/// A record that belongs to another cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{installation} is recorded as an installation of another cluster: its kube-system has the uid {recorded}, and that of this \
      cluster {found}"
 )]
 pub struct OtherCluster {
-    /// The installation.
+    /// The name of the installation.
     pub installation: InstallationName,
-    /// uid of kube-system as it is recorded.
+    /// The recorded uid of kube-system.
     pub recorded: String,
-    /// uid of kube-system of this cluster.
+    /// The uid of kube-system in this cluster.
     pub found: String,
 }
 
-/// Refuses a record of another cluster. `found`: that of the objects; `None` where the caller may not read its kube-system.
+/// Refuses a record of another cluster. `found` is the cluster of the objects, or `None` if the caller may not read its kube-system.
 ///
 /// # Errors
 /// [`OtherCluster`].
@@ -40,8 +40,8 @@ pub fn check(
     }
 }
 
-/// Finds that a namespace leads to another cluster than before: of the records in it, some are pinned to another one than `found`, and
-/// none to that. Where a core add-on is pinned, only core add-ons count, because the status of others is less guarded (semantics 14).
+/// Detects that a namespace now leads to another cluster: some of its records are pinned to another cluster than `found`, and none to
+/// `found`. If a core add-on is pinned, only core add-ons count, because the status of others is less guarded (semantics 6.5, 14.9).
 #[must_use]
 pub fn strayed<'a>(
     records: impl IntoIterator<Item = &'a AddonInstallation>,
@@ -68,7 +68,7 @@ pub fn strayed<'a>(
     })
 }
 
-/// Whether the objects of an installation are in another cluster than its record, as far as the record says.
+/// Whether, according to the record, the objects of an installation are in another cluster than the record.
 #[must_use]
 pub fn is_elsewhere(record: &AddonInstallation) -> bool {
     let cluster = record
@@ -78,8 +78,8 @@ pub fn is_elsewhere(record: &AddonInstallation) -> bool {
     cluster.is_some_and(|cluster| cluster.kubeconfig_secret.is_some())
 }
 
-/// Notes the cluster in a status that names none, or, with `replaces`, another one. A cluster that is known by another Secret than
-/// before is the same one: its uid tells.
+/// Records the cluster in a status that names none or this one and, with `replaces`, in a status that names another one. The cluster
+/// is the same if its uid is, even if another Secret leads to it.
 pub fn note(status: &mut AddonInstallationStatus, found: Option<&ClusterIdentity>, replaces: bool) {
     let Some(found) = found else {
         return;

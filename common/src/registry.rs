@@ -11,58 +11,58 @@ use crate::image::{
     Image, ImageError, is_host, is_of_this_machine, is_repository, names_a_registry,
 };
 
-/// The registry of every image.
+/// A private registry to which images are rewritten.
 ///
-/// The rule is KKP's (`pkg/resources/registry`, its ten cases): the reference is spelled out in full, its registry is swapped,
-/// repository, tag and digest stay. So `quay.io/a/b` and `ghcr.io/a/b` become one image, as they do with KKP.
+/// The rule is that of KKP (`pkg/resources/registry`, with its ten test cases): the reference is written out in full, its registry is
+/// replaced, and repository, tag and digest stay. `quay.io/a/b` and `ghcr.io/a/b` therefore become one image, as with KKP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registry {
-    /// `HOST[:PORT][/PATH]`, without a slash at the end.
+    /// `HOST[:PORT][/PATH]`, without a trailing slash.
     prefix: String,
 }
 
-/// The result of moving a source to a private registry.
+/// A source after it was rewritten to a private registry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
-    /// The new source.
+    /// The rewritten source.
     pub source: Source,
-    /// Why it is not moved, for people.
+    /// The reason why the source was not rewritten, as a warning for the user.
     pub warning: Option<String>,
 }
 
 /// Why a text is not a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// `https://mirror.example.com`
+    /// The text has a scheme, such as `https://mirror.example.com`.
     #[error("the registry {text:?} has a scheme: write HOST[:PORT][/PATH], as in {host}")]
     Scheme {
-        /// As written.
+        /// The text as written.
         text: String,
-        /// What follows the scheme.
+        /// The text after the scheme.
         host: String,
     },
-    /// `mirror`: runtimes would read `mirror/a` as `docker.io/mirror/a`.
+    /// The first part is not a host: container runtimes would read `mirror/a` as `docker.io/mirror/a`.
     #[error(
         "the registry {text:?} is not a host for container runtimes: write it with a port, as in {host}:443, or in full"
     )]
     NotAHost {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The first part.
         host: String,
     },
-    /// Everything else.
+    /// Any other mistake.
     #[error(
         "the registry {text:?} is not valid: write HOST[:PORT][/PATH] with a path in lower case, as in mirror.example.com/addons"
     )]
     Format {
-        /// As written.
+        /// The text as written.
         text: String,
     },
 }
 
 impl Registry {
-    /// The image in this registry; an image that is there already stays, so that images can be rewritten twice.
+    /// Rewrites an image to this registry. An image that is already there stays unchanged, so that images can be rewritten twice.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -70,11 +70,12 @@ impl Registry {
         Ok(self.with_path(&Image::parse(image)?.to_string()))
     }
 
-    /// The source in this registry: an image and a chart of an OCI registry move; the Secret of their credentials must then
-    /// allow the new host. A registry of this machine is asked over plain HTTP, as container runtimes do.
+    /// Rewrites an image or a chart of an OCI registry to this registry. The Secret with its credentials must then allow the new host.
+    /// A registry on this machine is accessed over plain HTTP, as by container runtimes. Other sources stay unchanged, some with a
+    /// warning.
     ///
     /// # Errors
-    /// [`ImageError`] of the image of a docker source.
+    /// [`ImageError`] for the image of a docker source.
     pub fn rewrite_source(&self, source: &Source) -> Result<Moved, ImageError> {
         let mut moved = source.clone();
         let mut stays = None;
@@ -97,11 +98,11 @@ impl Registry {
                 None => stays = Some(("Helm repository", &helm.url)),
             },
             Ok(SourceKind::Git(git)) => stays = Some(("git repository", &git.remote)),
-            // A relative location is beside the catalogue itself.
+            // A relative location is resolved against the location of the catalogue.
             Ok(SourceKind::Url(url)) if url.manifest.contains("://") => {
                 stays = Some(("URL", &url.manifest));
             }
-            // A source without exactly one kind is refused where it is fetched.
+            // A source without exactly one kind is refused when it is fetched.
             Ok(SourceKind::Url(_) | SourceKind::Inline(_)) | Err(_) => {}
         }
         let warning = stays.map(|(what, place)| {
@@ -116,7 +117,7 @@ impl Registry {
         })
     }
 
-    /// `path`, whose first part is a host, in this registry.
+    /// Replaces the host of `path` with this registry.
     fn with_path(&self, path: &str) -> String {
         let is_there = path
             .strip_prefix(&self.prefix)
@@ -133,7 +134,7 @@ impl Registry {
         host.is_some_and(is_of_this_machine)
     }
 
-    /// `HOST[:PORT][/PATH]`.
+    /// Returns `HOST[:PORT][/PATH]`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.prefix
@@ -178,7 +179,7 @@ impl fmt::Display for Registry {
     }
 }
 
-/// Without the name and password before the host, which must not be shown.
+/// Removes the user name and password before the host, which must not be shown.
 fn without_user(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();

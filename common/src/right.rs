@@ -1,19 +1,19 @@
-//! What a user may do, as RBAC names it.
+//! Permissions, as RBAC names them.
 
 use std::fmt;
 
-/// One right.
+/// A permission.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Right {
-    /// `create`, `patch`, …
+    /// The verb, such as `create` or `patch`.
     pub verb: &'static str,
-    /// API group; empty for core.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// Plural name, perhaps with a subresource: `addoninstallations/status`.
+    /// The plural name, with an optional subresource, such as `addoninstallations/status`.
     pub resource: String,
-    /// Namespace; `None` for all, and for kinds without one.
+    /// The namespace, or `None` for all namespaces and for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// One object only; empty for any.
+    /// The name of the only object; empty for all.
     pub name: String,
 }
 

@@ -1,15 +1,13 @@
-//! Custom resources whose definition is part of the same command, judged by its schema: the API server cannot judge them,
-//! because it does not serve their kind yet, and an invalid one would fail in the middle of the operation.
+//! Checks custom resources by the schema of their definition if the same command installs the definition. The API server cannot do so in
+//! advance, because it does not serve the kind yet, and an invalid object would fail in the middle of the operation.
 //!
-//! Judged is the content of a structural schema (apiextensions.k8s.io/v1): types, required and
-//! unknown fields, enums, bounds, lengths, patterns, list keys, and the same inside `allOf`, `anyOf`, `oneOf` and `not`.
-//! Defaults are applied, and a null where none is allowed counts as missing: the API server does the same before it judges.
-//! CEL rules (`x-kubernetes-validations`) and formats are left to the API server; a definition with CEL rules is reported
-//! once.
+//! The check covers structural schemas (apiextensions.k8s.io/v1): types, required and unknown fields, enums, bounds, lengths, patterns,
+//! list keys, and the same inside `allOf`, `anyOf`, `oneOf` and `not`. As in the API server, defaults are applied first, and a null counts
+//! as missing if it is not allowed. CEL rules (`x-kubernetes-validations`) and formats are left to the API server; a warning names each
+//! definition with CEL rules once.
 //!
-//! The crate `jsonschema` is not used: it has 63 dependencies, and JSON Schema has no pruning, no
-//! int-or-string, no nullable, no embedded resource, and its patterns are not Go's. `regex-lite` is one crate without
-//! dependencies, linear in time, and its `\d`, `\w` and `\s` are ASCII as Go's are.
+//! The crate `jsonschema` is not used: it has 63 dependencies, JSON Schema has no pruning, int-or-string, nullable or embedded resources,
+//! and its patterns are not Go's. `regex-lite` has no dependencies, is linear in time, and its `\d`, `\w` and `\s` are ASCII as in Go.
 
 pub mod check;
 pub mod mistakes;
@@ -24,10 +22,10 @@ use crate::manifest::kinds::traits::defined_kind;
 use crate::manifest::{Manifest, Place};
 use check::{Check, Finding};
 
-/// How many problems are listed.
+/// Maximum number of problems that are listed.
 const TOLD: usize = 50;
 
-/// The schemas of the definitions of a command, for the kinds that the same command has objects of.
+/// The schemas of the definitions of a command, for the kinds of which the same command has objects.
 #[derive(Clone, Debug, Default)]
 pub struct Schemas {
     schemas: BTreeMap<Gvk, Schema>,
@@ -38,23 +36,23 @@ pub struct Schemas {
 struct Schema {
     /// Name of the definition.
     definition: String,
-    /// openAPIV3Schema.
+    /// The openAPIV3Schema.
     root: Value,
     /// Whether it has CEL rules.
     has_rules: bool,
 }
 
-/// Every reason why custom resources do not fit the schema of their definition, sorted by place.
+/// All reasons why custom resources do not fit the schema of their definition, sorted by position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError {
-    /// The reasons; one at least.
+    /// The reasons; at least one.
     pub problems: Vec<SchemaProblem>,
 }
 
-/// Why one custom resource does not fit.
+/// Why a custom resource does not fit its schema.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaProblem {
-    /// Where the object stands.
+    /// Position of the object.
     pub place: Place,
     /// The object.
     pub key: ObjectKey,
@@ -95,7 +93,7 @@ impl fmt::Display for SchemaError {
 impl std::error::Error for SchemaError {}
 
 impl Schemas {
-    /// The schemas of all definitions among `manifests` (those of every add-on of a command) that one of them is judged by.
+    /// Collects the schemas of all definitions among `manifests` (those of all add-ons of a command) that apply to one of the manifests.
     pub fn of<'a>(manifests: impl Iterator<Item = &'a Manifest> + Clone) -> Self {
         let wanted: BTreeSet<Gvk> = manifests
             .clone()
@@ -132,11 +130,11 @@ impl Schemas {
         Self { schemas }
     }
 
-    /// Judges every object whose kind is defined by the command. Returns warnings: fields that the API
-    /// server will drop, patterns and rules that were not judged here.
+    /// Checks all objects whose kind the command defines. Returns warnings: fields that the API server will drop, and patterns and rules
+    /// that are not checked here.
     ///
     /// # Errors
-    /// [`SchemaError`], with every problem.
+    /// [`SchemaError`], with all problems.
     pub fn check(&self, manifests: &[Manifest]) -> Result<Vec<String>, SchemaError> {
         let mut problems = Vec::new();
         let mut warnings = BTreeSet::new();
@@ -184,7 +182,8 @@ impl Schemas {
     }
 }
 
-/// Why the API server would refuse an object by an openAPIV3Schema: `spec.a`, and `must be a string, not a list`.
+/// Returns why the API server would refuse an object by an openAPIV3Schema, as pairs of path and message: `spec.a`, and `must be a string,
+/// not a list`.
 #[must_use]
 pub fn problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
     let findings = Check::root(schema, object).into_iter();
@@ -196,7 +195,8 @@ pub fn problems(schema: &Value, object: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What `fieldValidation=Strict` refuses by an openAPIV3Schema, unknown fields as well: paths, and what is wrong there.
+/// Returns why `fieldValidation=Strict` would refuse an object by an openAPIV3Schema, including unknown fields, as pairs of path and
+/// message.
 #[must_use]
 pub fn strict(schema: &Value, object: &Value) -> Vec<(String, String)> {
     let findings = Check::root(schema, object).into_iter();
@@ -212,12 +212,12 @@ pub fn strict(schema: &Value, object: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The field that an unknown one may have been meant as.
+/// Suggests the field that an unknown one may stand for.
 fn meant(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
-/// The versions of a definition.
+/// Iterates over the versions of a definition.
 pub fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition.pointer("/spec/versions");
     versions.and_then(Value::as_array).into_iter().flatten()

@@ -1,6 +1,6 @@
-//! Texts that have no room for all of their characters.
+//! Shortens texts to a maximum length.
 
-/// A text of at most `most` characters, of which the last is `…` where some are left out.
+/// Shortens a text to at most `most` characters. If characters are left out, the last one is `…`.
 #[must_use]
 pub fn shortened(mut text: String, most: usize) -> String {
     if text.char_indices().nth(most).is_some() {

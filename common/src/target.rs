@@ -1,4 +1,4 @@
-//! Which cluster a namespace stands for, and where the way to it is written (semantics 6).
+//! The cluster that a namespace stands for, and the location of its kubeconfig (semantics 6.1).
 
 pub mod kkp;
 pub mod kubeconfig;
@@ -10,35 +10,35 @@ use jiff::Timestamp;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, is_reserved};
 
-/// Keys of a Secret that may hold a kubeconfig: that of Cluster API and that of KKP. The first one that exists does.
+/// The keys of a Secret that may hold a kubeconfig: that of the Cluster API and that of KKP. The first one that exists is used.
 pub const KEYS: [&str; 2] = ["value", "kubeconfig"];
-/// How the names of the Secrets end in which Cluster API keeps kubeconfigs.
+/// The suffix of the Secrets in which the Cluster API keeps kubeconfigs.
 const SUFFIX_CLUSTER_API: &str = "-kubeconfig";
 
-/// Which cluster a namespace stands for.
+/// The cluster that a namespace stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// This one.
+    /// This cluster.
     Here,
-    /// The one that this Secret leads to.
+    /// The cluster that the kubeconfig in this Secret leads to.
     There(Location),
-    /// None.
+    /// No cluster.
     Nowhere,
-    /// There is no such namespace.
+    /// The namespace does not exist.
     Absent,
 }
 
-/// Where a kubeconfig is, in the namespace that stands for its cluster.
+/// The location of a kubeconfig, in the namespace that stands for the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The Secret.
+    /// The name of the Secret.
     pub secret: String,
 }
 
-/// Why it cannot be told which cluster a namespace stands for.
+/// Why it is not known which cluster a namespace stands for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StandingError {
-    /// Two labels that exclude each other.
+    /// The namespace has two labels that exclude each other.
     #[error(
         "namespace {namespace} has the labels {LABEL_CLUSTER}={CLUSTER_LOCAL} and {LABEL_KUBECONFIG_SECRET}: it stands either for \
          this cluster or for another one"
@@ -47,7 +47,7 @@ pub enum StandingError {
         /// The namespace.
         namespace: String,
     },
-    /// One that never stands for a cluster.
+    /// The namespace is reserved, and never stands for a cluster.
     #[error(
         "namespace {namespace} never stands for a cluster: its ServiceAccounts may do more than whoever writes a record there; use \
          another namespace, and remove the labels {LABEL_CLUSTER} and {LABEL_KUBECONFIG_SECRET} from this one"
@@ -58,8 +58,8 @@ pub enum StandingError {
     },
 }
 
-/// What the labels of a namespace say. Nothing else does: who sets them needs a right, and who writes a Secret into a namespace does
-/// not have it.
+/// Returns the cluster that a namespace stands for, from its labels alone: setting them needs the right to enrol, which a user who
+/// may only write Secrets in the namespace does not have (semantics 6.2).
 ///
 /// # Errors
 /// [`StandingError`].
@@ -86,19 +86,20 @@ pub fn by_labels(
     }
 }
 
-/// A Cluster that is being deleted, of the Cluster API or of KKP.
+/// A Cluster of the Cluster API or of KKP that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletedCluster {
-    /// The namespace that belongs to it.
+    /// The namespace that belongs to the cluster.
     namespace: String,
-    /// The Secret with its kubeconfig, whose name follows from that of the Cluster. A cluster of KKP has a namespace of its own.
+    /// The Secret with its kubeconfig, or `None` for a cluster of KKP, which has a namespace of its own.
     secret: Option<String>,
-    /// When it was created.
+    /// The time at which the Cluster was created.
     created: Option<Timestamp>,
 }
 
 impl DeletedCluster {
-    /// Name, namespace and creation of a Cluster: those of the Cluster API have a namespace, those of KKP have none.
+    /// Creates it from the metadata of a Cluster. With a namespace, the Cluster is one of the Cluster API; without one, it is one of
+    /// KKP.
     #[must_use]
     pub fn new(name: &str, namespace: Option<String>, created: Option<Timestamp>) -> Self {
         let secret = namespace
@@ -111,9 +112,9 @@ impl DeletedCluster {
         }
     }
 
-    /// Whether it is the cluster that a namespace with these labels and records stands for. Whoever may create a Cluster there could
-    /// otherwise take the guard from core add-ons: the label of the namespace, which is guarded, names its kubeconfig, and it is not
-    /// younger than the core add-ons in it.
+    /// Whether this is the cluster that a namespace with these labels and records stands for. The label that names the kubeconfig
+    /// must match, and the Cluster must not be younger than the core add-ons: otherwise, anyone who may create a Cluster there could
+    /// remove the guard from core add-ons (semantics 14.6).
     #[must_use]
     pub fn is_of(
         &self,

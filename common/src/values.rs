@@ -1,6 +1,6 @@
 //! Values of an installation: layers and how they merge, forms, dotted paths, and masking (semantics 9 and 10).
 //!
-//! Their digest is [`crate::manifest::digest::digest`]. Errors never repeat a value, because it could be a secret.
+//! [`crate::manifest::digest::digest`] computes their digest. Errors never contain a value, because it could be a secret.
 
 pub mod defaulted;
 pub mod form;
@@ -22,22 +22,22 @@ use set::SetError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValuesError {
-    /// Not YAML.
+    /// The file is not YAML.
     #[error("{place}: cannot be read as YAML")]
     Yaml {
-        /// Where.
+        /// Position of the problem.
         place: Place,
         /// What is wrong.
         #[source]
         problem: YamlProblem,
     },
-    /// Something other than one map.
+    /// The file contains something other than one map.
     #[error("{place}: values are one map, as in `replicas: 3`")]
     NotAMap {
-        /// Where.
+        /// Position of the value.
         place: Place,
     },
-    /// A number that the API server would change.
+    /// The API server would change a number.
     #[error(
         "{file}: {path}: a number of that size loses digits in the API server; write it in quotes"
     )]
@@ -47,13 +47,13 @@ pub enum ValuesError {
         /// The path of the value.
         path: String,
     },
-    /// An assignment without `=`.
+    /// An assignment has no `=`.
     #[error("{path:?} has no value; write PATH=VALUE")]
     NoValue {
-        /// What was written.
+        /// The text of the assignment.
         path: String,
     },
-    /// An assignment that cannot be read, or not be made.
+    /// An assignment cannot be parsed or applied.
     #[error("path {path:?}")]
     Set {
         /// The path.
@@ -67,7 +67,7 @@ pub enum ValuesError {
 /// Reads the values of a file or of a key of a Secret: one YAML map. Empty input is an empty map.
 ///
 /// # Errors
-/// [`ValuesError`]; `file` is the name in places.
+/// [`ValuesError`]; `file` is the file name in its positions.
 pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
     let place = |line, column| Place {
         file: file.to_owned(),
@@ -103,13 +103,13 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
     })
 }
 
-/// Whether the API server stores a number as it is: a whole one beyond 64 bits with a sign it stores as a floating point number, which
-/// has fewer digits.
+/// Returns whether the API server stores a number unchanged. It stores a whole number beyond 64 bits with sign as a floating point number,
+/// which has fewer digits.
 fn is_kept(number: &Number) -> bool {
     !number.is_u64() || number.is_i64()
 }
 
-/// The path of the first number that the API server would change.
+/// Looks for the first number that the API server would change. If it returns true, `path` is the path of that number.
 fn changed_number(value: &Value, path: &mut Vec<String>) -> bool {
     match value {
         Value::Number(number) => !is_kept(number),

@@ -1,5 +1,5 @@
-//! What was changed by another client between the plan and the first write is planned once more: mostly a reconciler was faster, and
-//! did the same.
+//! Plans once more if another client changed something between the plan and the first write. In most cases a reconciler already made the
+//! same change.
 
 use addons_engine::EngineError;
 use addons_engine::error::StaleReason;
@@ -9,10 +9,10 @@ use anyhow::Result;
 use crate::exit::Exit;
 use crate::output;
 
-/// Does it, and once more where another client was faster.
+/// Runs `work`, and once more if another client was faster.
 ///
 /// # Errors
-/// Those of the work.
+/// Those of `work`.
 pub async fn once_more(work: impl AsyncFn() -> Result<Exit>) -> Result<Exit> {
     match work().await {
         Err(error) if is_overtaken(&error) => work().await,
@@ -20,7 +20,7 @@ pub async fn once_more(work: impl AsyncFn() -> Result<Exit>) -> Result<Exit> {
     }
 }
 
-/// Whether an error says that another client was faster; that is told.
+/// Whether an error means that another client was faster. If so, prints a note.
 pub fn is_overtaken(error: &anyhow::Error) -> bool {
     let what = error.downcast_ref().and_then(changed);
     if let Some(what) = &what {
@@ -29,10 +29,11 @@ pub fn is_overtaken(error: &anyhow::Error) -> bool {
     what.is_some()
 }
 
-/// The outcomes of a command; of a single installation, the error where nothing was written because another client was faster.
+/// Returns the outcomes of a command. If there is a single installation and another client was faster, returns its error instead, because
+/// nothing was written.
 ///
 /// # Errors
-/// That of the only installation.
+/// The error of the only installation.
 pub fn checked(mut outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Box<OperationError>> {
     let is_stale = |one: &mut Outcome| {
         let error = one.result.as_ref().err();

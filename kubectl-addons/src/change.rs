@@ -1,4 +1,4 @@
-//! Announces a plan, asks, executes it and reports.
+//! Announces a plan, asks for confirmation, executes the plan and reports.
 
 use std::io::BufRead as _;
 use std::sync::Arc;
@@ -25,27 +25,28 @@ use crate::words::hint;
 use crate::words::{plan as words, typed};
 use crate::{again, choices};
 
-/// The last line of a command that only shows.
+/// The last line of a dry run.
 pub const UNCHANGED: &str = "dry run: nothing was changed";
 
-/// The user did not agree, or could not be asked: nothing was changed.
+/// The user did not agree, or could not be asked. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Declined {
-    /// No terminal.
+    /// There is no terminal to ask on.
     #[error("cannot ask for confirmation without a terminal; to go ahead unasked, add --yes")]
     NoTerminal,
-    /// Anything but y.
+    /// The user gave another answer than `y`.
     #[error("nothing was changed")]
     No,
-    /// One cluster of several: what was agreed to was another plan.
+    /// On one of several clusters, the plan is no longer the one that the user confirmed.
     #[error("the plan differs from the one that was confirmed")]
     Overtaken,
 }
 
-/// Refuses `--recreate` for an object that nothing recreates. Of several clusters, another one may need it.
+/// Refuses `--recreate` for an object that the plan does not recreate. With several clusters this is only a note, because another one may
+/// need it.
 ///
 /// # Errors
-/// There is one.
+/// The plan does not recreate a named object.
 pub fn check_named(session: &Session, plan: &Plan) -> Result<()> {
     match (plan.check_named(), session.turn()) {
         (Err(needless), Some(_)) => output::note(&needless.to_string()),
@@ -54,14 +55,14 @@ pub fn check_named(session: &Session, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Announces what is due, asks and executes it; `--dry-run` only announces.
+/// Announces what is due, asks and executes it. `--dry-run` only announces.
 ///
 /// # Errors
-/// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing.
+/// Nothing was written: the user declined, there is no terminal to ask on, or the CRDs are missing.
 pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit> {
     up_to_date(session, &plan).await?;
     if plan.is_empty() {
-        // The next wave waits for what is up to date as well.
+        // The next wave also waits for installations that are up to date.
         if let Some(turn) = session.turn().filter(|_| change.dry_run == DryRun::None) {
             turn.take(&plan).await?;
         }
@@ -77,18 +78,17 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
     execute(session, plan, &change.run, !change.no_init).await
 }
 
-/// Announces a plan, asks, executes it, and reports. The worst outcome is the exit code (semantics 17); what fails stops only
-/// what comes after it in the order. `define`: our definitions may be installed.
+/// Announces a plan, asks, executes it, and reports. The exit code is that of the worst outcome (semantics 17.5). A failure stops only what
+/// comes after it in the order. `define` says that the CRDs may be installed.
 ///
-/// # Errors
-/// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing. Or the user pressed
-/// Ctrl-C while helm was at work.
+/// Nothing was written: the user declined, there is no terminal to ask on, or the CRDs are missing. Or the user pressed Ctrl-C while helm
+/// was running.
 pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     announce(session, &plan);
     execute_announced(session, plan, run, define).await
 }
 
-/// The same for a plan that was announced.
+/// Asks about a plan that was announced, executes it and reports.
 ///
 /// # Errors
 /// As [`execute`].
@@ -109,10 +109,10 @@ pub async fn execute_announced(
     carry_out(session, plan, run, define).await
 }
 
-/// Executes a plan that was announced and agreed to, and reports. `define`: our definitions may be installed.
+/// Executes a plan that was announced and confirmed, and reports. `define` says that the CRDs may be installed.
 ///
 /// # Errors
-/// Nothing was written: the definitions are missing. Or the user pressed Ctrl-C while helm was at work.
+/// Nothing was written: the CRDs are missing. Or the user pressed Ctrl-C while helm was running.
 pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     let plan = Arc::new(plan);
     let work = interruptible(async |interruption| {
@@ -127,10 +127,10 @@ pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -
     Ok(exit)
 }
 
-/// Says how to go on with what is not done.
+/// Prints how to continue an interrupted plan.
 fn interrupted(plan: &Plan, interruption: &Interruption) {
     let stage = |planned: &Planned| interruption.stage(&planned.plan.installation);
-    // No record has the values yet that were typed.
+    // No record has the typed values yet.
     let is_open = |planned: &Planned| {
         let is_new = matches!(planned.plan.verb, Verb::Install | Verb::Adopt);
         is_new && stage(planned).is_none()
@@ -152,10 +152,10 @@ fn interrupted(plan: &Plan, interruption: &Interruption) {
     }
 }
 
-/// What was done, by installation.
+/// The report of each installation.
 pub type Reports = Vec<(InstallationName, Report)>;
 
-/// The same as a part of longer work, which is interrupted as a whole.
+/// Executes a plan as part of a longer operation with its own interruption.
 ///
 /// # Errors
 /// As [`carry_out`].
@@ -174,7 +174,7 @@ pub async fn carry_out_until(
     Ok(report(plan, outcomes, run.wait))
 }
 
-/// Runs work that writes, and that Ctrl-C ends in good order.
+/// Runs work that writes and that Ctrl-C interrupts in an orderly way.
 pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
     let interruption = Interruption::default();
     let (writing, asked) = Writing::begin();
@@ -185,7 +185,7 @@ pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
     done
 }
 
-/// The first Ctrl-C or SIGTERM ends the operation: helm may end its work, and the locks are given back. The second ends it at once.
+/// Interrupts the operation on the first Ctrl-C or SIGTERM: helm may finish, and the locks are released. Stops it at once on the second.
 async fn listen(mut asked: Asked, interruption: Interruption) {
     asked.next().await;
     output::note("interrupted; ending the operation (press Ctrl-C again to stop at once)");
@@ -207,7 +207,7 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
                 skipped |= !report.skipped.is_empty();
                 let kops = planned.plan.kops.as_ref();
                 if report.is_done() && kops.is_some_and(|kops| kops.after.is_some()) {
-                    // As kops' tool says it.
+                    // In the words of kops' tool.
                     output::note(&format!("Updated {:?}", planned.plan.addon));
                 }
                 let exit = of_report(&report);
@@ -226,15 +226,15 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
     (of_skipped(worst, skipped), reports)
 }
 
-/// Says for which installations there is nothing to do, and which of them are not well all the same: what others edited or deleted, an
-/// upgrade restores on demand only.
+/// Names the installations that are up to date, and warns about those that are not healthy, because an upgrade restores edited or deleted
+/// objects only on request.
 ///
 /// # Errors
 /// The server cannot be reached.
 pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
     events::up_to_date(plan);
     for resolved in &plan.up_to_date {
-        // A newer version than the chosen entry's may be installed, and stays.
+        // The installed version may be newer than that of the chosen entry.
         let existing = resolved.existing.as_ref();
         let label = match existing.and_then(AddonInstallation::installed) {
             Some(installed) => words::label(installed),
@@ -247,7 +247,7 @@ pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
     if records.is_empty() {
         return Ok(());
     }
-    // Of several, objects of kinds are read that the caller may not list everywhere are not known, and nothing is said of them.
+    // With several installations, kinds that the caller may not list in all namespaces are unknown, and not reported.
     let by_namespace = records.len() == 1;
     let troubles = health::troubles(session.cluster().await?, &records, by_namespace).await?;
     for record in records {
@@ -272,17 +272,17 @@ pub async fn up_to_date(session: &Session, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Shows what is due, and asks nothing: the caller says why.
+/// Shows what is due without asking. The caller says why.
 ///
 /// # Errors
-/// The server refuses something, or what the plan needs was not accepted.
+/// The server refuses something, or the user has not accepted what the plan needs.
 pub async fn propose(session: &Session, plan: &Plan) -> Result<()> {
     up_to_date(session, plan).await?;
     announce(session, plan);
     Ok(plan.check()?)
 }
 
-/// Many installations on a terminal have a line each, unless `-v` asks for all of it.
+/// Whether each installation gets a single line: on a terminal with several installations and without `-v`.
 fn is_brief(session: &Session, plan: &Plan) -> bool {
     output::live() && session.global().verbosity == 0 && plan.installations.len() > 1
 }
@@ -292,7 +292,7 @@ pub fn announce(session: &Session, plan: &Plan) {
     announce_with(session, plan, told::unjudged);
 }
 
-/// The same; `unjudged`: what is said of the writes that the server could not judge.
+/// Shows what a plan will do. `unjudged` describes the writes that the server could not judge.
 fn announce_with(session: &Session, plan: &Plan, unjudged: fn(&InstallationPlan) -> String) {
     events::planned(plan);
     let text = words::first(plan);
@@ -308,10 +308,10 @@ fn announce_with(session: &Session, plan: &Plan, unjudged: fn(&InstallationPlan)
     }
 }
 
-/// Announces a plan that is not executed, as the mode of `--dry-run` says.
+/// Announces a plan without executing it, as `--dry-run` says.
 ///
 /// # Errors
-/// The server cannot be reached; what it refuses; what the plan needs was not accepted.
+/// The server cannot be reached or refuses a write, or the user has not accepted what the plan needs.
 pub async fn show(session: &Session, mut plan: Plan, mode: DryRun) -> Result<Exit> {
     if mode == DryRun::Server {
         ask_about_removals(session.ctx(), &mut plan).await?;
@@ -324,19 +324,19 @@ pub async fn show(session: &Session, mut plan: Plan, mode: DryRun) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Announces a plan that is not executed.
+/// Announces a plan without executing it.
 pub fn preview(session: &Session, plan: &Plan) -> Exit {
     announce(session, plan);
     output::note(UNCHANGED);
     Exit::Done
 }
 
-/// The highest code of what happened to the objects of one installation (semantics 17).
+/// Returns the highest exit code of the objects of an installation (semantics 17.5).
 pub fn of_whole_report(report: &Report) -> Exit {
     of_skipped(of_report(report), !report.skipped.is_empty())
 }
 
-/// The highest code of what happened to the objects, but for what was skipped: [`of_skipped`].
+/// Returns the highest exit code of the objects except skipped ones. See [`of_skipped`].
 fn of_report(report: &Report) -> Exit {
     let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
     not_ready
@@ -345,14 +345,13 @@ fn of_report(report: &Report) -> Exit {
         .max(of_failures(&report.failed))
 }
 
-/// The highest code of objects that failed.
+/// Returns the highest exit code of failed objects.
 fn of_failures(failed: &[Failure]) -> Exit {
     let codes = failed.iter().map(|failure| Exit::of_cause(failure.cause));
     codes.max().unwrap_or(Exit::Done)
 }
 
-/// The code of a command: what was skipped was so because of something that failed, perhaps in another add-on, or else because
-/// it timed out.
+/// Adds skipped objects to the exit code: they were skipped because of a failure, perhaps in another add-on, or else because of a timeout.
 fn of_skipped(worst: Exit, skipped: bool) -> Exit {
     if worst == Exit::Done && skipped {
         Exit::TimedOut
@@ -361,8 +360,7 @@ fn of_skipped(worst: Exit, skipped: bool) -> Exit {
     }
 }
 
-/// The plan, and whether objects may be written again whose definition drops the version that they are stored in. Without a terminal
-/// that is refused.
+/// Asks whether to write objects again whose CRD drops their stored version. Without a terminal, the plan is refused.
 fn accept_migrations(plan: Plan, yes: bool) -> Result<Plan> {
     let Err(refusal) = plan.check_migrations() else {
         return Ok(plan);
@@ -374,8 +372,8 @@ fn accept_migrations(plan: Plan, yes: bool) -> Result<Plan> {
     Ok(plan.accepting_migrations())
 }
 
-/// The plan, and whether objects may be recreated that cannot be changed in place, and pruned ones deleted before the rest. Without a
-/// terminal, and where they hold data, that is refused.
+/// Asks whether to recreate objects that cannot be changed in place, and to delete pruned ones before the rest. Refused without a terminal,
+/// and if they hold data.
 fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
     let Err(refusal) = plan.check_recreations() else {
         return Ok(plan);
@@ -404,7 +402,7 @@ fn question(plan: &Plan) -> &'static str {
     }
 }
 
-/// Asks a question that only `y` agrees to.
+/// Asks a question that only `y` confirms.
 ///
 /// # Errors
 /// [`Declined`].
@@ -414,7 +412,7 @@ pub fn confirm(question: &str) -> Result<(), Declined> {
     }
     output::ask(question);
     let mut answer = String::new();
-    // An unreadable answer is a no.
+    // An unreadable answer counts as no.
     let _ = std::io::stdin().lock().read_line(&mut answer);
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         Ok(())

@@ -1,4 +1,4 @@
-//! From flags to what operations take.
+//! Converts flags into the inputs of operations.
 
 mod values;
 
@@ -9,7 +9,7 @@ use crate::cli::operation::{Accept, Delete, Differences, New, Run, Source};
 use crate::usage::Usage;
 pub use values::{changes, edits};
 
-/// Where entries are chosen from.
+/// Returns where entries are chosen from.
 pub fn offer(source: &Source) -> Offer {
     match (&source.channel, &source.catalogue) {
         (Some(index), _) => Offer::Indexes(vec![index.clone().into()]),
@@ -18,10 +18,10 @@ pub fn offer(source: &Source) -> Offer {
     }
 }
 
-/// The add-ons of an installation, which may be new.
+/// Returns the named add-ons as installations, which may be new.
 ///
 /// # Errors
-/// `--name` with several.
+/// `--name` is combined with several add-ons.
 pub fn installations(addons: &[String], new: &New, edits: &Edits) -> Result<Vec<NewInstallation>> {
     if new.named.name.is_some() && addons.len() != 1 {
         return Err(Usage("--name can only be used with a single add-on".to_owned()).into());
@@ -39,7 +39,7 @@ pub fn installations(addons: &[String], new: &New, edits: &Edits) -> Result<Vec<
     Ok(addons.iter().map(installation).collect())
 }
 
-/// What is accepted, deleted and recreated.
+/// Returns what the user accepts, deletes and recreates.
 pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Choices {
     Choices {
         allow_prune: accept.allow_prune,
@@ -55,7 +55,7 @@ pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Cho
     }
 }
 
-/// How a plan is executed. `define`: our definitions may be installed.
+/// Returns how a plan is executed. `define` says that the CRDs may be installed.
 pub fn run(typed: &Run, define: bool) -> addons_operation::Run {
     addons_operation::Run {
         wait: typed.wait,

@@ -1,4 +1,4 @@
-//! The command line: clap types only. What a command does stands in `commands/`.
+//! The clap types of the command line. `commands/` implements the commands.
 
 pub mod airgap;
 pub mod channel;
@@ -51,11 +51,9 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Reads the command line. Help calls the program `kubectl addons`, or by its own name where kubectl could not find it by
-/// that.
+/// Parses the command line. Help calls the program `kubectl addons`, or by its own name if kubectl could not find it under that name.
 ///
-/// # Errors
-/// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
+/// Help and version, which are printed, and mistakes. [`clap::Error::exit_code`] tells them apart.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = called(command(), args);
     let matches = command.try_get_matches_from_mut(args);
@@ -66,7 +64,7 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Ok(cli)
 }
 
-/// A command line under the name by which the program was called.
+/// Sets the name under which the program was called.
 fn called(command: clap::Command, args: &[OsString]) -> clap::Command {
     let name = args
         .first()
@@ -77,7 +75,7 @@ fn called(command: clap::Command, args: &[OsString]) -> clap::Command {
     }
 }
 
-/// The command line with the examples of each command: what help, the reference and the manual pages are made of.
+/// Returns the command line with the examples of each command, from which help, the reference and the manual pages are generated.
 #[must_use]
 pub fn command() -> clap::Command {
     help::with_examples(Cli::command())
@@ -159,7 +157,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// `--timeout`, where the command has it.
+    /// `--timeout`, if the command has it.
     pub fn timeout(&self) -> Option<Duration> {
         match self {
             Self::Install(args) => Some(args.change.run.timeout),
@@ -175,7 +173,7 @@ impl Command {
         }
     }
 
-    /// `--events`, where the command has it.
+    /// Whether `--events` is set.
     pub fn has_events(&self) -> bool {
         let events = match self {
             Self::Install(args) => args.change.events,
@@ -190,7 +188,7 @@ impl Command {
         events.events
     }
 
-    /// `--clusters`, where the command has it.
+    /// `--clusters`, if the command has it.
     pub fn clusters(&self) -> Option<&str> {
         let clusters = match self {
             Self::Install(args) => &args.clusters,
@@ -327,7 +325,7 @@ pub enum Rules {
     Channels,
 }
 
-/// A version, read tolerantly; it stays as it was typed.
+/// Checks a version, and returns it as it was typed.
 pub fn version(text: &str) -> Result<String, String> {
     match tolerant::parse(text) {
         Ok(_) => Ok(text.to_owned()),

@@ -1,4 +1,4 @@
-//! The verbs, a file each.
+//! The commands, one per file.
 
 pub mod adopt;
 pub mod apply;
@@ -48,10 +48,10 @@ use crate::output;
 use crate::session::Session;
 use crate::words::hint;
 
-/// Runs one verb.
+/// Runs a command.
 ///
 /// # Errors
-/// Those of the verb, in its own words.
+/// Those of the command.
 pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
     match command {
         Command::Init(args) => init::run(session, args).await,
@@ -89,7 +89,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
     }
 }
 
-/// What `search`, `show`, `images` and `export` judge by: the cluster, or the versions that were typed.
+/// Returns the facts that `search`, `show`, `images` and `export` select versions by: those of the cluster, or the typed versions.
 async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<ClusterFacts> {
     let (k8s, kkp) = (fit.k8s.as_deref(), fit.kkp.as_deref());
     let facts = session.fit_for(catalogue, k8s, kkp).await;
@@ -101,7 +101,7 @@ async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<Cl
     }
 }
 
-/// Names the catalogues by reference whose file cannot be read, and the way out: their add-ons are not among what is shown.
+/// Warns about catalogues by reference whose file cannot be read, because their add-ons are missing in the output.
 fn warn_of_unread(catalogue: &Catalogue) {
     for unread in &catalogue.unread {
         let (name, why) = (&unread.catalogue, &unread.why);
@@ -110,7 +110,7 @@ fn warn_of_unread(catalogue: &Catalogue) {
     }
 }
 
-/// An origin in a column: the name of a catalogue, the last two segments of an index's location.
+/// Shortens an origin for a column: the name of a catalogue, or the last two segments of an index's location.
 fn short(origin: &Origin) -> String {
     match origin {
         Origin::Catalogue { name, .. } => name.clone(),

@@ -1,7 +1,7 @@
-//! Dynamic completion: the same program, asked by kubectl as `kubectl_complete-addons` or by the scripts of `completion`.
+//! Dynamic completion: kubectl runs this program as `kubectl_complete-addons`, and the scripts of `completion` run it too.
 //!
-//! kubectl passes the words after `addons`, the last one unfinished; the answer is one candidate a line, a tab, its help,
-//! and at the end a directive of cobra. Whatever fails completes to nothing: no one could read an error.
+//! kubectl passes the words after `addons`, the last one unfinished. The answer has a line with each candidate, a tab and its help, and
+//! ends with a cobra directive. Any failure completes to nothing, because nobody could read an error.
 
 mod typed;
 
@@ -25,25 +25,25 @@ use crate::cli::{self, Cli, Global};
 use crate::output::{self, plain};
 use crate::session::Session;
 
-/// Set by the shell's script: which shell asks.
+/// The variable with the name of the shell, which the shell's script sets.
 pub const VARIABLE: &str = "KUBECTL_ADDONS_COMPLETE";
-/// What kubectl calls: this program by another name, or the script of `completion --install`, which calls this program.
+/// The program that kubectl runs: this one under another name, or the script of `completion --install`, which runs this one.
 pub const PROGRAM: &str = "kubectl_complete-addons";
-/// The "shell" by which that script asks.
+/// The name of the "shell" that this script sets.
 pub const KUBECTL: &str = "kubectl";
 /// Cobra's ShellCompDirectiveNoFileComp.
 const DIRECTIVE: &str = ":4";
-/// The same, and no blank behind the candidate: a folder, in which the file follows.
+/// Like [`DIRECTIVE`], but without a blank after the candidate: a folder, in which the file follows.
 const DIRECTIVE_FOLDER: &str = ":6";
-/// What the script for bash splits candidates at.
+/// The separator at which the script for bash splits candidates.
 const IN_BASH: &str = "\u{b}";
-/// A user waits at a prompt.
+/// The timeout of a completion, because a user waits at a prompt.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The words typed so far: candidates depend on `--context`, `--channel`, `--core` and so on.
+/// The words typed so far. Candidates depend on `--context`, `--channel`, `--core` and other flags.
 static WORDS: OnceLock<Vec<String>> = OnceLock::new();
 
-/// The answer, where this run is a request for candidates.
+/// Returns the answer if this run is a request for candidates.
 pub fn answer(args: &[OsString]) -> Option<String> {
     let (program, words) = args.split_first()?;
     let name = Path::new(program).file_stem()?.to_str()?;
@@ -57,20 +57,20 @@ pub fn answer(args: &[OsString]) -> Option<String> {
     if shell == "bash"
         && let Some(at) = words.iter().position(|word| word == "--")
     {
-        // Behind it, the name of the program and what was typed.
+        // After `--` come the name of the program and the typed words.
         let answer = for_bash(words.get(at + 2..).unwrap_or_default());
         output::bytes(answer.as_bytes());
         return Some(String::new());
     }
     remember(words);
-    // It prints by itself.
+    // `CompleteEnv` prints the answer itself.
     let _ = CompleteEnv::with_factory(Cli::command)
         .var(VARIABLE)
         .try_complete(args, std::env::current_dir().ok().as_deref());
     Some(String::new())
 }
 
-/// The words up to the cursor are those that count.
+/// Returns the candidates for bash. Only the words up to the cursor count.
 fn for_bash(words: &[OsString]) -> String {
     let cursor = std::env::var("_CLAP_COMPLETE_INDEX");
     let cursor = cursor.ok().and_then(|index| index.parse::<usize>().ok());
@@ -106,7 +106,7 @@ fn for_kubectl(words: &[OsString]) -> String {
     text
 }
 
-/// What the last word may become, as the shell takes it, and what is known of it.
+/// Returns the candidates for the last word: the text as the shell takes it, and its help.
 fn candidates(words: &[OsString]) -> Vec<(String, CompletionCandidate)> {
     let (words, kept) = typed::joined(words);
     remember(&words);
@@ -137,11 +137,11 @@ fn remember(words: &[OsString]) {
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    // Set once: this process answers one request.
+    // This process answers one request, so this is set once.
     let _ = WORDS.set(words);
 }
 
-/// Names of add-ons that can be installed, as the flags typed so far say; behind `NAME@` its versions.
+/// Completes the names of add-ons that the typed flags offer, or after `NAME@` its versions.
 pub fn addons() -> Vec<CompletionCandidate> {
     ask(async |session| {
         let catalogue = offered(session).await?;
@@ -163,7 +163,7 @@ pub fn addons() -> Vec<CompletionCandidate> {
     })
 }
 
-/// What the flags typed so far offer.
+/// Reads the catalogue that the typed flags select.
 async fn offered(session: &Session) -> anyhow::Result<Catalogue> {
     let source = Source {
         channel: value_of("--channel").and_then(|typed| cli::typed::location(&typed).ok()),
@@ -180,7 +180,7 @@ async fn offered(session: &Session) -> anyhow::Result<Catalogue> {
     Ok(catalogue)
 }
 
-/// `NAME@VERSION` for each version of an add-on. `typed`: its name, or that of an installation.
+/// Returns `NAME@VERSION` for each version of an add-on. `typed` is its name, or that of an installation.
 fn versions(catalogue: &Catalogue, addon: &str, typed: &str) -> Vec<CompletionCandidate> {
     let entries = catalogue.entries.iter();
     let entries = entries.filter(|entry| entry.addon == addon && !entry.version.version.is_empty());
@@ -189,7 +189,7 @@ fn versions(catalogue: &Catalogue, addon: &str, typed: &str) -> Vec<CompletionCa
     versions.into_iter().map(candidate).collect()
 }
 
-/// Names of installations; behind `NAME@` the versions of its add-on.
+/// Completes the names of installations, or after `NAME@` the versions of its add-on.
 pub fn installations() -> Vec<CompletionCandidate> {
     ask(async |session| {
         let records = record::list(
@@ -213,7 +213,7 @@ pub fn installations() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Names of catalogues.
+/// Completes the names of catalogues.
 pub fn catalogues() -> Vec<CompletionCandidate> {
     ask(async |session| {
         let objects = session.ctx().catalogues().await?.iter();
@@ -226,7 +226,7 @@ pub fn catalogues() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Contexts of the kubeconfig.
+/// Completes the contexts of the kubeconfig.
 pub fn contexts() -> Vec<CompletionCandidate> {
     let read = match value_of("--kubeconfig") {
         Some(path) => Kubeconfig::read_from(path),
@@ -251,7 +251,7 @@ fn ask(
         return Vec::new();
     };
     let mut global = global();
-    // Pressing a key fetches no catalogue: those by reference are read from the cache. An index is what the user named.
+    // Completion fetches no catalogue: those by reference are read from the cache. An index was named by the user.
     global.offline |= value_of("--channel").is_none();
     let session = Session::new(global);
     let answer =
@@ -259,7 +259,7 @@ fn ask(
     answer.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// The global flags typed so far; what is unfinished or of another command is passed over.
+/// Parses the global flags typed so far, ignoring unfinished words and flags of the command.
 fn global() -> Global {
     #[derive(clap::Parser)]
     #[command(
@@ -308,7 +308,7 @@ fn words() -> &'static [String] {
     WORDS.get().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// `--flag VALUE` or `--flag=VALUE`; the last word is still being typed.
+/// Returns the value of `--flag VALUE` or `--flag=VALUE`. The last word is still being typed.
 fn value_of(flag: &str) -> Option<String> {
     let (_, finished) = words().split_last()?;
     finished.iter().enumerate().find_map(|(i, word)| {

@@ -1,4 +1,4 @@
-//! Shows the events of operations: findings as warnings, work that takes a while, and the progress of a plan.
+//! Shows the events of operations: findings as warnings, work that takes long, and the progress of a plan.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use crate::output::{self, of_cluster};
 use crate::progress::Progress;
 use crate::words;
 
-/// Work that ends sooner is not shown on a terminal, where its line goes away again.
+/// How long work takes before a terminal shows it. Its line disappears afterwards.
 const TERMINAL: Duration = Duration::from_secs(1);
-/// The same for a log, where the line stays.
+/// How long work takes before a log shows it. Its line stays.
 const LOG: Duration = Duration::from_secs(2);
-/// How often the line on a terminal counts.
+/// How often the line on a terminal is updated.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What is shown while a command runs. Clones are one and the same.
+/// Shows what happens while a command runs. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Display(Arc<Mutex<State>>);
 
@@ -28,33 +28,33 @@ pub struct Display(Arc<Mutex<State>>);
 struct State {
     progress: Option<Progress>,
     under_way: Vec<UnderWay>,
-    /// Warnings that were shown: each once.
+    /// The warnings that were already shown, because each is shown once.
     warned: BTreeSet<String>,
 }
 
 /// Work that has not ended.
 struct UnderWay {
     work: Work,
-    /// Shows it once it takes a while.
+    /// The task that shows the work once it takes long.
     patience: Option<AbortHandle>,
     bar: Option<ProgressBar>,
 }
 
 impl Display {
-    /// From now on the events of executions are those of this plan. `brief`: whether an installation has one line on a terminal.
+    /// Begins to show the execution of a plan. `brief` shows a single line per installation on a terminal.
     pub fn begin(&self, plan: &Arc<Plan>, brief: bool) {
         events::started(plan);
         self.state().progress = Some(Progress::new(output::live(), brief, plan));
     }
 
-    /// Ends what is shown of a plan; the report names what is unfinished.
+    /// Ends the display of a plan. The report names what is unfinished.
     pub fn end(&self) {
         if let Some(progress) = self.state().progress.take() {
             progress.finish();
         }
     }
 
-    /// Shows one event.
+    /// Shows an event.
     pub fn show(&self, event: &Event) {
         match event {
             Event::Began(work) => self.began(work),
@@ -94,7 +94,7 @@ impl Display {
     fn began(&self, work: &Work) {
         let live = output::live();
         let mut state = self.state();
-        // What is waited for is said at once, and again whenever it gets less.
+        // Show types that are waited for at once, and again whenever fewer are missing.
         if let Work::Types { .. } = work {
             state.waits(work, live);
             return;
@@ -112,7 +112,7 @@ impl Display {
     }
 }
 
-/// Shows work that takes a while: on a terminal in a line that counts and goes away, elsewhere once.
+/// Shows work that takes long: on a terminal in a line that counts and disappears, elsewhere once.
 async fn patience(display: Display, work: Work, live: bool) {
     tokio::time::sleep(if live { TERMINAL } else { LOG }).await;
     let mut state = display.state();
@@ -164,7 +164,7 @@ impl State {
     }
 }
 
-/// Whether two events are about the same work; types that are waited for get fewer.
+/// Whether two events are about the same work. Types that are waited for become fewer.
 fn is_same(a: &Work, b: &Work) -> bool {
     match (a, b) {
         (Work::Types { addon: a, .. }, Work::Types { addon: b, .. }) => a == b,
@@ -172,10 +172,10 @@ fn is_same(a: &Work, b: &Work) -> bool {
     }
 }
 
-/// A line on a terminal that counts how long it has been there.
+/// Returns a line on a terminal that counts the elapsed time.
 fn counting() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
-    // It is a constant; a bar in another style says the same.
+    // The template is constant. Without it, the default style shows the same text.
     if let Ok(style) = ProgressStyle::with_template("  {msg}  {elapsed}") {
         bar.set_style(style);
     }

@@ -1,8 +1,7 @@
-//! `--events`: what a change does, as one JSON object a line on stdout. Fields are added, never renamed or removed;
+//! `--events`: prints what a command changes, as one JSON object per line on stdout. Fields are added, never renamed or removed;
 //! docs/events.md lists them, and a test compares.
 //!
-//! Everything that people read stays on stderr. There is one stdout, so there is one stream of a process, also where it works on several
-//! clusters.
+//! Text for people stays on stderr. A process has one stdout and therefore one stream, even if it works on several clusters.
 
 mod operation;
 
@@ -27,7 +26,7 @@ pub use operation::{executing, planned, reported, started, up_to_date};
 /// Whether events are printed.
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// What happens.
+/// An event of a command.
 #[derive(Debug, Serialize)]
 #[serde(
     rename_all = "camelCase",
@@ -35,50 +34,50 @@ static ON: AtomicBool = AtomicBool::new(false);
     tag = "type"
 )]
 pub enum Event<'a> {
-    /// Something that the user should know and that stops nothing, found before or during the work.
+    /// A finding before or during the operation that stops nothing.
     Finding {
-        /// What was found.
+        /// The finding.
         message: &'a str,
     },
-    /// There is nothing to do for an installation.
+    /// An installation is up to date.
     UpToDate {
         /// The installation.
         installation: &'a InstallationName,
         /// The add-on.
         addon: &'a str,
     },
-    /// What will be done to an installation.
+    /// A change to an installation was planned.
     Planned {
         /// The installation.
         installation: &'a InstallationName,
         /// The add-on.
         addon: &'a str,
-        /// What the operation is called.
+        /// The kind of operation.
         verb: Verb,
-        /// What is installed.
+        /// The installed version.
         #[serde(skip_serializing_if = "Option::is_none")]
         from: Option<Version<'a>>,
-        /// What will be.
+        /// The planned version.
         #[serde(skip_serializing_if = "Option::is_none")]
         to: Option<Version<'a>>,
-        /// How many objects.
+        /// The number of objects by action.
         counts: Planned,
     },
-    /// One of our own definitions was looked at.
+    /// One of this plugin's CRDs was checked.
     Defined {
-        /// The definition.
+        /// The CRD.
         object: &'a ObjectKey,
         /// What was done.
         message: &'a str,
     },
-    /// The work on an installation begins.
+    /// An operation on an installation began.
     Started {
         /// The installation.
         installation: &'a InstallationName,
-        /// What the operation is called.
+        /// The kind of operation.
         verb: Verb,
     },
-    /// Another client changes the installation, and is waited for.
+    /// Another client is changing the installation, and the operation waits for it.
     WaitingForLock {
         /// The installation.
         installation: &'a InstallationName,
@@ -94,7 +93,7 @@ pub enum Event<'a> {
         /// Why it was applied.
         action: Action,
     },
-    /// A field that another manager held was taken, or left to it.
+    /// A field of another manager was taken, or left to it.
     Conflict {
         /// The installation.
         installation: &'a InstallationName,
@@ -107,7 +106,7 @@ pub enum Event<'a> {
         /// `taken` or `left`.
         settlement: &'static str,
     },
-    /// An object is waited for.
+    /// The operation waits for an object.
     Waiting {
         /// The installation.
         installation: &'a InstallationName,
@@ -115,7 +114,7 @@ pub enum Event<'a> {
         object: &'a ObjectKey,
         /// Its status.
         status: Status,
-        /// What it lacks.
+        /// What it waits for.
         message: &'a str,
     },
     /// An object that was waited for is ready.
@@ -124,7 +123,7 @@ pub enum Event<'a> {
         installation: &'a InstallationName,
         /// The object.
         object: &'a ObjectKey,
-        /// How it is.
+        /// Why it is ready.
         message: &'a str,
     },
     /// An object was deleted.
@@ -134,11 +133,11 @@ pub enum Event<'a> {
         /// The object.
         object: &'a ObjectKey,
     },
-    /// Something that the plan or the API server warns of.
+    /// A warning of the plan or the API server.
     Warning {
         /// The installation.
         installation: &'a InstallationName,
-        /// The object, where the warning is about one.
+        /// The object, if the warning concerns one.
         #[serde(skip_serializing_if = "Option::is_none")]
         object: Option<&'a ObjectKey>,
         /// The warning.
@@ -153,7 +152,7 @@ pub enum Event<'a> {
         /// Why.
         message: &'a str,
     },
-    /// An object was not tried.
+    /// An object was skipped.
     Skipped {
         /// The installation.
         installation: &'a InstallationName,
@@ -168,50 +167,50 @@ pub enum Event<'a> {
         installation: &'a InstallationName,
         /// The object.
         object: &'a ObjectKey,
-        /// What it lacks.
+        /// What was missing.
         message: &'a str,
     },
-    /// The work on an installation ended.
+    /// The operation on an installation ended.
     Finished {
         /// The installation.
         installation: &'a InstallationName,
-        /// What the operation is called.
+        /// The kind of operation.
         verb: Verb,
         /// How it ended.
         outcome: Exit,
-        /// The exit code that it alone would have had.
+        /// The exit code of this installation alone.
         exit_code: u8,
-        /// How long it took.
+        /// How long the operation took.
         seconds: f64,
-        /// How many objects.
+        /// The number of objects by result.
         counts: Done,
     },
-    /// Something failed that is not about one object.
+    /// An error that does not concern a single object.
     Error {
-        /// What, as stderr says it.
+        /// The error as on stderr.
         message: &'a str,
         /// The exit code of this error.
         exit_code: u8,
     },
-    /// The command ended: the last line.
+    /// The command ended. This is the last line.
     Ended {
-        /// How.
+        /// How it ended.
         outcome: Exit,
         /// The exit code of the command.
         exit_code: u8,
     },
 }
 
-/// What is installed, as the catalogue names it.
+/// An installed version, as the catalogue names it.
 #[derive(Debug, Serialize)]
 pub struct Version<'a> {
-    /// The version; empty where the entry has none.
+    /// The version, or empty.
     version: &'a str,
-    /// The id; often empty.
+    /// The id, or empty.
     id: &'a str,
 }
 
-/// How many objects a plan is about.
+/// The number of objects of a plan by action.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Planned {
@@ -227,7 +226,7 @@ pub struct Planned {
     unchanged: usize,
 }
 
-/// What became of how many objects, as the report counts them.
+/// The number of objects of a report by result.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Done {
@@ -244,28 +243,28 @@ pub struct Done {
     not_ready: usize,
 }
 
-/// One line.
+/// A line of output.
 #[derive(Serialize)]
 struct Line<'a> {
     time: String,
-    /// Where the command works on several.
+    /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     #[serde(flatten)]
     event: &'a Event<'a>,
 }
 
-/// From now on events are printed.
+/// Enables the printing of events.
 pub fn begin() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Whether events are printed: then stdout has nothing else.
+/// Whether events are printed. Then stdout has nothing else.
 pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Prints an event, where events are printed. A reader that went away does not stop an operation.
+/// Prints an event, if enabled. A reader that went away does not stop an operation.
 pub fn emit(event: &Event<'_>) {
     if !is_on() {
         return;
@@ -284,7 +283,7 @@ pub fn emit(event: &Event<'_>) {
     }
 }
 
-/// Refuses another output beside the events.
+/// Refuses other output formats beside events.
 ///
 /// # Errors
 /// Events are printed, and another format was asked for.

@@ -1,4 +1,4 @@
-//! Exit codes, and which error ends with which (semantics 17).
+//! Exit codes, and the errors that end with them (semantics 17.5).
 
 use std::process::ExitCode;
 
@@ -15,16 +15,16 @@ use serde::Serialize;
 
 use crate::usage::Usage;
 
-/// How the program ends. Of several add-ons the highest of 6, 5, 4, 3, 1 counts; 2 ends the program before any of them.
+/// How the program ends. With several add-ons, the highest of 6, 5, 4, 3, 1 counts. 2 ends the program before any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[repr(u8)]
 pub enum Exit {
-    /// Done. `diff`: nothing differs.
+    /// Done. For `diff`: nothing differs.
     Done = 0,
-    /// Failed. `diff`: something differs.
+    /// Failed. For `diff`: something differs.
     Failed = 1,
-    /// The command line, or an answer that was needed, was wrong.
+    /// The command line, or a required answer, was wrong.
     Usage = 2,
     /// Not ready in time.
     TimedOut = 3,
@@ -34,12 +34,12 @@ pub enum Exit {
     DoesNotFit = 5,
     /// Denied at admission.
     Denied = 6,
-    /// Ctrl-C, as shells say it.
+    /// Ctrl-C, with the code that shells use.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// The code of the first error in the chain that has one of its own; all others have failed.
+    /// Returns the code of the first error in the chain that has its own code, or else [`Exit::Failed`].
     pub fn of(error: &anyhow::Error) -> Self {
         error.chain().find_map(Self::of_one).unwrap_or(Self::Failed)
     }
@@ -62,7 +62,7 @@ impl Exit {
         }
     }
 
-    /// The same for an error of an operation; `None` where it has none of its own.
+    /// Returns the code of an error of an operation. `None` if it has no code of its own.
     pub fn of_operation(error: &OperationError) -> Option<Self> {
         match error.root() {
             OperationError::Engine(error) => Some(Self::of_engine(error)),
@@ -86,7 +86,7 @@ impl Exit {
             | OperationError::Recreate(_)
             | OperationError::Ambiguous { .. }
             | OperationError::NotLocal { .. } => Some(Self::Usage),
-            // Their causes may have one.
+            // Causes of the error may have a code.
             _ => None,
         }
     }
@@ -125,7 +125,7 @@ impl Exit {
         }
     }
 
-    /// That of a refusal, or of an object that failed.
+    /// Returns the code of a refusal, or of an object that failed.
     pub fn of_cause(cause: Cause) -> Self {
         match cause {
             Cause::Denied => Self::Denied,
@@ -134,7 +134,7 @@ impl Exit {
         }
     }
 
-    /// What the user can accept is a conflict; what holds data has to be changed in the manifest.
+    /// Returns a conflict if the user can accept the recreation. Objects that hold data have to be changed in the manifest.
     fn of_recreation(error: &RecreationError) -> Self {
         if error.is_final() {
             Self::Failed

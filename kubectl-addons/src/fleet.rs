@@ -1,7 +1,7 @@
-//! One command on many clusters: several contexts of the kubeconfig, or the namespaces of one cluster that stand for others.
+//! Runs a command on many clusters: several contexts of the kubeconfig, or the namespaces of one cluster that stand for others.
 //!
-//! Every cluster has a session of its own and runs the command of the verb. What changes clusters does so in waves ([`rollout`]), what
-//! reads them is merged into one table ([`Fleet::each`]). What fails for one cluster does not stop the others.
+//! Every cluster has its own session and runs the command. Changes happen in waves ([`rollout`]), and results of reading are merged into
+//! one table ([`Fleet::each`]). A failure on one cluster does not stop the others.
 
 pub mod rollout;
 pub mod turn;
@@ -25,22 +25,22 @@ use crate::usage::Usage;
 use crate::words::{fleet as words, typed};
 use rollout::Rollout;
 
-/// Clusters that are worked on at the same time.
+/// How many clusters are worked on at the same time.
 const AT_ONCE: usize = 8;
 
 /// The clusters of a command.
 #[derive(Debug)]
 pub struct Fleet {
-    /// In the order in which they are changed: contexts as they were typed, namespaces by name.
+    /// The clusters in the order of the changes: contexts as typed, namespaces by name.
     pub members: Vec<Place>,
     global: Global,
 }
 
 impl Fleet {
-    /// The clusters that a command line selects; `None` where it is about one.
+    /// Returns the clusters that a command line selects. `None` for a single cluster.
     ///
     /// # Errors
-    /// Flags that exclude each other, a context that does not exist, no cluster; the server of the namespaces cannot be reached.
+    /// Flags exclude each other, a context does not exist, no cluster is selected, or the server of the namespaces cannot be reached.
     pub async fn of(cli: &Cli) -> Result<Option<Self>> {
         let (global, selector) = (&cli.global, cli.command.clusters());
         let contexts = global.context.as_deref().unwrap_or_default();
@@ -61,10 +61,10 @@ impl Fleet {
         }))
     }
 
-    /// The clusters of a plan file.
+    /// Returns the clusters of a plan file.
     ///
     /// # Errors
-    /// Flags that exclude each other; a context that does not exist.
+    /// Flags exclude each other, or a context does not exist.
     pub fn of_places(global: &Global, members: Vec<Place>) -> Result<Self> {
         let contexts = members.iter().filter_map(|place| match place {
             Place::Context(name) => Some(name.clone()),
@@ -82,7 +82,7 @@ impl Fleet {
         })
     }
 
-    /// The session of one cluster.
+    /// Creates the session of a cluster.
     fn session(&self, member: &Place, timeout: Option<Duration>) -> Session {
         let mut global = self.global.clone();
         match member {
@@ -92,8 +92,8 @@ impl Fleet {
         Session::within(global, timeout)
     }
 
-    /// Runs work that reads on every cluster; the values are sorted by cluster. What fails is reported at once, and the highest exit code
-    /// of it returned.
+    /// Runs work that only reads on every cluster, and returns the values sorted by cluster. Reports errors at once, and returns their
+    /// highest exit code.
     pub async fn each<T>(
         &self,
         work: impl AsyncFn(&Session) -> Result<T>,
@@ -123,7 +123,7 @@ impl Fleet {
 /// Runs a command on a fleet.
 ///
 /// # Errors
-/// Nothing was written: the command is about one cluster, or the user declined.
+/// Nothing was written: the command works on one cluster only, or the user declined.
 pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
     let (waves, how) = match command {
         Command::Install(args) => (&args.waves, &args.change.run),
@@ -150,10 +150,10 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
     .await
 }
 
-/// In which waves the clusters are changed.
+/// Returns the waves in which the clusters are changed.
 ///
 /// # Errors
-/// The next wave waits until clusters are ready, and the command is not to wait.
+/// The next wave has to wait until clusters are ready, and `--wait=false` is set.
 pub fn rollout_of(waves: &Waves, run: &Run) -> Result<addons_clusters::fleet::Rollout, Usage> {
     match waves.rollout() {
         Some(_) if !run.wait => Err(Usage(words::NO_WAIT.to_owned())),
@@ -161,17 +161,17 @@ pub fn rollout_of(waves: &Waves, run: &Run) -> Result<addons_clusters::fleet::Ro
     }
 }
 
-/// Refuses waves of a single cluster.
+/// Refuses flags for waves on a single cluster.
 ///
 /// # Errors
-/// Flags of waves were given.
+/// Flags for waves were given.
 pub fn check_one(command: &Command) -> Result<(), Usage> {
     let waves = match command {
         Command::Install(args) => &args.waves,
         Command::Upgrade(args) => &args.waves,
         Command::Uninstall(args) => &args.waves,
         Command::Apply(args) if args.set.is_some() => &args.waves,
-        // A plan file is looked into first.
+        // Whether a plan file is for several clusters is known once it is read.
         _ => return Ok(()),
     };
     match waves.rollout() {
@@ -180,7 +180,7 @@ pub fn check_one(command: &Command) -> Result<(), Usage> {
     }
 }
 
-/// Refuses flags that say different things of the clusters.
+/// Refuses flags that contradict each other about the clusters.
 fn check(global: &Global, has_contexts: bool, has_selector: bool) -> Result<(), Usage> {
     let several = match (has_contexts, has_selector) {
         (false, false) => return Ok(()),
@@ -194,7 +194,7 @@ fn check(global: &Global, has_contexts: bool, has_selector: bool) -> Result<(), 
     };
     let excluded = [
         (global.namespace.is_some(), "--namespace"),
-        // They would lead every context to the same cluster, or show all of them the credentials of one.
+        // These would lead every context to the same cluster, or send the credentials of one cluster to all.
         (has_contexts && global.server.is_some(), "--server"),
         (has_contexts && global.cluster.is_some(), "--cluster"),
         (has_contexts && global.user.is_some(), "--user"),
@@ -206,7 +206,7 @@ fn check(global: &Global, has_contexts: bool, has_selector: bool) -> Result<(), 
     }
 }
 
-/// The contexts of `--context`.
+/// Parses the contexts of `--context`.
 fn named(contexts: &str) -> Result<Vec<String>, Usage> {
     let mut names: Vec<String> = Vec::new();
     for name in contexts.split(',').map(str::trim) {
@@ -223,7 +223,7 @@ fn named(contexts: &str) -> Result<Vec<String>, Usage> {
     Ok(names)
 }
 
-/// The clusters of `--clusters`.
+/// Finds the clusters of `--clusters`.
 async fn selected(global: &Global, selector: &str) -> Result<Vec<Place>> {
     let home = Session::new(global.clone());
     let Selected { clusters, others } = select(home.ctx(), selector).await?;

@@ -1,19 +1,19 @@
-//! Files that commands are given; `-` is what comes on stdin.
+//! Reads the files that commands are given. `-` is stdin.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Stdin can be read once; a command may plan twice.
+/// The content of stdin, which can be read once: a command may plan twice.
 static STDIN: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// The bytes of a file.
+/// Reads a file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     bounded(path, usize::MAX)
 }
 
-/// The bytes of a file, and one more than allowed at most, which shows that there are too many.
+/// Reads at most one byte more than `limit`, so that the caller can detect a file that is too large.
 pub fn bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();

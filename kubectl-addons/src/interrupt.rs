@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM, and what Windows has in their place. While an operation writes, [`crate::change`] ends it in good order; at any other time, and where someone insists,
-//! the program ends here, without what it wrote into temporary folders: keys, known hosts, kubeconfigs.
+//! Handles Ctrl-C and SIGTERM, and their equivalents on Windows. While an operation writes, [`crate::change`] ends it in an orderly way. At
+//! any other time, or if the user insists, the program ends here and removes its temporary folders: keys, known hosts, kubeconfigs.
 
 mod signals;
 
@@ -14,24 +14,24 @@ use crate::exit::Exit;
 use crate::output;
 use signals::Signals;
 
-/// What is said where a signal ends the program.
+/// The text that is printed when a signal ends the program.
 static LAST_WORDS: OnceLock<String> = OnceLock::new();
-/// How many operations write, which end by themselves.
+/// How many operations are writing. They end by themselves.
 static WRITING: AtomicUsize = AtomicUsize::new(0);
-/// How many signals were left to operations.
+/// How many signals were passed to operations.
 static ASKED: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
-/// Signals until the program ends although an operation has not: the first ends the operation, the second helm too.
+/// The number of signals that ends the program during an operation: the first ends the operation, the second also helm.
 const PATIENCE: usize = 3;
 
-/// Ends the program on a signal, from a thread of its own: the others may be waiting for an answer. Where that is not possible,
-/// the system ends the program.
+/// Ends the program on a signal, from its own thread, because the others may be waiting for a response. If the thread cannot start, the
+/// system ends the program.
 pub fn watch() {
     let builder = std::thread::Builder::new().name("signals".to_owned());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     if let Ok(runtime) = runtime {
-        // A program that cannot be watched works all the same.
+        // The program works without this thread, too.
         let _ = builder.spawn(move || runtime.block_on(end_on_signal()));
     }
 }
@@ -41,7 +41,7 @@ async fn end_on_signal() {
     let mut seen = 0;
     loop {
         signals.next().await;
-        // Judged before an operation hears of it: one that ends at once would seem not to have been under way.
+        // Check before notifying: an operation that ends at once would no longer count as running.
         let writes = WRITING.load(Ordering::SeqCst) > 0;
         seen = if writes { seen + 1 } else { PATIENCE };
         if seen >= PATIENCE {
@@ -54,18 +54,18 @@ async fn end_on_signal() {
     }
 }
 
-/// What a signal leaves behind, and how to continue: said once, by the command that runs.
+/// Sets the text that is printed when a signal ends the program: what it leaves behind and how to continue. Only the first call counts.
 pub fn on_end(words: String) {
     // A program runs one command.
     let _ = LAST_WORDS.set(words);
 }
 
-/// An operation writes until this is dropped.
+/// A guard: an operation is writing until it is dropped.
 #[derive(Debug)]
 pub struct Writing(());
 
 impl Writing {
-    /// From now on signals are the operation's, which hears each of them.
+    /// Begins to pass signals to the operation, which receives each of them.
     pub fn begin() -> (Self, Asked) {
         let asked = ASKED.subscribe();
         let heard = *asked.borrow();
@@ -80,7 +80,7 @@ impl Drop for Writing {
     }
 }
 
-/// The signals that ask an operation to end.
+/// The receiver of signals that ask an operation to end.
 #[derive(Debug)]
 pub struct Asked {
     asked: watch::Receiver<usize>,
@@ -88,7 +88,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Waits for the next one, which may have come already.
+    /// Waits for the next signal, which may already have arrived.
     pub async fn next(&mut self) {
         self.heard += 1;
         let heard = self.heard;
@@ -97,7 +97,7 @@ impl Asked {
     }
 }
 
-/// Ends the program at once, without temporary folders.
+/// Ends the program at once, and removes its temporary folders.
 pub fn exit(exit: Exit) -> ! {
     scratch::remove_all();
     process::exit(exit as i32)

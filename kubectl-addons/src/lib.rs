@@ -1,8 +1,9 @@
-//! The plugin `kubectl addons`: the edge of the library `addons-operation`, with a file a verb in [`commands`].
+//! The plugin `kubectl addons`: the command-line edge of the library `addons-operation`, with one file per command in [`commands`].
 //!
-//! [`cli`] says what can be typed, [`choices`] turns it into what operations take, [`session`] holds flags and context,
-//! [`change`] announces a plan, asks, executes and reports, [`fleet`] runs a command on many clusters, [`input`] reads files, [`prompt`] asks for values,
-//! [`display`] shows events, [`events`] prints them for programs, [`words`] makes sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
+//! [`cli`] defines what can be typed, [`choices`] converts it for operations, [`session`] holds flags and context, [`change`] announces a
+//! plan, asks, executes and reports, [`fleet`] runs a command on many clusters, [`input`] reads files, [`prompt`] asks for values,
+//! [`display`] shows events, [`events`] prints them for programs, [`words`] turns values into sentences, [`output`] prints, and [`exit`]
+//! defines the exit codes. The crate `common` and the crates below it make the decisions.
 
 pub mod again;
 pub mod change;
@@ -38,7 +39,7 @@ use exit::Exit;
 use fleet::Fleet;
 use session::Session;
 
-/// For threads that clean up behind what was cut off.
+/// How long the program waits for threads of cancelled work.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
 /// Runs the program with the arguments of the process.
@@ -52,7 +53,7 @@ pub fn main() -> ExitCode {
             |()| ExitCode::SUCCESS,
         );
     }
-    // One provider for every TLS connection; it fails only where one was installed before.
+    // The provider of every TLS connection. This fails only if one is already installed.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     if let Some(answer) = completion::answer(&args) {
         output::data(&answer);
@@ -69,7 +70,7 @@ pub fn main() -> ExitCode {
         events::begin();
     }
     interrupt::watch();
-    // One thread: the API server is the limit, and start-up and memory are part of every run.
+    // A single thread: the API server is the bottleneck, and every run pays for start-up and memory.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -84,7 +85,7 @@ pub fn main() -> ExitCode {
         Err(error) => output::failure(&error),
     };
     events::end(exit);
-    // A credential helper or a name server that does not answer is not waited for any longer.
+    // Do not wait longer for a credential helper or a name server that does not respond.
     runtime.shutdown_timeout(SHUTDOWN);
     scratch::remove_all();
     exit.into()

@@ -1,6 +1,6 @@
-//! Data on stdout, all else on stderr. Nothing else in this crate prints.
+//! Prints data on stdout and everything else on stderr. No other module of this crate prints.
 //!
-//! JSON and YAML of several things is one object `{"items": [...]}`; fields of items are added, never renamed or removed.
+//! Several values are printed in JSON and YAML as one object `{"items": [...]}`. Fields of items are added, never renamed or removed.
 
 pub mod age;
 mod cause;
@@ -21,20 +21,20 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::words::{hint, typed};
 
-/// A list, as JSON and YAML show it.
+/// A list as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 pub struct Items<'a, T> {
     /// The items.
     pub items: &'a [T],
 }
 
-/// Prints text for people: nothing in it steers a terminal, nor the one that shows a log of it later. A reader that went away
-/// (`| head`) ends the program quietly with 0; a full disk ends it with 1.
+/// Prints text for people, without control characters that would affect a terminal. If the reader closed the pipe (`| head`), the program
+/// ends quietly with 0. A full disk ends it with 1.
 pub fn data(text: &str) {
     write(plain(&typed::whole(text, of_cluster::place().as_deref())).as_bytes());
 }
 
-/// Prints data for programs, which get it unchanged; a terminal does not. See [`data`].
+/// Prints data for programs, unchanged unless stdout is a terminal. See [`data`].
 pub fn bytes(bytes: &[u8]) {
     if std::io::stdout().is_terminal() {
         data(&String::from_utf8_lossy(bytes));
@@ -43,8 +43,8 @@ pub fn bytes(bytes: &[u8]) {
     }
 }
 
-/// Prints JSON in one line for programs, and whether that was possible: a reader that went away does not end the work that tells of
-/// itself. What a terminal would obey is written out, which is the same JSON.
+/// Prints JSON in one line for programs. Returns `false` if that failed: a reader that went away does not end the operation. Control
+/// characters are escaped, which leaves the JSON equal.
 pub fn line(json: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", escaped(json))
@@ -70,10 +70,10 @@ pub fn names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) {
     data(&lines);
 }
 
-/// Prints a value as JSON, as YAML or through a template; the caller handles the other formats.
+/// Prints a value as JSON, as YAML or through a template. The caller handles the other formats.
 ///
 /// # Errors
-/// A value that cannot be serialised; a template that does not fit it.
+/// The value cannot be serialised, or the template does not fit it.
 pub fn value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow::Result<()> {
     let asked = asked.into();
     let mut text = match asked.format {
@@ -103,14 +103,14 @@ pub fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Text of others (a catalogue, a manifest, a server) without what a terminal would obey: control characters but line breaks and
-/// tabs, and those that change the direction of a text, are written out.
+/// Escapes text from other sources (a catalogue, a manifest, a server): control characters other than line breaks and tabs, and characters
+/// that change the direction of the text.
 pub fn plain(text: &str) -> String {
     escaped(text)
 }
 
-/// The text in a column of this width. By hand, because the formatter of the standard library panics above a width of 65,535, and what
-/// others wrote into a catalogue or an object may be longer.
+/// Pads text to a width. The formatter of the standard library panics above a width of 65,535, and text from a catalogue or an object may
+/// be longer.
 pub fn padded(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.chars().count());
     format!("{text}{}", " ".repeat(missing))
@@ -124,7 +124,7 @@ pub fn ask(text: &str) {
         .and_then(|()| stderr.flush());
 }
 
-/// Whether a user can be asked: stdin and stderr are terminals, and this is not the work on one cluster of several.
+/// Whether a user can be asked: stdin and stderr are terminals, and the running work is not about one of several clusters.
 pub fn can_ask() -> bool {
     !of_cluster::is_one_of_several()
         && std::io::stdin().is_terminal()
@@ -136,7 +136,7 @@ pub fn warn(text: &str) {
     note(&format!("warning: {text}"));
 }
 
-/// Prints an error with its chain and the way out, once; returns its exit code.
+/// Prints an error with its causes and the advice, once. Returns its exit code.
 pub fn failure(error: &anyhow::Error) -> Exit {
     let way_out = hint::below(&hint::lines(error.as_ref()));
     note(&format!("{}{way_out}", error_text(error.as_ref())));
@@ -148,12 +148,12 @@ pub fn failure(error: &anyhow::Error) -> Exit {
     exit
 }
 
-/// `error: WHAT: CAUSE: CAUSE`; further lines of a message (several problems) stand below its first word.
+/// Formats `error: WHAT: CAUSE: CAUSE`. Further lines of a message (several problems) are indented to its first word.
 fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
     format!("error: {}", chain(error)).replace('\n', "\n       ")
 }
 
-/// `WHAT: CAUSE: CAUSE`
+/// Formats `WHAT: CAUSE: CAUSE`.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
     for cause in hint::chain(error) {
@@ -167,9 +167,9 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     cause::in_words(&text)
 }
 
-/// Prints what clap has to say: help and version are data, mistakes end with 2.
+/// Prints a message of clap. Help and version are data; mistakes end with 2.
 pub fn usage(error: &clap::Error) -> Exit {
-    // clap prints on the right stream by itself; a closed one does not change the exit code.
+    // clap chooses the stream. A closed one does not change the exit code.
     let _ = error.print();
     if error.use_stderr() {
         Exit::Usage
@@ -178,12 +178,12 @@ pub fn usage(error: &clap::Error) -> Exit {
     }
 }
 
-/// Whether people read stdout as it comes.
+/// Whether stdout is a terminal, so that people read it as it is printed.
 pub fn is_read_live() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Whether stderr is a terminal that can move its cursor, and this work has it for itself.
+/// Whether stderr is a terminal that can move its cursor, and no work on another cluster prints on it.
 pub fn live() -> bool {
     !of_cluster::is_one_of_several()
         && std::io::stderr().is_terminal()

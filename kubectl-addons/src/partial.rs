@@ -1,4 +1,4 @@
-//! Commands without names are about all installations: what fails for one does not stop the others.
+//! Commands without names concern all installations, and the failure of one does not stop the others.
 
 use addons_operation::stage::Failed;
 use addons_operation::{Choices, OperationError, Plan, Resolution, Resolver};
@@ -6,10 +6,11 @@ use addons_operation::{Choices, OperationError, Plan, Resolution, Resolver};
 use crate::exit::Exit;
 use crate::output;
 
-/// The plan of a command, and what is left out of it: nothing where installations were named, for then all or none is meant.
+/// Returns the plan of a command, and the installations that are left out of it. With named installations, nothing is left out: one failure
+/// fails the command.
 ///
 /// # Errors
-/// Those of [`Resolver::plan`]; of a named installation.
+/// Those of [`Resolver::plan`], or an error of a named installation.
 pub async fn plan(
     resolver: &Resolver<'_>,
     resolution: Resolution,
@@ -25,14 +26,14 @@ pub async fn plan(
     Ok((plan, failed))
 }
 
-/// Reports what was left out, each with the way out; returns the highest exit code.
+/// Reports what was left out, each with its advice. Returns the highest exit code.
 pub fn report(failed: Vec<Failed>) -> Exit {
     let failed = failed.into_iter();
     let exits = failed.map(|Failed { name, error }| failure(&name, error));
     exits.max().unwrap_or(Exit::Done)
 }
 
-/// Reports the failure of one installation of several, under its name.
+/// Reports the failure of an installation under its name.
 pub fn failure(name: &str, error: OperationError) -> Exit {
     let is_named = error.to_string().contains(name);
     let error = anyhow::Error::from(error);

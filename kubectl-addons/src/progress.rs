@@ -1,7 +1,7 @@
-//! Shows what the engine does while it does it: a live list on a terminal, plain lines elsewhere.
+//! Shows the progress of the engine: a live list on a terminal, plain lines elsewhere.
 //!
-//! Everything goes to stderr. A command of one installation shows its objects (`objects`), one of several a line for each
-//! installation (`installations`), unless that is a log or `-v` asks for all.
+//! Everything goes to stderr. A command for one installation shows its objects (`objects`). One for several shows a line for each
+//! installation (`installations`), except in a log or with `-v`.
 
 mod installations;
 mod objects;
@@ -26,24 +26,24 @@ pub struct Progress {
     plan: Arc<addons_operation::Plan>,
     screen: Screen,
     form: Form,
-    /// What the server warned of, and about which objects.
+    /// The warnings of the server, with the objects that they concern.
     warnings: BTreeMap<String, Vec<ObjectKey>>,
 }
 
-/// What has lines.
+/// Whether objects or installations have lines.
 enum Form {
     Objects(Objects),
     Installations(Installations),
 }
 
-/// Where lines go.
+/// Where lines are printed.
 struct Screen {
-    /// `None` where stderr is not a terminal.
+    /// `None` if stderr is not a terminal.
     live: Option<MultiProgress>,
 }
 
 impl Progress {
-    /// `live`: whether stderr is a terminal that can move its cursor. `brief`: whether an installation has one line only.
+    /// Creates the display. `live` says that stderr is a terminal that can move its cursor, `brief` that an installation has a single line.
     pub fn new(live: bool, brief: bool, plan: &Arc<addons_operation::Plan>) -> Self {
         let form = if live && brief {
             Form::Installations(Installations::new(plan))
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// Ends the live list; the report names what is unfinished.
+    /// Ends the live list. The report names what is unfinished.
     pub fn finish(mut self) {
         match &mut self.form {
             Form::Objects(objects) => objects.finish(&self.screen),
@@ -78,7 +78,7 @@ impl Progress {
         }
     }
 
-    /// An installation failed, and its way back begins: `text` says what that does.
+    /// Shows that an installation failed and is rolled back. `text` describes the rollback.
     pub fn goes_back(&mut self, part: usize, text: &str) {
         match &mut self.form {
             Form::Objects(objects) => objects.goes_back(&self.screen, part),
@@ -89,7 +89,7 @@ impl Progress {
         }
     }
 
-    /// Shows one event of an installation.
+    /// Shows an event of an installation.
     pub fn show(&mut self, part: usize, event: &Event) {
         let Some(planned) = self.plan.installations.get(part) else {
             return;
@@ -119,7 +119,7 @@ impl Progress {
                 Form::Objects(objects) => objects.pruned(screen, part, key),
                 Form::Installations(installations) => installations.count(screen, part, key),
             },
-            // One text may be about hundreds of objects.
+            // One warning may concern hundreds of objects.
             Event::Warning { key, message } => {
                 let keys = self.warnings.entry(message.clone()).or_default();
                 keys.push(key.clone());
@@ -129,7 +129,7 @@ impl Progress {
                 message,
                 remedy,
             } => screen.line(&format!("… {key}  {message}{}", way_out(remedy, key, plan))),
-            // The report lists them with both values.
+            // The report lists conflicts with both values.
             Event::Settled(_) => {}
             Event::Failed {
                 key,
@@ -148,12 +148,12 @@ impl Progress {
     }
 }
 
-/// Whether an object is the target namespace, which is created beside the steps: it is none of those that are counted.
+/// Whether an object is the target namespace, which is created outside of the counted steps.
 fn is_target_namespace(plan: &InstallationPlan, key: &ObjectKey) -> bool {
     key.kind == "Namespace" && plan.step(key).is_none()
 }
 
-/// What the user can do about an object, below its failure.
+/// Formats the advice for an object, below its failure.
 fn way_out(remedy: &Remedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
     hint::below(&hint::of_object(remedy, key, &plan.installation))
 }
@@ -168,7 +168,7 @@ impl Screen {
         }
     }
 
-    /// A line that changes; there is none where the cursor cannot move.
+    /// Creates a line that changes. `None` if the cursor cannot move.
     fn bar(&self) -> Option<ProgressBar> {
         let style = ProgressStyle::with_template("  {wide_msg}").ok()?;
         let bar = ProgressBar::new_spinner().with_style(style);

@@ -1,4 +1,4 @@
-//! Asks on a terminal for what a form requires and no layer of values has.
+//! Asks on a terminal for values that a form requires and no layer has.
 
 use std::io::{BufRead as _, Read as _};
 
@@ -15,18 +15,16 @@ use crate::change::Declined;
 use crate::output;
 use crate::words::form as words;
 
-/// Longest answer, in bytes: a text area takes many lines.
+/// The longest answer in bytes. A text area takes many lines.
 const MAX_ANSWER: usize = 256 << 10;
 
-/// Where answers come from: shows a text, and reads a line. `None` at the end of the input.
+/// Shows a text and reads a line. Returns `None` at the end of the input.
 type Ask<'a> = dyn FnMut(&str) -> Option<String> + 'a;
 
-/// Resolves an intent, and asks on a terminal for values that forms require and no layer has (semantics 9). Nothing is asked
-/// where other values are wrong already, where there is no terminal, or where the user said `yes` to everything: then the
-/// refusal says all of it.
+/// Resolves an intent, and asks on a terminal for values that forms require and no layer has (semantics 9). Does not ask if other values
+/// are wrong, if there is no terminal, or with `--yes`: then the error names all problems.
 ///
-/// # Errors
-/// Those of [`Resolver::resolve`]; [`Declined`]: the input ended. Nothing was changed.
+/// Those of [`Resolver::resolve`], or [`Declined`] if the input ended. Nothing was changed.
 pub async fn resolve(resolver: &Resolver<'_>, intent: &Intent, yes: bool) -> Result<Resolution> {
     let mut answers = Answers::new();
     loop {
@@ -45,7 +43,7 @@ pub async fn resolve(resolver: &Resolver<'_>, intent: &Intent, yes: bool) -> Res
     }
 }
 
-/// The answers, each at the dotted path of its field.
+/// Asks for each field, and returns the answers at the paths of the fields.
 fn ask(questions: &Questions) -> Result<Value> {
     output::note(&format!(
         "{} {} needs values; Ctrl-C ends this, and nothing is changed",
@@ -64,7 +62,7 @@ fn ask(questions: &Questions) -> Result<Value> {
     Ok(values)
 }
 
-/// Asks until the answer is a value of the field.
+/// Asks until the answer is a valid value of the field.
 fn answer(field: &FormField, ask: &mut Ask<'_>) -> Result<Value, Declined> {
     let mut question = question(field);
     loop {
@@ -111,7 +109,7 @@ fn question(field: &FormField) -> String {
     format!("{title}: {kind}{allowed}{default}\n{help}> ")
 }
 
-/// Lines up to an empty one, or to the end of the input after the first.
+/// Reads lines up to an empty one, or to the end of the input after the first.
 fn lines(question: &str, ask: &mut Ask<'_>) -> Option<String> {
     let mut text = ask(question)?;
     if text.is_empty() {
@@ -127,10 +125,10 @@ fn lines(question: &str, ask: &mut Ask<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The value that an answer means.
+/// Parses an answer.
 ///
 /// # Errors
-/// Why it means none, for people.
+/// Says in a sentence why the answer is not a valid value.
 fn value(field: &FormField, text: &str) -> Result<Value, String> {
     if text.len() > MAX_ANSWER {
         return Err(format!("an answer has {} KiB at most", MAX_ANSWER >> 10));
@@ -156,15 +154,15 @@ fn value(field: &FormField, text: &str) -> Result<Value, String> {
     }
 }
 
-/// A line of the terminal without its end; `None` where there is none, or no text.
+/// Reads a line from the terminal, without its line break. `None` at the end of the input or on an error.
 fn line() -> Option<String> {
     let mut bytes = Vec::new();
-    // An unreadable line counts as the end of the input; one that is too long is recognised by its length.
+    // An unreadable line counts as the end of the input. A line that is too long is detected by its length.
     let limit = MAX_ANSWER as u64 + 2;
     let stdin = std::io::stdin().lock();
     let read = stdin.take(limit).read_until(b'\n', &mut bytes);
     if !matches!(read, Ok(1..)) {
-        // The error begins a line of its own.
+        // The error begins on its own line.
         output::ask("\n");
         return None;
     }

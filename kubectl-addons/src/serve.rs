@@ -1,4 +1,4 @@
-//! The health port of a loop: `/readyz` and `/metrics` over plain HTTP.
+//! Serves the health port of a loop: `/readyz` and `/metrics` over plain HTTP.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,23 +17,23 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-/// Connections at the same time.
+/// The most connections at the same time.
 const CONNECTIONS: usize = 16;
-/// How long a client may take for its headers.
+/// How long a client may take to send its headers.
 const HEADERS: Duration = Duration::from_secs(5);
-/// Until connections are accepted again where the process has no file descriptors left.
+/// The pause before accepting connections again if the process has no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The port, before anything else happens: what cannot be bound is an error of the command line.
+/// Binds the port before anything else happens, so that a failure is an error of the command line.
 ///
 /// # Errors
-/// It cannot be bound.
+/// The port cannot be bound.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
     let bound = TcpListener::bind(address).await;
     bound.with_context(|| format!("--health-bind {address}"))
 }
 
-/// Answers until it is dropped.
+/// Answers requests until the future is dropped.
 pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -50,7 +50,7 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
                 let answer = answer(&request, &metrics);
                 async move { Ok::<_, Infallible>(answer) }
             });
-            // What a client does wrong concerns it alone.
+            // An error of a client does not affect others.
             let _ = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADERS)

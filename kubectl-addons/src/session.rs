@@ -1,4 +1,4 @@
-//! One run of the program: its flags, and the context that operations run against.
+//! A run of the program: its flags, and the context of operations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,23 +19,23 @@ use crate::display::Display;
 use crate::fleet::turn::Turn;
 use crate::settings;
 
-/// One run of the program.
+/// A run of the program.
 pub struct Session {
     global: Arc<Global>,
     ctx: Context,
-    /// Shows what happens.
+    /// Shows events.
     pub display: Display,
-    /// When this cluster of several may be changed.
+    /// Decides when this cluster may be changed, if it is one of several.
     turn: Option<Turn>,
 }
 
 impl Session {
-    /// Nothing is read yet.
+    /// Creates a session that has read nothing yet.
     pub fn new(global: Global) -> Self {
         Self::within(global, None)
     }
 
-    /// As [`Session::new`], for a command that is to end in time.
+    /// Creates a session for a command with a timeout.
     pub fn within(global: Global, timeout: Option<Duration>) -> Self {
         let global = Arc::new(global);
         let display = Display::default();
@@ -57,14 +57,14 @@ impl Session {
         }
     }
 
-    /// The same in this namespace.
+    /// Creates a session with the same flags for another namespace.
     pub fn of_namespace(&self, namespace: &str) -> Self {
         let mut global = Global::clone(&self.global);
         global.namespace = Some(namespace.to_owned());
         Self::new(global)
     }
 
-    /// The same connection and flags, and nothing read yet: what changed in the cluster meanwhile is seen. It has no turn.
+    /// Returns a session with the same connection and flags that reads everything again. It has no turn.
     #[must_use]
     pub fn fresh(&self) -> Self {
         Self {
@@ -75,11 +75,11 @@ impl Session {
         }
     }
 
-    /// For a command that no one watches: kustomizations are not built, Secrets of others are read with the rights of an account, and
-    /// packages are rendered in processes of their own.
+    /// Configures the session for a command without a user: it builds no kustomizations, reads Secrets of others with the permissions of an
+    /// account, and renders packages in separate processes.
     ///
     /// # Errors
-    /// This program is not found.
+    /// The path of this program is unknown.
     pub fn unattended(self) -> Result<Self> {
         let program = std::env::current_exe().context("this program is not found")?;
         Ok(Self {
@@ -88,7 +88,7 @@ impl Session {
         })
     }
 
-    /// The same as one cluster of several.
+    /// Sets the turn of one of several clusters.
     #[must_use]
     pub fn taking(self, turn: Turn) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Its turn, where this is one cluster of several that are changed.
+    /// The turn, if this is one of several clusters that are changed.
     pub fn turn(&self) -> Option<&Turn> {
         self.turn.as_ref()
     }
@@ -107,12 +107,12 @@ impl Session {
         &self.global
     }
 
-    /// What operations run against.
+    /// The context of operations.
     pub fn ctx(&self) -> &Context {
         &self.ctx
     }
 
-    /// The cluster of the kubeconfig; the first call reads that, no call asks the server.
+    /// Returns the cluster of the kubeconfig. The first call reads the kubeconfig; no call sends a request.
     ///
     /// # Errors
     /// See [`settings::config`].
@@ -120,16 +120,15 @@ impl Session {
         Ok(self.ctx.cluster().await?)
     }
 
-    /// The rules that choose between versions.
+    /// The rules by which versions are chosen.
     pub fn rules(&self) -> select::Rules {
         self.ctx.settings().rules
     }
 
-    /// What the entries of a catalogue must fit: the versions that were typed, and of the cluster those that were not. With a
-    /// typed version of Kubernetes the cluster is not asked.
+    /// Returns the facts that the entries of a catalogue must fit: the typed versions, and others from the cluster. With a typed version of
+    /// Kubernetes, the cluster is not asked.
     ///
-    /// # Errors
-    /// An unreadable version; without a typed one, an unreachable server.
+    /// A typed version is not valid, or the server cannot be reached.
     pub async fn fit_for(
         &self,
         catalogue: &Catalogue,
@@ -153,7 +152,7 @@ impl Session {
     }
 }
 
-/// Connects by kubeconfig and flags.
+/// Returns a function that connects by kubeconfig and flags.
 fn connect(global: &Arc<Global>) -> addons_operation::context::Connect {
     let global = Arc::clone(global);
     Box::new(move || {
@@ -166,7 +165,7 @@ fn connect(global: &Arc<Global>) -> addons_operation::context::Connect {
     })
 }
 
-/// Flags and environment, as operations take them.
+/// Converts flags and environment for operations.
 fn given(global: &Global, timeout: Option<Duration>) -> Settings {
     Settings {
         system_namespace: global.system_namespace.clone(),
@@ -190,7 +189,7 @@ fn given(global: &Global, timeout: Option<Duration>) -> Settings {
     }
 }
 
-/// Who holds a lock of ours, as other clients will read it.
+/// Returns the name of this process as the holder of locks, as other clients see it.
 fn holder() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user = variable("USER")

@@ -1,4 +1,4 @@
-//! From flags and environment to a client configuration, with kubectl's precedence: flag, kubeconfig.
+//! Converts flags and environment into a client configuration, with kubectl's precedence: flag, kubeconfig.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::cli::Global;
 
-/// Bound of one request where `--request-timeout` does not say otherwise.
+/// The timeout of a request without `--request-timeout`.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The configuration of the client: of the kubeconfig, else of `--server`, else of the pod that this runs in.
+/// Returns the client configuration: from the kubeconfig, else from `--server`, else from the pod that this runs in.
 ///
 /// # Errors
-/// An unreadable kubeconfig, an unknown context, an unreadable certificate file; nothing that names a server.
+/// The kubeconfig or a certificate file cannot be read, the context is unknown, or nothing names a server.
 pub async fn config(global: &Global) -> Result<Config> {
     let options = KubeConfigOptions {
         context: global.context.clone(),
@@ -43,7 +43,7 @@ pub async fn config(global: &Global) -> Result<Config> {
     Ok(config)
 }
 
-/// kube's client panics where a part of the URL is missing.
+/// Checks that the URL is complete, because kube's client panics if a part is missing.
 fn absolute(server: &http::Uri) -> Result<()> {
     let scheme = server.scheme_str();
     if matches!(scheme, Some("http" | "https")) && server.authority().is_some() {
@@ -55,10 +55,10 @@ fn absolute(server: &http::Uri) -> Result<()> {
     bail!("the address of the server is {server}; it has to be a URL: https://{host}")
 }
 
-/// Checks that the kubeconfig has all of these contexts; nothing is connected.
+/// Checks that the kubeconfig has all of these contexts, without connecting.
 ///
 /// # Errors
-/// An unreadable kubeconfig; the first context that it does not have.
+/// The kubeconfig cannot be read, or does not have a context.
 pub fn check_contexts(global: &Global, wanted: &[String]) -> Result<()> {
     known_contexts(&kubeconfig(global)?.unwrap_or_default(), wanted)
 }
@@ -79,7 +79,7 @@ fn known_contexts(kubeconfig: &Kubeconfig, wanted: &[String]) -> Result<()> {
     )
 }
 
-/// Reads one file. Only the first line of a parser's error is kept: the rest quotes the file, which holds credentials.
+/// Reads a kubeconfig. Keeps only the first line of a parser's error: the rest quotes the file, which holds credentials.
 fn read(path: &Path) -> Result<Kubeconfig> {
     Kubeconfig::read_from(path).map_err(|error| {
         let text = error.to_string();
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<Kubeconfig> {
     })
 }
 
-/// `--kubeconfig`, else the files of `KUBECONFIG` that exist, merged as kubectl does, else `~/.kube/config`.
+/// Reads `--kubeconfig`, else the existing files of `KUBECONFIG`, merged as kubectl does, else `~/.kube/config`.
 fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
     if let Some(path) = &global.kubeconfig {
         return Ok(Some(read(Path::new(path))?));
@@ -185,11 +185,11 @@ fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
         .collect())
 }
 
-/// How the engine talks.
+/// Returns the options of the engine's client.
 pub fn cluster_options(global: &Global) -> ClusterOptions {
     ClusterOptions {
         cache_dir: cache_dir(global),
-        // kubectl's 0 is "no bound"; ours is always finite.
+        // In kubectl, 0 means no timeout. This client always has one.
         request_timeout: global
             .request_timeout
             .filter(|bound| !bound.is_zero())
@@ -198,8 +198,8 @@ pub fn cluster_options(global: &Global) -> ClusterOptions {
     }
 }
 
-/// `--cache-dir`, `$XDG_CACHE_HOME/kubectl-addons`, `~/.cache/kubectl-addons`; `%LOCALAPPDATA%\kubectl-addons` on Windows; `None`
-/// where there is no home.
+/// Returns `--cache-dir`, `$XDG_CACHE_HOME/kubectl-addons` or `~/.cache/kubectl-addons`; on Windows `%LOCALAPPDATA%\kubectl-addons`. `None`
+/// without a home folder.
 pub fn cache_dir(global: &Global) -> Option<PathBuf> {
     if let Some(dir) = &global.cache_dir {
         return Some(dir.clone());

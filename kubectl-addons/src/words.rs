@@ -1,4 +1,4 @@
-//! From values to sentences: everything that the plugin says about operations.
+//! Turns values into sentences: everything that the plugin says about operations.
 
 pub mod adoption;
 pub mod airgap;
@@ -23,7 +23,7 @@ use addons_operation::required_types::named;
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 
-/// What takes a while.
+/// Describes a slow step while it runs.
 pub fn work(work: &Work) -> String {
     match work {
         Work::Fetch { addon, source } => format!("{addon}  fetching {source}"),
@@ -33,7 +33,7 @@ pub fn work(work: &Work) -> String {
     }
 }
 
-/// What became of one of our definitions.
+/// Describes what happened to one of this plugin's CRDs.
 pub fn definition(key: &ObjectKey, done: &Installed) -> String {
     match done {
         Installed::Created => format!("{key} created"),
@@ -45,7 +45,7 @@ pub fn definition(key: &ObjectKey, done: &Installed) -> String {
     }
 }
 
-/// Where an installation comes from; empty where any catalogue may have it.
+/// Describes where an installation comes from. Empty if it may come from any catalogue.
 pub fn origin(record: &AddonInstallation) -> String {
     let reference = &record.spec.addon_ref;
     match (&reference.catalogue, &reference.index, &reference.directory) {

@@ -1,4 +1,4 @@
-//! Takes over what other tools installed of an add-on: owners change, and nothing else (semantics 12). And finds what they installed.
+//! Adopts what other tools installed of an add-on: only owners change (semantics 12.11). It also lists what other tools installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,16 +25,16 @@ use crate::resolved::Resolved;
 /// Why nothing is adopted. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdoptError {
-    /// It is installed by us.
+    /// kubectl addons has installed it.
     #[error("{0} is already installed")]
     Installed(InstallationName),
-    /// Its objects are ours, and nothing was applied yet.
+    /// The installation already owns its objects, and nothing was applied yet.
     #[error("{0} has already been taken over")]
     Adopted(InstallationName),
-    /// Its objects are ours, and no one has agreed to what would change in them.
+    /// The installation already owns its objects, and the changes to them were not confirmed yet.
     #[error("{0} was taken over, but the changes to its objects were not confirmed yet")]
     Unconfirmed(InstallationName),
-    /// Its record says that it is of this cluster.
+    /// Its record belongs to this cluster.
     #[error("{0} is recorded as an installation of this cluster")]
     SameCluster(InstallationName),
     /// None of its objects exists.
@@ -42,17 +42,17 @@ pub enum AdoptError {
     Nothing {
         /// The add-on.
         addon: String,
-        /// What another tool has installed of it under another name, or in another namespace.
+        /// What another tool has installed of the add-on under another name, or in another namespace.
         elsewhere: Option<Box<Install>>,
-        /// The Helm release that has its name, where there is one: its values may name the objects otherwise.
+        /// The Helm release with the same name, if there is one: its values may give the objects other names.
         release: Option<Box<GivenRelease>>,
     },
-    /// Helm itself is to install it (`template.helm.mode: release`).
+    /// The add-on is installed as a release of helm (`template.helm.mode: release`).
     #[error("{0} is installed by helm as a release of its own, which is not adopted")]
     Release(InstallationName),
 }
 
-/// A Helm release, and the paths of the values that a user gave it.
+/// A Helm release, and the paths of the values that a user set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenRelease {
     /// Namespace.
@@ -82,7 +82,8 @@ fn there_is(release: Option<&GivenRelease>, elsewhere: Option<&Install>) -> Stri
 }
 
 impl Resolver<'_> {
-    /// Plans to own what exists of these installations. `force`: also what a live Argo CD or Flux object applies, and records in Git.
+    /// Plans to take over the existing objects of these installations. `force` includes objects that a live Argo CD or Flux object applies,
+    /// and records in Git.
     ///
     /// # Errors
     /// [`AdoptError`]; those of a plan.
@@ -117,17 +118,17 @@ impl Resolver<'_> {
             if planned.plan.is_empty() && planned.record.installed().is_some() {
                 return Err(AdoptError::Adopted(name.clone()).into());
             }
-            // What is ours already was taken over by a run that did not end: this one records it.
+            // Objects that we own already were taken over by a run that was interrupted: this run records them.
             if planned.plan.is_empty() && planned.plan.unchanged.is_empty() {
                 return Err(self.nothing(planned).await);
             }
         }
-        // Everything exists: nothing has to wait for anything.
+        // Every object exists, so no object waits for another.
         plan.graph.edges.clear();
         Ok(plan)
     }
 
-    /// Why nothing is adopted, where no object of a plan exists.
+    /// Returns the error for a plan none of whose objects exists.
     async fn nothing(&self, planned: &Planned) -> OperationError {
         let release = former::release_of(self.ctx, planned).await;
         let addon = planned.plan.addon.clone();
@@ -149,7 +150,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What other tools have installed; nothing where that cannot be seen.
+/// Lists what other tools have installed. Returns an empty list if it cannot be read.
 async fn elsewhere(ctx: &Context) -> Vec<Install> {
     let read = async {
         let records = Records::read(ctx).await?;
@@ -159,7 +160,7 @@ async fn elsewhere(ctx: &Context) -> Vec<Install> {
     read.await.unwrap_or_default()
 }
 
-/// A refusal because of missing add-ons, with what other tools have installed of them.
+/// Adds to an error about missing add-ons what other tools have installed of them.
 pub(crate) async fn named_elsewhere(ctx: &Context, mut error: RequiresError) -> RequiresError {
     if error.problems.iter().all(|it| it.missing().is_none()) {
         return error;
@@ -176,10 +177,10 @@ pub(crate) async fn named_elsewhere(ctx: &Context, mut error: RequiresError) -> 
     error
 }
 
-/// What the next upgrade to the same version would change, also in objects that an adoption which did not end has made ours.
+/// Returns the changes of the next upgrade to the same version, including those of objects that an interrupted adoption already took over.
 ///
 /// # Errors
-/// The server cannot be reached. What it refuses is part of the answer.
+/// The server cannot be reached. A refusal of the server is part of the result.
 pub async fn next_upgrade(
     ctx: &Context,
     planned: &Planned,
@@ -198,7 +199,7 @@ pub async fn next_upgrade(
     Ok(diff::diff(ctx.cluster().await?, &plan).await?)
 }
 
-/// Whether an operation of ours has applied it, or is about to.
+/// Whether an operation of kubectl addons has applied the installation, or is about to.
 fn is_installed(resolved: &Resolved) -> bool {
     let installed = resolved.installed();
     installed.is_some_and(|installed| !installed.adopted)
@@ -207,20 +208,20 @@ fn is_installed(resolved: &Resolved) -> bool {
 /// What other tools installed.
 #[derive(Debug)]
 pub struct Found {
-    /// By the marks of live objects.
+    /// What was found by the marks of live objects.
     pub installs: Vec<Install>,
-    /// Names of the add-ons on offer, and their versions.
+    /// The names of the add-ons on offer, and their versions.
     pub offered: BTreeMap<String, Vec<String>>,
     /// The default target namespaces of these versions.
     namespaces: BTreeMap<String, BTreeSet<String>>,
-    /// Collections that could not be listed, and why.
+    /// The collections that could not be listed, and why.
     pub unreadable: Vec<(String, String)>,
 }
 
-/// Looks for what other tools installed: one metadata-only LIST a kind.
+/// Finds what other tools installed, with one metadata-only LIST per kind.
 ///
 /// # Errors
-/// The server cannot be reached; the index cannot be read.
+/// The server cannot be reached, or the index cannot be read.
 pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError> {
     let records = Records::read(ctx).await?;
     let marks = marks::read(ctx.cluster().await?).await?;
@@ -228,7 +229,7 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     retain_orphans(ctx, &records, &mut installs).await?;
     name_applications(ctx, &mut installs).await?;
     name_charts(ctx, &mut installs).await?;
-    // kops notes at a namespace what this tool has installed from its index as well.
+    // kops' annotation of a namespace also names what this tool has installed from its index.
     let is_ours = |install: &Install| {
         let mut records = records.all.iter();
         install.objects == 0
@@ -255,7 +256,7 @@ pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError
     })
 }
 
-/// Leaves out what is of an installation that may exist after all: in another namespace, or where the caller may not read it.
+/// Removes orphans whose installation may exist after all, in another namespace or where the caller may not read it.
 async fn retain_orphans(
     ctx: &Context,
     records: &Records,
@@ -285,7 +286,7 @@ async fn retain_orphans(
     Ok(())
 }
 
-/// Gives the applications of kapp their names: its objects carry a number.
+/// Gives kapp applications their names: the label of their objects only has a number.
 async fn name_applications(ctx: &Context, installs: &mut [Install]) -> Result<(), OperationError> {
     let mut unnamed = installs
         .iter_mut()
@@ -305,8 +306,8 @@ async fn name_applications(ctx: &Context, installs: &mut [Install]) -> Result<()
     Ok(())
 }
 
-/// Gives releases of Helm the charts and versions that their records name. Labels of objects are only a hint: those of a chart that
-/// others are part of name the parts.
+/// Gives Helm releases the chart and version from their records. Labels of objects are only a hint: in a chart with subcharts, they name
+/// the subcharts.
 async fn name_charts(ctx: &Context, installs: &mut [Install]) -> Result<(), OperationError> {
     let cluster = ctx.cluster().await?;
     for install in installs
@@ -326,8 +327,8 @@ async fn name_charts(ctx: &Context, installs: &mut [Install]) -> Result<(), Oper
 }
 
 impl Found {
-    /// The version on offer of an add-on that another tool installed under this name, or from the chart of that name. `target`: the
-    /// namespace that it is looked for in; `None`: the default ones of the add-on. What is installed elsewhere is not what is adopted.
+    /// Returns the offered version of an add-on that another tool installed under this name, or from the chart of that name. Only what is
+    /// installed in `target` counts or, if it is `None`, in the default namespaces of the add-on.
     #[must_use]
     pub fn version_of(&self, addon: &str, name: &str, target: Option<&str>) -> Version<'_> {
         let is_there = |install: &Install| match (target, self.namespaces.get(addon)) {
@@ -357,17 +358,17 @@ impl Found {
 /// Which version of an add-on another tool installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version<'a> {
-    /// This one, as the catalogue spells it.
+    /// This version, as the catalogue spells it.
     Found(&'a str),
-    /// This one, which no catalogue on offer has.
+    /// This version, which no catalogue on offer has.
     NotOffered(&'a str),
-    /// It cannot be told.
+    /// The version is not known.
     Unknown,
-    /// The only one on offer.
+    /// The only version on offer.
     Only,
 }
 
-/// The version as it is spelled on offer.
+/// Returns the version as the offer spells it.
 #[must_use]
 pub fn offered_as<'a>(offered: &'a [String], found: &str) -> Option<&'a str> {
     let bare = |version: &str| version.trim_start_matches('v').to_owned();

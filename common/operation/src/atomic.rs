@@ -1,4 +1,4 @@
-//! Upgrades that go back by themselves where they fail: to the revision of what was installed before, under the same lock.
+//! Atomic upgrades: if one fails, the former revision is restored under the same lock.
 
 use std::sync::Arc;
 
@@ -25,15 +25,15 @@ use crate::resolve::{Answers, Resolution, Resolver};
 use crate::rollback::RollbackError;
 use crate::stage::Failed;
 
-/// What becomes of an installation whose operation fails.
+/// What happens to an installation whose operation fails.
 #[derive(Debug, Default)]
 pub enum OnFailure {
-    /// It stays as it is then.
+    /// It stays as it is.
     #[default]
     Stays,
-    /// The same, although it was to go back: no revision of what is installed is kept, or nothing is installed.
+    /// It stays as it is although a rollback was asked for: no revision of the installed version is kept, or nothing is installed.
     NothingBefore,
-    /// It goes back.
+    /// It is rolled back.
     GoesBack(Box<Before>),
 }
 
@@ -47,8 +47,8 @@ pub struct Before {
 }
 
 impl Resolver<'_> {
-    /// The same plan, where installations whose upgrade fails go back to what is installed now. Those that could not are among the
-    /// failed ones: nothing of them is begun.
+    /// Returns the plan with rollbacks for upgrades that fail. An installation that could not be rolled back becomes one of the failed
+    /// installations, and its upgrade does not begin.
     ///
     /// # Errors
     /// The objects of the command have no order.
@@ -69,7 +69,7 @@ impl Resolver<'_> {
         plan.with_only(installations)
     }
 
-    /// What an installation goes back to. `force`: also where that edits a record that Argo CD or Flux applies.
+    /// Decides what an installation is rolled back to. `force` allows this even if it edits a record that Argo CD or Flux applies.
     async fn before(&self, planned: &Planned, force: bool) -> Result<OnFailure, OperationError> {
         let record = self.records.get(&planned.plan.installation);
         let (Some(record), Some(from), Verb::Upgrade) =
@@ -107,7 +107,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Plans the way back of an installation of a plan once it has failed; `None` where it has none.
+/// Returns the planner of the rollback for an installation of a plan, or `None` if there is no rollback.
 pub(crate) fn planner<'a>(
     ctx: &'a Context,
     plan: &'a Plan,
@@ -133,7 +133,7 @@ pub(crate) fn planner<'a>(
     Some(planning.boxed_local())
 }
 
-/// The plan of the way back: what is there is read again, and the lock of the record is ours.
+/// Plans the rollback. It reads the live objects again; the lock of the record is already held.
 async fn way_back(
     ctx: &Context,
     plan: &Plan,
@@ -159,7 +159,7 @@ async fn way_back(
     };
     let planned = resolver.plan(resolution, &choices(&plan.choices)).await?;
     let mut planned = planned.whole()?;
-    // What was recreated once, with consent, is so again; and one that made room for another gets its place back.
+    // Objects that were recreated with consent are recreated again, and objects that made room for others are restored.
     let consented = |key: &ObjectKey| {
         let mut all = failed.plan.recreations.iter();
         all.any(|object| object.key == *key || object.deleted().any(|other| other == key))
@@ -173,8 +173,8 @@ async fn way_back(
     Ok(planned)
 }
 
-/// The choices of the upgrade, as far as they are consent to what the way back does as well. Everything that the upgrade added may go,
-/// but nothing that holds data.
+/// Returns the choices for the rollback, from what was accepted for the upgrade. All objects that the upgrade added may be pruned, except
+/// kinds that hold data.
 fn choices(of_upgrade: &Choices) -> Choices {
     Choices {
         allow_downgrade: true,
@@ -186,7 +186,7 @@ fn choices(of_upgrade: &Choices) -> Choices {
     }
 }
 
-/// The only installation of a plan, as the engine takes it.
+/// Converts the only installation of a plan into the engine's input.
 async fn handed_over(
     ctx: &Context,
     planned: &Planned,

@@ -1,4 +1,4 @@
-//! Attempts of a loop that come to nothing because of how former ones ended (semantics 20).
+//! Errors for attempts to plan that the loop does not repeat (semantics 20.6).
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::elapsed::seconds;
 /// Why an installation is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttemptError {
-    /// Former attempts ended with their process.
+    /// The process was killed during former attempts.
     #[error(
         "{installation}: the reconciler was killed during {times} attempts to plan it, maybe for lack of memory, and does not plan \
          it again until its record changes"
@@ -17,10 +17,10 @@ pub enum AttemptError {
     Killed {
         /// The installation.
         installation: InstallationName,
-        /// How many.
+        /// The number of attempts.
         times: u32,
     },
-    /// An attempt that nothing else is planned beside took too long.
+    /// An attempt that ran alone took too long.
     #[error(
         "{installation}: the reconciler was killed during an attempt to plan it, and the next attempt was stopped after {}",
         seconds(*bound)
@@ -28,7 +28,7 @@ pub enum AttemptError {
     Slow {
         /// The installation.
         installation: InstallationName,
-        /// How long it had.
+        /// The time limit of the attempt.
         bound: Duration,
     },
 }

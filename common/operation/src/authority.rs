@@ -1,5 +1,5 @@
 //! The certificate authority that an entry of a kops index asks for (`needsPKI`): a Secret with its certificate and key, and the
-//! Issuer of cert-manager that signs with it. As by kops, both are in kube-system, and what is there already stays.
+//! cert-manager Issuer that signs with it. As with kops, both are in kube-system, and existing ones stay unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use serde_json::json;
 
 use crate::error::OperationError;
 
-/// Ten years, as the authorities of kops.
+/// Ten years, as for the authorities of kops.
 const LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// Both objects, with a new key.
+/// Returns both objects, with a new key.
 pub(crate) fn manifests(entry: &Entry, now: Timestamp) -> Result<Vec<Manifest>, OperationError> {
     let name = &entry.addon;
     let secret = authority_secret(name);

@@ -1,7 +1,7 @@
-//! The add-ons that this program brings along: the webhook and the admission policies, made of the files in `deploy/`.
+//! The add-ons that this program contains: the webhook and the admission policies, built from the files in `deploy/`.
 //!
-//! They are the entries of an index of their own, so every verb that works on an installation works on them. The version is that of
-//! the program: an upgrade is the same command of a newer one.
+//! They are the entries of an index of their own, so that every command for installations works on them. Their version is that of the
+//! program: a newer program upgrades them with the same command.
 
 mod files;
 mod kustomization;
@@ -34,10 +34,10 @@ pub const FAILURE_POLICY: &str = "failurePolicy";
 /// The group of CustomResourceDefinition objects.
 const DEFINITIONS: &str = "apiextensions.k8s.io/v1";
 
-/// The index.
+/// Returns the index.
 ///
 /// # Errors
-/// A file that cannot be read; a test sees to it that all can.
+/// A file cannot be read, which a test rules out.
 pub fn catalogue() -> Result<Arc<Catalogue>, BuiltinError> {
     let (webhook, image) = templated(webhook_objects()?)?;
     let values = json!({IMAGE: image, FAILURE_POLICY: "Fail"});
@@ -64,7 +64,7 @@ pub fn catalogue() -> Result<Arc<Catalogue>, BuiltinError> {
     )))
 }
 
-/// Our definitions, as the base has them.
+/// Returns the CustomResourceDefinitions of kubectl addons, as in the base.
 ///
 /// # Errors
 /// As [`catalogue`].
@@ -74,24 +74,24 @@ pub fn definitions() -> Result<Vec<Value>, BuiltinError> {
     Ok(objects)
 }
 
-/// The objects that belong to the webhook alone. Definitions and the namespace of all records outlive it.
+/// Returns the objects of the webhook without the definitions and the namespace, which stay when it is uninstalled.
 pub fn webhook_objects() -> Result<Vec<Value>, BuiltinError> {
     let mut objects = kustomization::build("base")?;
     objects.retain(|object| !is_definition(object) && object["kind"] != "Namespace");
     Ok(objects)
 }
 
-/// The admission policies and their bindings.
+/// Returns the admission policies and their bindings.
 pub fn policy_objects() -> Result<Vec<Value>, BuiltinError> {
     kustomization::build("policies")
 }
 
-/// Whether an entry is one of these: it is rendered without facts of the cluster.
+/// Whether an entry is one of these add-ons, which are rendered without facts of the cluster.
 pub(crate) fn is_builtin(entry: &Entry) -> bool {
     matches!(&*entry.origin, Origin::Index { location } if location == INDEX_BUILTIN)
 }
 
-/// Whether an installation is the one with the admission policies.
+/// Whether an installation is that of the admission policies.
 pub(crate) fn guards(record: &AddonInstallation) -> bool {
     let reference = &record.spec.addon_ref;
     reference.index.as_deref() == Some(INDEX_BUILTIN) && reference.name == POLICIES
@@ -101,7 +101,7 @@ fn is_definition(object: &Value) -> bool {
     object["apiVersion"] == DEFINITIONS
 }
 
-/// The objects as a template of image and failurePolicy, and the image that stood there.
+/// Returns the objects as a template of image and failurePolicy, and the image that they named.
 fn templated(mut objects: Vec<Value>) -> Result<(String, String), BuiltinError> {
     let mut image = None;
     for object in &mut objects {
@@ -126,12 +126,12 @@ fn templated(mut objects: Vec<Value>) -> Result<(String, String), BuiltinError> 
     Ok((text, image))
 }
 
-/// What no file holds.
+/// Returns a text that no file contains.
 fn placeholder(value: &str) -> String {
     format!("@{value}@")
 }
 
-/// One manifest; JSON is YAML.
+/// Returns the objects as one manifest: JSON is YAML.
 fn documents(objects: &[Value]) -> String {
     let documents = objects.iter().map(|object| format!("---\n{object}\n"));
     documents.collect()

@@ -1,4 +1,4 @@
-//! Every add-on of kops indexes: what is wanted of them, and what was installed from them and is in none of them any more.
+//! The add-ons of kops indexes: installs every add-on on offer, and finds installed ones that no index has any more.
 
 use std::collections::BTreeSet;
 
@@ -17,24 +17,24 @@ use crate::intent::{NewInstallation, Target};
 use crate::kops;
 use crate::resolve::{Answers, Resolution, Resolver};
 
-/// The name that kops gives the index of its own add-ons, which its control planes apply again and again.
+/// The name that kops gives the index of its own add-ons, which its control planes apply repeatedly.
 const BOOTSTRAP: &str = "bootstrap-channel.yaml";
 
-/// An add-on that kops' records name and the indexes do not.
+/// An add-on that the records of kops name and the indexes do not have any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// The namespace of its annotation.
     pub namespace: String,
     /// The add-on.
     pub addon: String,
-    /// The installation of ours, where there is one; otherwise only kops' own tool has installed it.
+    /// The installation, if kubectl addons has one; otherwise only kops' own tool has installed the add-on.
     pub installation: Option<String>,
 }
 
-/// What stands against applying indexes.
+/// Why indexes are not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexesError {
-    /// Two indexes have one entry with different contents.
+    /// Two indexes have the same entry with different contents.
     #[error("two manifests have the same version and id of {addon}: in {first} and in {second}")]
     TwoHashes {
         /// The add-on.
@@ -44,7 +44,7 @@ pub enum IndexesError {
         /// Another one.
         second: String,
     },
-    /// Most of what came from an index is not in it any more.
+    /// Most of what was installed from an index is not in it any more.
     #[error(
         "{removed} of {installed} installations from kops indexes are no longer in them; none was uninstalled"
     )]
@@ -57,7 +57,7 @@ pub enum IndexesError {
 }
 
 impl Resolver<'_> {
-    /// Every add-on on offer. Those that do not fit are passed over, as by kops.
+    /// Resolves every add-on on offer. Like kops, it passes over add-ons that do not fit.
     pub(crate) async fn index(
         &self,
         resolution: &mut Resolution,
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Where kops runs, its control planes apply its own index as well.
+    /// Warns that the control planes of kops apply its own index as well.
     async fn warn_of_kops(&self) {
         let Offer::Indexes(indexes) = &self.offer else {
             return;
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses an entry that two indexes have with different contents: which of them is installed would depend on their order.
+    /// Refuses an entry that two indexes have with different contents: their order would decide which of them is installed.
     fn check_hashes(&self, catalogue: &Catalogue, name: &str) -> Result<(), IndexesError> {
         let fits = |entry: &&Entry| {
             entry.addon == name && misfit(&entry.version.constraints, &self.facts.cluster).is_none()
@@ -135,7 +135,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// What kops' records say was installed from these indexes and what is in none of them any more, sorted.
+    /// Lists the add-ons that, according to the records of kops, were installed from these indexes and are in none of them any more,
+    /// sorted.
     ///
     /// # Errors
     /// An index or the namespaces cannot be read.

@@ -26,7 +26,7 @@ use crate::jail;
 use crate::lookup::{Own, Seen};
 use crate::resolved::Resolved;
 
-/// How deep charts are looked into that lie in charts.
+/// How deep charts within charts are searched.
 const NESTED: usize = 4;
 
 /// A chart with everything that helm needs to install it.
@@ -38,20 +38,20 @@ pub struct CompleteChart {
     pub package: Package,
     /// The merged values.
     pub values: Value,
-    /// Those of them that have to stay whole numbers, for helm's `--set`.
+    /// The paths of values that have to stay whole numbers, for helm's `--set`.
     pub whole_numbers: Vec<String>,
     /// Whether the definitions in `crds/` are left out.
     pub skips_crds: bool,
     /// What the user should know.
     pub warnings: Vec<String>,
-    /// Hides what comes from Secrets in errors.
+    /// Masks content of Secrets in errors.
     pub mask: Mask,
 }
 
 /// Prepares everything that helm needs for an installation.
 ///
 /// # Errors
-/// There is no helm; the package is not a chart; a dependency that cannot be fetched; a name that helm refuses.
+/// There is no helm; the package is not a chart; a dependency cannot be fetched; helm refuses the name.
 pub(crate) async fn complete(
     ctx: &Context,
     resolved: &Resolved,
@@ -95,7 +95,7 @@ pub(crate) async fn complete(
     })
 }
 
-/// Refuses a chart for other versions of Kubernetes before helm does, which gives no reason that can be told from other ones.
+/// Refuses a chart for other versions of Kubernetes before helm does: helm's refusal does not tell this reason from others.
 fn check_kubernetes(inputs: &Inputs, addon: &str, chart: &Chart) -> Result<(), OperationError> {
     let document = inputs.document(&Value::Null);
     let facts = ClusterFacts {
@@ -120,13 +120,13 @@ fn check_kubernetes(inputs: &Inputs, addon: &str, chart: &Chart) -> Result<(), O
     }
 }
 
-/// The version of Kubernetes in the data of templates.
+/// Returns the version of Kubernetes from the template data.
 fn kubernetes(document: &Value) -> Option<&str> {
     let version = document.pointer("/Cluster/Version")?.as_str()?;
     Some(version).filter(|version| !version.is_empty())
 }
 
-/// The values of the installation that no other layer has, and no text of the chart names.
+/// Warns about values of the installation that no other layer has and that no file of the chart names.
 fn unknown_values<'a>(
     chart: &Chart,
     layers: &Layers,
@@ -148,8 +148,8 @@ fn unknown_values<'a>(
     words.collect()
 }
 
-/// Whether a file of the chart, or a template in its values (`tpl`), names the data of templates. A chart that does not would print
-/// the data where it prints all its values.
+/// Whether a file of the chart, or a template in its values (`tpl`), names the template data. Any other chart that prints all its values
+/// would print the data as well.
 fn reads_data<'a>(
     mut packages: impl Iterator<Item = &'a Package>,
     values: &Map<String, Value>,
@@ -163,7 +163,7 @@ fn reads_data<'a>(
 /// Renders a chart with helm.
 ///
 /// # Errors
-/// Those of [`complete`]; helm's own; a Kubernetes version that is not known.
+/// Those of [`complete`]; helm's own; the Kubernetes version is not known.
 pub(crate) async fn text(
     ctx: &Context,
     resolved: &Resolved,
@@ -179,18 +179,18 @@ pub(crate) async fn text(
 pub(crate) struct Renderings {
     /// The text.
     pub(crate) text: Text,
-    /// Rendered a second time, where the templates make something at random: what differs is random.
+    /// The second rendering, if the templates generate something at random: the differences are random.
     pub(crate) again: Option<Text>,
-    /// What `lookup` was asked for.
+    /// What the templates read with `lookup`.
     pub(crate) seen: Seen,
-    /// The files in `crds/`. Helm does not render them.
+    /// The files in `crds/`, which helm does not render.
     pub(crate) crds: Vec<Section>,
 }
 
-/// As [`text`], with the live objects that the installation owns, and where templates make something at random, a second time.
+/// As [`text`], with `lookup` of live objects that the installation owns, and rendered twice if templates generate something at random.
 ///
 /// # Errors
-/// As [`text`]; an object that cannot be read.
+/// As [`text`]; an object cannot be read.
 pub(crate) async fn renderings(
     ctx: &Context,
     resolved: &Resolved,
@@ -210,7 +210,7 @@ pub(crate) async fn renderings(
         .iter()
         .any(|file| file.path.contains("templates/") && random::is_random(&file.bytes));
     let crds = crds(&files);
-    // Values may hold templates, too (`tpl`).
+    // Values may contain templates as well (`tpl`).
     let values = chart.values.to_string();
     let mut texts = files.iter().map(|file| file.bytes.as_slice());
     let looks_up = texts.any(random::looks_up) || random::looks_up(values.as_bytes());
@@ -253,7 +253,7 @@ pub(crate) async fn renderings(
     })
 }
 
-/// The files in `crds/` of charts.
+/// Returns the files in `crds/` of the charts.
 fn crds(files: &[&File]) -> Vec<Section> {
     let of_crds = |path: &str| path.starts_with("crds/") || path.contains("/crds/");
     let files = files.iter().filter(|file| of_crds(&file.path));
@@ -264,7 +264,7 @@ fn crds(files: &[&File]) -> Vec<Section> {
     sections.collect()
 }
 
-/// The charts in a chart.
+/// Collects the charts in a chart.
 fn unpack(package: &Package, depth: usize, inner: &mut Vec<Package>) {
     for file in package.files().iter().filter(|file| is_archive(file)) {
         if depth < NESTED

@@ -1,4 +1,4 @@
-//! Chooses the entry that fits, or explains why none does.
+//! Chooses the entry that fits, or explains why there is none.
 
 use common::catalogue::select::{self, ClusterFacts, Reason, Request, Rules, Selection};
 use common::catalogue::{Catalogue, Entry, Lost, Origin, held_elsewhere, label};
@@ -12,12 +12,12 @@ const LISTED: usize = 5;
 /// Why there is no entry to install.
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseError {
-    /// No catalogue knows the name.
+    /// No catalogue has the name.
     #[error("no add-on named {name}{}", meant(near.as_deref(), *nothing))]
     Unknown {
-        /// As asked.
+        /// The name that was asked for.
         name: String,
-        /// One that may have been meant: `prometheus (catalogue custom)`.
+        /// A similar name that may have been meant: `prometheus (catalogue custom)`.
         near: Option<String>,
         /// Whether there is nothing at all to choose from.
         nothing: bool,
@@ -32,7 +32,7 @@ pub enum ChooseError {
         /// Why.
         why: String,
     },
-    /// The catalogue that was asked for lost it to another one.
+    /// The catalogue that was asked for lost the entry to another one (semantics 2.4).
     #[error("{}", held_elsewhere(holder, name, version, catalogue))]
     Held {
         /// Name of the add-on.
@@ -41,20 +41,20 @@ pub enum ChooseError {
         version: String,
         /// The catalogue that was asked for.
         catalogue: String,
-        /// The one that holds it.
+        /// The catalogue that holds the entry.
         holder: String,
     },
-    /// The add-on has other versions only.
+    /// The add-on has only other versions.
     #[error("{name} has no version {version}{}", others(versions))]
     NoSuchVersion {
         /// Name of the add-on.
         name: String,
-        /// As asked.
+        /// The version that was asked for.
         version: String,
-        /// Those that there are, newest first.
+        /// The existing versions, newest first.
         versions: Vec<String>,
     },
-    /// Entries of the name exist, none fits: exit 5.
+    /// The name has entries, and none of them fits (exit code 5).
     #[error("no version of {name} fits this cluster{details}")]
     DoesNotFit {
         /// Name of the add-on.
@@ -64,7 +64,7 @@ pub enum ChooseError {
     },
 }
 
-/// The entry that fits.
+/// Returns the entry that fits.
 ///
 /// # Errors
 /// [`ChooseError`].
@@ -118,7 +118,7 @@ pub fn choose(
     })
 }
 
-/// Refuses to choose without the versions of a catalogue that lists the add-on and cannot be read: the right one may be there.
+/// Refuses to choose without the versions of a catalogue that lists the add-on and cannot be read: it may have the right one.
 pub(crate) fn check_read(
     known: &Catalogue,
     addon: &str,
@@ -134,7 +134,7 @@ pub(crate) fn check_read(
     }
 }
 
-/// Refuses to choose from a catalogue that lost the right entry to another one: an older one would be chosen, or none (semantics 2).
+/// Refuses to choose from a catalogue that lost the right entry to another one: an older entry would be chosen, or none (semantics 2.4).
 fn check_held(
     known: &Catalogue,
     request: &Request<'_>,
@@ -146,7 +146,7 @@ fn check_held(
         return Ok(());
     };
     let lost = known.lost.iter().map(|lost| &lost.entry);
-    // Of a tie the last one is taken: what the catalogue holds.
+    // In a tie, the last one is chosen: the entry that the catalogue holds.
     let choice = select::choose(lost.chain(&known.entries), request, facts, rules);
     let is_chosen = |lost: &&Lost| {
         choice
@@ -186,7 +186,7 @@ pub(crate) fn meant(near: Option<&str>, nothing: bool) -> String {
     }
 }
 
-/// ` (catalogue NAME)` where a catalogue in the cluster holds the add-on, as the webhook writes it.
+/// Returns ` (catalogue NAME)` if a catalogue in the cluster holds the add-on, in the words of the webhook.
 fn held_by(catalogue: &Catalogue, addon: &str) -> String {
     let mut entries = catalogue.entries.iter();
     match entries.find(|entry| entry.addon == addon) {
@@ -197,7 +197,7 @@ fn held_by(catalogue: &Catalogue, addon: &str) -> String {
     }
 }
 
-/// One line for each entry that could have been meant, ten at most.
+/// Returns one line for each entry that could have been meant, ten at most.
 fn details(selection: &Selection, request: &Request<'_>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for rejection in &selection.rejections {

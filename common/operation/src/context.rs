@@ -1,5 +1,4 @@
-//! What operations run against: one cluster, its sources and helm. Everything is read at most once, and only when it is
-//! needed.
+//! What operations run against: one cluster, its sources and helm. Everything is read at most once, when it is first needed.
 
 mod contents;
 mod derived;
@@ -41,7 +40,7 @@ use target::{Target, Uid};
 pub use contents::Contents;
 pub use indexes::Index;
 
-/// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
+/// Settings of a [`Context`]. All of them are passed in: nothing is read from the environment.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The namespace of catalogues and of the records of catalogue entries.
@@ -50,41 +49,41 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// Which rules choose between versions.
     pub rules: Rules,
-    /// Whether what is tolerated with a warning is an error: repeated keys, templates that print a missing value.
+    /// Whether problems that are otherwise warnings are errors: repeated keys, templates that print a missing value.
     pub strict: bool,
-    /// Whether sources are read from the cache alone.
+    /// Whether sources are read only from the cache.
     pub offline: bool,
-    /// Folder of what was fetched before; `None` = nothing is kept.
+    /// The folder of the cache; `None` = nothing is cached.
     pub cache: Option<PathBuf>,
     /// The helm to use; `None` = the first in `path`.
     pub helm: Option<PathBuf>,
     /// Where helm is searched: the value of PATH.
     pub path: Option<OsString>,
-    /// Whether kustomizations of this machine are built, by the kubectl or kustomize in `path`: for whom a person works with.
+    /// Build local kustomizations with the kubectl or kustomize in `path`. Only set for interactive use.
     pub kustomize: bool,
-    /// Whether the Secret with data of templates beside a record outside the system namespace is read: by a person, or with the rights of
-    /// an account there (semantics 16).
+    /// Whether the Secret with template data beside a record outside the system namespace is read. Only set for interactive use, or with
+    /// the rights of an account of that namespace (semantics 16.5, 16.6).
     pub secret_data: bool,
-    /// The processes in which the loop renders what others wrote. `None` = it is rendered in this process, and the memory of helm has no
-    /// bound: a person runs the command.
+    /// The processes in which the loop renders content of others. `None` = it is rendered in this process, and helm has no memory limit: a
+    /// person runs the command.
     pub jail: Option<Jail>,
-    /// The places and indexes that the command line opens to what others name.
+    /// The places and indexes that the command line opens to what others name (semantics 16.4).
     pub opened: Arc<OpenedPlaces>,
-    /// How long all rendering may take; `None` = each add-on has only a bound of its own.
+    /// The time limit for all rendering together; `None` = only each add-on has a limit.
     pub timeout: Option<Duration>,
-    /// Name of a lock's holder, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
+    /// The holder of locks, as other clients read it: `user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
 }
 
 impl Settings {
-    /// The namespace of the records of a command: the one that was asked for, else the system namespace (semantics 5).
+    /// Returns the namespace of the records of a command: the one that was asked for, else the system namespace (semantics 5).
     #[must_use]
     pub fn records_namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(&self.system_namespace)
     }
 }
 
-/// Where entries are chosen from.
+/// What entries are chosen from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Offer {
     /// All catalogues of the cluster.
@@ -92,16 +91,16 @@ pub enum Offer {
     Catalogues,
     /// One AddonCatalogue of the cluster.
     Catalogue(String),
-    /// Kops indexes or files of catalogues: as if they were one, in this order.
+    /// Kops indexes or catalogue files, as if they were one, in this order.
     Indexes(Vec<Index>),
-    /// No entries: what is installed lies in a directory.
+    /// Nothing: the add-ons are in a directory, which has no entries.
     Nothing,
 }
 
 /// An error of other code.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Makes the connection when it is first needed.
+/// Connects to the cluster when it is first needed.
 pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Cluster, BoxError>> + Send + Sync>;
 
 /// The receiver of events.
@@ -129,7 +128,7 @@ pub struct Context {
     helm: OnceCell<Helm>,
     api_versions: OnceCell<Vec<String>>,
     fetched: Cache,
-    /// When the first rendering began: people may think about a question before it. A way back begins anew.
+    /// When the first rendering began, which excludes the time of questions before it. A rollback resets it.
     rendering: std::sync::Mutex<Option<Instant>>,
 }
 
@@ -155,7 +154,7 @@ impl Default for Settings {
 }
 
 impl Context {
-    /// With a cluster.
+    /// Creates a context with a cluster.
     #[must_use]
     pub fn new(cluster: Cluster, settings: Settings) -> Self {
         Self {
@@ -164,8 +163,8 @@ impl Context {
         }
     }
 
-    /// With a cluster that is connected to when it is first needed: reading an index for a named version of
-    /// Kubernetes needs none.
+    /// Creates a context that connects to its cluster when that is first needed: reading an index for a given version of Kubernetes needs
+    /// no cluster.
     #[must_use]
     pub fn connecting(connect: Connect, settings: Settings) -> Self {
         Self::build(Some(connect), settings)
@@ -211,7 +210,7 @@ impl Context {
         &self.settings
     }
 
-    /// How long the templates or the chart of an add-on may take, from now on.
+    /// Returns how long rendering one add-on may take from now on.
     pub(crate) fn time_to_render(&self) -> Duration {
         let mut rendering = self
             .rendering
@@ -223,7 +222,7 @@ impl Context {
         left.unwrap_or(TIMEOUT).min(TIMEOUT)
     }
 
-    /// A way back has the whole time again.
+    /// Gives a rollback the whole time limit again.
     pub(crate) fn start_again(&self) {
         *self
             .rendering
@@ -231,7 +230,7 @@ impl Context {
             .unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Access to a source, without credentials from a Secret.
+    /// Returns the access to a source, without credentials from a Secret.
     #[must_use]
     pub fn access<'a>(&'a self, reach: &'a Reach) -> Access<'a> {
         Access {
@@ -244,20 +243,20 @@ impl Context {
         }
     }
 
-    /// Where programs are searched that build kustomizations, the value of PATH; `None` where they are not built.
+    /// Returns the PATH in which kustomize is looked up, or `None` if kustomizations are not built.
     #[must_use]
     pub fn kustomize(&self) -> Option<&OsStr> {
         let path = self.settings.path.as_deref();
         path.filter(|_| self.settings.kustomize)
     }
 
-    /// Held while an installation is rendered by another process, where that is bounded as a whole.
+    /// Waits for a slot for rendering in another process, if these are limited. The slot is held while the installation is rendered.
     pub(crate) async fn slot(&self, resolved: &Resolved) -> Option<SemaphorePermit<'_>> {
         let jail = self.settings.jail.as_ref()?;
         jail.slot(resolved.wanted.spec.is_guard()).await
     }
 
-    /// How a repeated key in a manifest is handled.
+    /// Returns how a repeated key in a manifest is handled.
     #[must_use]
     pub fn duplicate_keys(&self) -> DuplicateKeys {
         if self.settings.strict {
@@ -279,10 +278,10 @@ impl Context {
         self.emit(Event::Found(finding));
     }
 
-    /// The credentials of a Secret, read once.
+    /// Returns the credentials of a Secret, which is read once.
     ///
     /// # Errors
-    /// The Secret is missing, or holds no credentials.
+    /// The Secret is missing, or has no credentials.
     pub(crate) async fn credentials(
         &self,
         namespace: &str,
@@ -310,13 +309,13 @@ impl Context {
         Ok(credentials)
     }
 
-    /// The facts of the cluster, for templates.
+    /// Returns the facts of the cluster, for templates.
     pub(crate) async fn template_facts(&self) -> Result<&Facts, OperationError> {
         let read = || async { Ok(template_facts::read(self.cluster().await?).await?) };
         self.template_facts.get_or_try_init(read).await
     }
 
-    /// The facts that users add, in the namespace of an installation.
+    /// Returns the template data that users add in the namespace of an installation.
     pub(crate) async fn overlays(&self, namespace: &str) -> Result<Overlays, OperationError> {
         let mut known = self.overlays.lock().await;
         if let Some(overlays) = known.get(namespace) {
@@ -329,7 +328,7 @@ impl Context {
         Ok(overlays)
     }
 
-    /// The helm that renders charts.
+    /// Returns the helm that renders charts.
     pub(crate) async fn helm(&self) -> Result<&Helm, OperationError> {
         let (named, path) = (self.settings.helm.as_deref(), self.settings.path.as_deref());
         let memory = self.settings.jail.as_ref().map(|_| jail::MEMORY);
@@ -340,8 +339,8 @@ impl Context {
         self.helm.get_or_try_init(find).await
     }
 
-    /// Everything that the cluster serves, as charts ask for it. The discovery cache is not used: a chart
-    /// renders other objects where a kind is not served.
+    /// Returns all API versions that the cluster serves, for charts. It bypasses the discovery cache, because a chart renders other objects
+    /// if a kind is not served.
     pub(crate) async fn api_versions(&self) -> Result<&[String], OperationError> {
         let read = || async {
             let cluster = self.cluster().await?;

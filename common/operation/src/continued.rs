@@ -1,4 +1,4 @@
-//! The command that continues an operation which was interrupted or failed.
+//! The command that continues an operation that was interrupted or failed.
 
 use addons_plan::choices::Choices;
 use addons_plan::continuation::{Continuation, Next};
@@ -8,7 +8,7 @@ use common::api::names::InstallationName;
 
 use crate::shell::word;
 
-/// What a person types to continue an operation of this installation, with the flags of what was decided.
+/// Returns the command that continues an operation of this installation, with the flags of the recorded choices (semantics 17.4).
 #[must_use]
 pub fn command(continuation: &Continuation, installation: &InstallationName) -> String {
     let Continuation {
@@ -42,7 +42,7 @@ pub fn command(continuation: &Continuation, installation: &InstallationName) -> 
     line
 }
 
-/// The flags of decisions, as far as the command takes them.
+/// Returns the flags of the choices that the command accepts.
 fn flags(next: &Next, choices: &Choices) -> Vec<String> {
     let mut flags = Vec::new();
     let mut add = |is_said: bool, flag: &str| {

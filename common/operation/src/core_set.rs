@@ -1,4 +1,4 @@
-//! The core set of a cluster, from its ConfigMaps and facts (semantics 14), and the records that it asks for.
+//! The core set of a cluster, from its ConfigMaps and facts, and the records that it asks for (semantics 14.4).
 
 pub mod look;
 pub mod release;
@@ -31,31 +31,31 @@ use crate::resolve::Resolver;
 use crate::resolved::Resolved;
 use crate::verdict;
 
-/// How long the conditions of all rules may take.
+/// The time limit for evaluating the conditions of all rules.
 const BOUND: Duration = Duration::from_secs(5);
 
 /// The core set of one cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterCore {
-    /// What each rule and the list say; none where a ConfigMap cannot be used.
+    /// The decisions on the rules and the list; empty if a ConfigMap cannot be used.
     pub decisions: Vec<Decision>,
     /// The set.
     pub set: Result<CoreSet, Unknown>,
 }
 
-/// What the two ConfigMaps hold; `None` where a ConfigMap or its key is missing.
+/// The content of the two ConfigMaps; a field is `None` if its ConfigMap or key is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
-    /// Of the rules.
+    /// The rules.
     pub rules: Option<String>,
-    /// Of the waves in which a change reaches the clusters.
+    /// The waves in which a change reaches the clusters.
     pub rollout: Option<String>,
-    /// Of the list.
+    /// The list.
     pub addons: Option<String>,
 }
 
 impl Texts {
-    /// Reads them from the system namespace, with our own rights: two requests at the same time.
+    /// Reads the ConfigMaps from the system namespace with the client's own rights, in two concurrent requests.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
@@ -76,7 +76,7 @@ impl Texts {
         })
     }
 
-    /// In which waves a change reaches the clusters.
+    /// Returns the waves in which a change reaches the clusters.
     ///
     /// # Errors
     /// [`Unknown::Malformed`].
@@ -84,7 +84,7 @@ impl Texts {
         read_rollout(self.rollout.as_deref())
     }
 
-    /// Whether neither exists.
+    /// Whether neither the rules nor the list exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         self.rules.is_none() && self.addons.is_none()
@@ -92,11 +92,11 @@ impl Texts {
 }
 
 impl ClusterCore {
-    /// The core set of the cluster of the command. `facts`: what the facts of the cluster are read with; `labels`: of the namespace that
-    /// stands for it. More than the version is asked of the cluster only where a condition needs it and no one has stated it.
+    /// Reads the core set of the cluster of the command. `facts` reads the facts of the cluster; `labels` are those of its namespace. More
+    /// than the version is read only if a condition needs it and no ConfigMap states it.
     ///
     /// # Errors
-    /// A fact cannot be read: the server does not answer, or ConfigMap `addon-template-data` cannot be used.
+    /// A fact cannot be read: the server does not answer, or the ConfigMap `addon-template-data` cannot be used.
     pub async fn read(
         facts: &Context,
         texts: Texts,
@@ -132,15 +132,15 @@ impl ClusterCore {
     }
 }
 
-/// The version as templates have it: without pre-release and build.
+/// Returns the version as templates have it: without pre-release and build metadata.
 async fn version(ctx: &Context) -> Result<String, OperationError> {
     let found = ctx.version().await?.kubernetes;
     let text = found.map(|found| format!("{}.{}.{}", found.major, found.minor, found.patch));
     Ok(text.unwrap_or_default())
 }
 
-/// Evaluates on a stack and within a time that conditions may need. A thread that takes longer ends by itself: what a condition costs
-/// is bounded.
+/// Evaluates the rules on a thread with a large stack, within a time limit. A thread that takes longer ends by itself, because the cost of
+/// a condition is limited.
 async fn decisions(texts: Texts, profile: Profile) -> Result<Vec<Decision>, Unknown> {
     let (send, decided) = oneshot::channel();
     texts.rollout()?;
@@ -162,10 +162,10 @@ async fn decisions(texts: Texts, profile: Profile) -> Result<Vec<Decision>, Unkn
 }
 
 impl Resolver<'_> {
-    /// The record that a listed add-on asks for, as a new one would be.
+    /// Returns the record that a listed add-on asks for, with the defaults of a new one.
     ///
     /// # Errors
-    /// No catalogue has the add-on in this version, or nothing of it fits the cluster.
+    /// No catalogue has the add-on in this version, or no version of it fits the cluster.
     pub async fn core_record(
         &self,
         name: &InstallationName,
@@ -176,7 +176,7 @@ impl Resolver<'_> {
         Ok(resolved.wanted)
     }
 
-    /// The same before defaults are filled in.
+    /// As [`Resolver::core_record`], before defaults are filled in.
     async fn core_resolved(
         &self,
         name: &InstallationName,
@@ -193,7 +193,7 @@ impl Resolver<'_> {
         let guarded = content::guarded(&catalogue, &addon.name, addon.digest.as_deref());
         let chosen = choose(&guarded, &request, &self.facts.cluster, rules);
         let (entry, selection) = chosen.map_err(|error| {
-            // What others have of it is named, so that it can be listed.
+            // The error names an entry that other catalogues have, so that it can be listed.
             match choose(&catalogue, &request, &self.facts.cluster, rules) {
                 Ok((entry, _)) => OperationError::from(ContentError::unguarded(&entry)),
                 Err(_) => error.into(),

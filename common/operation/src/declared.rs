@@ -1,5 +1,5 @@
-//! Installations as a set declares them (semantics 17): the file has their whole spec, and records get it. Those that were applied
-//! under the name of the set carry it as a label, so that what the file does not have any more can be uninstalled.
+//! Installations as a set declares them: the file has their whole spec, and records get it (semantics 17.8). If the set has a name, its
+//! installations carry it as a label, so that those that leave the file can be uninstalled (semantics 17.9).
 
 use addons_plan::prune::limit::PruneLimit;
 use common::api::installation::AddonInstallation;
@@ -18,21 +18,21 @@ use crate::records::name_of;
 use crate::resolve::{Answers, Resolution, Resolver};
 use crate::resolved::Resolved;
 
-/// A set, and what becomes of its members that its file does not have any more.
+/// A set, and whether members that are no longer in its file are uninstalled.
 #[derive(Clone, Debug, Default)]
 pub struct DeclaredSet {
-    /// The installations of the file.
+    /// The installations in the file.
     pub installations: Vec<AddonInstallation>,
-    /// The name of the set: its installations become members of it.
+    /// The name of the set, whose members its installations become.
     pub name: Option<String>,
-    /// How many of its members may be uninstalled because the file does not have them any more; `None` = all of them stay.
+    /// How many members may be uninstalled because they are no longer in the file; `None` = all of them stay.
     pub prune: Option<PruneLimit>,
 }
 
 /// Why a set is not applied. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemberError {
-    /// Most of its members are not in the file any more: a file that was cut off, or that of another set, looks like that.
+    /// Most of its members are no longer in the file, which looks like a truncated file or that of another set.
     #[error("{} of the {of} installations of set {set} are no longer in the file: {}", gone.len(), gone.join(", "))]
     MostlyGone {
         /// The set.
@@ -42,26 +42,26 @@ pub enum MemberError {
         /// How many members the set has.
         of: usize,
     },
-    /// Two sets would undo each other.
+    /// The installation is a member of another set: the two sets would undo each other.
     #[error("installation {installation} is a member of set {other}, and this is set {set}")]
     OfOtherSet {
         /// The installation.
         installation: InstallationName,
         /// The set that it is a member of.
         other: String,
-        /// The set that is applied.
+        /// The set that is being applied.
         set: String,
     },
 }
 
-/// The set that an installation is a member of.
+/// Returns the set that an installation is a member of.
 pub(crate) fn set_of(record: &AddonInstallation) -> Option<&str> {
     record.labels().get(LABEL_SET).map(String::as_str)
 }
 
 impl Resolver<'_> {
-    /// The installations of a set, and those that are gone from it. What is suspended in the cluster stays as it is, whatever the file
-    /// says of it (semantics 12), and is still in the set.
+    /// Resolves the installations of a set, and finds the members that left it. Suspended installations stay unchanged, whatever the file
+    /// says, and remain members (semantics 12.1).
     ///
     /// # Errors
     /// [`MemberError::MostlyGone`].
@@ -89,7 +89,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The members of a set that its file does not have any more. Core add-ons and suspended ones stay.
+    /// Returns the members of a set that are no longer in its file. Core add-ons and suspended ones stay.
     ///
     /// # Errors
     /// [`MemberError::MostlyGone`].
@@ -120,7 +120,7 @@ impl Resolver<'_> {
         Ok(gone.into_iter().cloned().collect())
     }
 
-    /// The record for an installation of a set. `member`: the name of the set, where it has one.
+    /// Resolves one installation of a set. `member` is the name of the set, if it has one.
     async fn member(
         &self,
         name: InstallationName,
@@ -144,7 +144,7 @@ impl Resolver<'_> {
         let mut spec = declared.spec.clone();
         let reference = &mut spec.addon_ref;
         let before = existing.as_ref().map(|record| &record.spec);
-        // What a record got by default stays: these fields never change.
+        // The record keeps its default values of these fields, which never change.
         if let Some(before) = before {
             let origin = &before.addon_ref;
             let names_none = reference.catalogue.is_none()
@@ -169,7 +169,7 @@ impl Resolver<'_> {
             ..declared.clone()
         };
         wanted.metadata.namespace = Some(name.namespace.clone());
-        // What is installed from this index already was allowed to.
+        // An installation that already comes from this index was allowed to.
         let index = &wanted.spec.addon_ref.index;
         let same = existing.as_ref();
         if let Some(same) = same.filter(|record| record.spec.addon_ref.index == *index) {
@@ -185,7 +185,7 @@ impl Resolver<'_> {
         };
         let catalogue = catalogue_of(self.ctx, &wanted).await;
         let catalogue = catalogue.map_err(|error| match error {
-            // Of what is not installed yet there is nothing to mend but the file.
+            // If nothing is installed yet, only the file can be corrected.
             OperationError::NoIndex { error, .. } if existing.is_none() => *error,
             error => error,
         })?;

@@ -1,4 +1,4 @@
-//! Our CustomResourceDefinitions, as `deploy/base` has them; the first operation that writes installs them.
+//! The CustomResourceDefinitions of kubectl addons, from `deploy/base`. The first operation that writes installs them.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::event::Event;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Installs the definitions for an operation that writes; every change is an event.
+/// Installs the definitions for an operation that writes, and emits an event for every change.
 ///
 /// # Errors
-/// [`EngineError::NotInitialised`] where that is not `allowed`; those of [`install`].
+/// [`EngineError::NotInitialised`] if this is not `allowed`; those of [`install`].
 pub async fn ensure(ctx: &Context, allowed: bool) -> Result<(), OperationError> {
     if !allowed {
         return Err(EngineError::NotInitialised.into());
@@ -27,10 +27,10 @@ pub async fn ensure(ctx: &Context, allowed: bool) -> Result<(), OperationError> 
     Ok(())
 }
 
-/// Installs or updates the definitions and the system namespace, never over newer ones; returns the result for each definition.
+/// Installs or updates the definitions and the system namespace, but never replaces newer ones. Returns the result for each definition.
 ///
 /// # Errors
-/// What the server refuses; a definition that is not served in time.
+/// The server refuses, or a definition is not served in time.
 pub async fn install(ctx: &Context) -> Result<Vec<(ObjectKey, Installed)>, OperationError> {
     let cluster = ctx.home().await?;
     let installed = crds::install(cluster, &builtin::definitions()?, TIMEOUT).await?;

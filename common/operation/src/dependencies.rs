@@ -1,4 +1,4 @@
-//! What the chart of a folder is made of beside it: fetched with it, so that one hash covers both.
+//! The dependencies of a chart in a folder, which are fetched with it, so that one hash covers both.
 
 use addons_render::chart::Chart;
 use addons_render::chart::lock::Pinned;
@@ -12,11 +12,11 @@ use crate::error::OperationError;
 use crate::event::{Event, Work};
 use crate::resolved::Resolved;
 
-/// The package with the charts that its lock file names, and which ones these are. A package that is not the folder of a chart
-/// stays as it is: what is wrong with it is found where it is rendered.
+/// Returns the package with the charts that its lock file names, and these charts. Returns `None` if there are none or the package is not
+/// the folder of a chart: rendering reports what is wrong with it.
 ///
 /// # Errors
-/// A lock file that does not fit the chart; a chart that cannot be fetched.
+/// The lock file does not fit the chart, or a chart cannot be fetched.
 pub(crate) async fn fetch(
     ctx: &Context,
     resolved: &Resolved,

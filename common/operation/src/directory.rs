@@ -1,4 +1,4 @@
-//! A directory as the truth: every add-on of it is installed or upgraded, and what is gone from it is uninstalled.
+//! Syncs a directory: every add-on in it is installed or upgraded, and every add-on that left it is uninstalled (semantics 21).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,10 +33,10 @@ use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 use crate::stage::{Failed, Stage, Staged};
 
-/// Why a directory, or an add-on of it, is not taken for the truth. Nothing of it was changed.
+/// Why a directory, or an add-on in it, is not synced. Nothing of it was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSynced {
-    /// It is without a manifest: nothing is uninstalled because of it.
+    /// The directory has no manifest, so nothing is uninstalled because of it.
     #[error(
         "directory {directory} holds no manifest, and {installations} of the installations came from it: nothing is uninstalled"
     )]
@@ -46,17 +46,17 @@ pub enum NotSynced {
         /// How many installations came from it.
         installations: usize,
     },
-    /// More than half of what came from it is gone from it: nothing is uninstalled because of it.
+    /// More than half of the add-ons that came from the directory are missing from it, so nothing is uninstalled because of it.
     #[error("{gone} of the {of} add-ons of directory {directory} are gone: nothing is uninstalled")]
     MostlyGone {
         /// The directory.
         directory: String,
-        /// How many installations have no manifest any more.
+        /// How many installations no longer have a manifest.
         gone: usize,
-        /// How many came from it.
+        /// How many installations came from it.
         of: usize,
     },
-    /// The name of an add-on is taken by an installation from elsewhere.
+    /// An installation from elsewhere has the name of an add-on.
     #[error("{path}: the installation {installation} does not come from this directory")]
     NameTaken {
         /// The installation.
@@ -69,22 +69,23 @@ pub enum NotSynced {
 /// A directory that was read.
 #[derive(Clone, Debug, Default)]
 pub struct DirectorySync {
-    /// Its absolute path: installations are recorded with it.
+    /// Its absolute path, with which installations are recorded.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub directory: Directory,
-    /// Kinds that may be pruned.
+    /// The kinds that may be pruned.
     pub allowed: AllowList,
-    /// Why nothing is deleted now, where that is so.
+    /// Why nothing is deleted now, if that is so.
     pub holds: Option<String>,
-    /// Installations that are left as they are, because another manager sets a field of them back each time.
+    /// Installations that are left alone because another manager keeps setting a field of them back.
     pub contested: BTreeSet<String>,
-    /// Whether names carry versions by the rule of 2015: an older one that no installation owns is deleted once the new one is there.
+    /// Whether names carry versions by the naming rule of 2015: an older version that no installation owns is deleted once the new one is
+    /// ready (semantics 21.7).
     pub legacy_names: bool,
 }
 
 impl DirectorySync {
-    /// Whether an object is an older version of one of the add-on's, and nothing in the directory wants or ignores it.
+    /// Whether an object is an older version of an object of the add-on, and no add-on of the directory contains or ignores it.
     fn supersedes(&self, addon: &Addon, key: &ObjectKey) -> bool {
         let written = |addon: &Addon| -> Vec<ObjectKey> {
             let objects = addon.manifests.iter().map(|manifest| &*manifest.object);
@@ -110,14 +111,14 @@ impl DirectorySync {
 pub struct Found {
     /// The add-on.
     pub addon: Addon,
-    /// The directory that it is of.
+    /// The directory that contains it.
     pub sync: Arc<DirectorySync>,
     /// Older versions of its objects that no installation owns, by the naming rule of 2015.
     pub superseded: Vec<Deletion>,
 }
 
 impl Found {
-    /// An error with the place of the add-on.
+    /// Wraps an error with the place of the add-on.
     pub(crate) fn failure(
         &self,
         installation: &InstallationName,
@@ -131,7 +132,7 @@ impl Found {
         }
     }
 
-    /// The recorded objects that stay although the add-on does not want them, and why.
+    /// Returns the recorded objects that are kept although the add-on does not contain them, with the reasons.
     pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
         let keys = inventory.objects.keys();
         let held = keys.filter_map(|key| {
@@ -144,16 +145,16 @@ impl Found {
     }
 }
 
-/// Why an object is not pruned by the allow-list.
+/// Returns why the allow-list does not let an object be pruned.
 pub(crate) fn forbidden(allowed: &AllowList, key: &ObjectKey) -> Option<String> {
     (!allowed.allows(key)).then(|| "its kind is not in the prune allow-list".to_owned())
 }
 
 impl Resolver<'_> {
-    /// The installations of a directory: what is wrong with one add-on of it does not affect the others.
+    /// Resolves the installations of a directory. An error in one add-on does not affect the others.
     ///
     /// # Errors
-    /// By the naming rule of 2015, objects that cannot be listed.
+    /// The objects for the naming rule of 2015 cannot be listed.
     pub(crate) async fn directory(
         &self,
         sync: &Arc<DirectorySync>,
@@ -196,7 +197,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The record of one add-on; `None` where nothing of it is to be installed.
+    /// Resolves one add-on; `None` if there is nothing to install.
     async fn found(
         &self,
         addon: &Addon,
@@ -243,7 +244,7 @@ impl Resolver<'_> {
         };
         let mut resolved = Resolved::new(name, existing, entry, Rules::Channels);
         resolved.wanted.spec.reconcile = Reconcile::Ensure;
-        // The addon-manager has installed what is in the directory, mostly.
+        // The addon-manager usually installed what is in the directory.
         resolved.adopts = true;
         resolved.found = Some(Arc::new(Found {
             addon: addon.clone(),
@@ -256,7 +257,7 @@ impl Resolver<'_> {
         Ok(Some(resolved))
     }
 
-    /// The installations that came from a directory.
+    /// Returns the installations that came from a directory.
     pub(crate) fn installed_of<'a>(
         &'a self,
         sync: &'a DirectorySync,
@@ -265,7 +266,7 @@ impl Resolver<'_> {
         records.filter(|record| record.spec.addon_ref.directory.as_ref() == Some(&sync.path))
     }
 
-    /// Which of them have no manifest any more. One that is suspended stays.
+    /// Returns those that no longer have a manifest. Suspended ones stay.
     #[must_use]
     pub fn gone(&self, sync: &DirectorySync) -> Gone {
         let records = self.installed_of(sync);
@@ -274,7 +275,7 @@ impl Resolver<'_> {
         gone(&sync.directory, names.iter().map(String::as_str))
     }
 
-    /// Plans their uninstallation, each by itself. `applied`: what is installed before it, and takes objects over from them.
+    /// Plans to uninstall them, each separately. `applied` is installed first, and takes over objects from them.
     ///
     /// # Errors
     /// The objects of the command have no order.
@@ -293,8 +294,8 @@ impl Resolver<'_> {
     }
 }
 
-/// The objects of add-ons that were found in a directory, as if they had been rendered. They are always planned: a directory is the
-/// truth, and edits of live objects are repaired (semantics 12).
+/// Returns the objects of add-ons from a directory as if they had been rendered. They are always planned, because edits of live objects are
+/// repaired (semantics 21.1).
 pub(crate) fn rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Rendered>> {
     let rendered = found.into_iter().filter_map(|resolved| {
         let found = resolved.found.clone()?;

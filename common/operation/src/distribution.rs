@@ -1,4 +1,4 @@
-//! Catalogues that are brought up to date from where they came, and brought to other clusters (semantics 1).
+//! Updates catalogues from their files, and pushes them to other clusters (semantics 1).
 
 pub mod compatible;
 pub(crate) mod file;
@@ -16,16 +16,16 @@ use common::catalogue::size::TooLarge;
 use common::catalogue::unread::Unread;
 use common::entrance::Unreadable;
 
-/// Why a catalogue is not what it is to be.
+/// Why a catalogue cannot be updated or pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum DistributionError {
-    /// Nothing says where it comes from.
+    /// The catalogue does not say where it comes from.
     #[error("catalogue {name}: spec.from: it does not say where the catalogue comes from")]
     NoFrom {
         /// The catalogue.
         name: String,
     },
-    /// A copy follows its source, and not what that comes from.
+    /// A copy follows its source catalogue, not the file of that catalogue.
     #[error(
         "catalogue {name}: it is a copy; the cluster of its source brings it up to date with catalogue push"
     )]
@@ -33,10 +33,10 @@ pub enum DistributionError {
         /// The catalogue.
         name: String,
     },
-    /// The file of a catalogue.
+    /// The file of a catalogue cannot be read.
     #[error(transparent)]
     File(Box<PinnedFileError>),
-    /// A catalogue that cannot be read, or its file.
+    /// A catalogue or its file cannot be read.
     #[error("catalogue {catalogue}: {why}")]
     Unread {
         /// The catalogue.
@@ -44,56 +44,56 @@ pub enum DistributionError {
         /// Why.
         why: String,
     },
-    /// A catalogue by reference with other names than its file.
+    /// The names in a catalogue by reference are not those in its file.
     #[error(transparent)]
     OtherNames(#[from] OtherNames),
-    /// A file with other catalogues.
+    /// The file has several catalogues, and none with this name.
     #[error("{location}: the file holds {found} catalogues, and none of them is named {name}")]
     NotInFile {
-        /// Where it was read.
+        /// Where the file was read.
         location: String,
         /// The catalogue.
         name: String,
-        /// How many the file holds.
+        /// How many catalogues the file has.
         found: usize,
     },
-    /// There is nothing to merge.
+    /// There is no catalogue to merge.
     #[error("no catalogues to push")]
     NoSources,
-    /// Catalogues that hold the same.
+    /// Catalogues have the same entries.
     #[error("catalogues with the same entries cannot be merged: {}", lost.join("; "))]
     HeldTwice {
-        /// What each has to give up.
+        /// The entries that each catalogue has to give up.
         lost: Vec<String>,
     },
-    /// A relative manifest without a base.
+    /// A relative manifest has no base URL.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// A catalogue of the name of a copy that is not a copy from this cluster.
+    /// A catalogue with the name of a copy exists that is not a copy from this cluster.
     #[error("it exists there and {}", match holder {
         Some(uid) => format!("is a copy from another cluster ({uid})"),
         None => "is not a copy".to_owned(),
     })]
     NotOurs {
-        /// The uid of the cluster that it is a copy from.
+        /// The uid of the cluster that it was copied from.
         holder: Option<String>,
     },
-    /// A namespace that stands for no cluster.
+    /// The namespace stands for no cluster.
     #[error("the namespace does not stand for a cluster")]
     NoCluster,
-    /// No namespace has such labels.
+    /// No namespace has these labels.
     #[error("no namespace has the labels {selector}")]
     NoTargets {
-        /// As asked.
+        /// The selector that was asked for.
         selector: String,
     },
-    /// A manifest beside the catalogue that leads nowhere.
+    /// A relative manifest cannot become a source.
     #[error(transparent)]
     Beside(#[from] BesideError),
-    /// References that take too much.
+    /// The references take more space than a ConfigMap may have.
     #[error(transparent)]
     TooMany(#[from] TooMany),
-    /// It does not fit into an object.
+    /// The catalogue does not fit into an object.
     #[error("catalogue {name}")]
     TooLarge {
         /// The catalogue.
@@ -105,7 +105,7 @@ pub enum DistributionError {
 }
 
 impl DistributionError {
-    /// A catalogue that cannot be read.
+    /// Returns the error for a catalogue that cannot be read.
     pub(crate) fn unreadable(catalogue: String, unreadable: &Unreadable) -> Self {
         Self::Unread {
             catalogue,

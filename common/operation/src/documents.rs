@@ -1,4 +1,4 @@
-//! What a package says of itself before anything of it is installed: its default values, and its README.
+//! The documentation in a package: its default values, and its README.
 
 use std::borrow::Cow;
 
@@ -21,10 +21,10 @@ pub struct Documents {
     pub readme: Option<File>,
 }
 
-/// Fetches the package of an entry and reads its documents. Nothing is rendered.
+/// Fetches the package of an entry and reads its documents, without rendering anything.
 ///
 /// # Errors
-/// Those of [`fetch::package`]; a chart archive that cannot be read.
+/// Those of [`fetch::package`]; a chart archive cannot be read.
 pub async fn of_entry(ctx: &Context, entry: &Entry) -> Result<Documents, OperationError> {
     let resolved = render::uninstalled(ctx, entry);
     let package = fetch::package(ctx, &resolved).await?.fetched.package;

@@ -1,5 +1,5 @@
-//! Records that only a command of a person can follow: their index is a file of another machine, a kustomization, or in an object
-//! store that opens to an account of that person (semantics 20).
+//! Records that only a person can follow with a command: their index is a file on another machine, a kustomization, or in an object store
+//! that only an account of that person opens (semantics 20.2).
 
 use std::io::ErrorKind;
 
@@ -9,7 +9,7 @@ use common::api::names::SECRET_TYPE_OBJECT_STORE;
 
 use crate::error::OperationError;
 
-/// Whether an installation could not be resolved only because its index can be read elsewhere, and not here.
+/// Whether an installation could not be resolved only because its index cannot be read here, but can be read elsewhere.
 #[must_use]
 pub fn is_managed_elsewhere(error: &OperationError) -> bool {
     let OperationError::NoIndex { error, .. } = error.root() else {
@@ -34,7 +34,7 @@ pub fn is_managed_elsewhere(error: &OperationError) -> bool {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied
             )
         }
-        // It is not open to the record.
+        // The file is not open to the record.
         UrlError::Local { .. } => true,
         UrlError::Denied {
             identity: None,

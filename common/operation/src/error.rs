@@ -52,8 +52,7 @@ use common::catalogue::orphan::Lost;
 
 pub use place::within;
 
-/// Why an operation, or one installation of it, was given up. Nothing was written, unless the error is in a
-/// [`crate::Outcome`].
+/// Why an operation, or one installation in it, was given up. Nothing was written, unless the error is in an [`crate::Outcome`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {
@@ -66,7 +65,7 @@ pub enum OperationError {
         #[source]
         error: Box<OperationError>,
     },
-    /// The message of an error that repeated a Secret, without it.
+    /// An error message that repeated content of a Secret, with that content masked.
     #[error("{0}")]
     Masked(String),
     /// No cluster was given.
@@ -75,7 +74,7 @@ pub enum OperationError {
     /// The connection cannot be made.
     #[error(transparent)]
     Connect(BoxError),
-    /// The cluster that the namespace of the command stands for cannot be worked on.
+    /// The namespace of the command stands for another cluster that cannot be used.
     #[error(transparent)]
     Remote(RemoteError),
     /// The version of KKP cannot be read.
@@ -84,46 +83,46 @@ pub enum OperationError {
     /// The server refused, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Facts that users add in a ConfigMap or Secret.
+    /// Template data that users add in a ConfigMap or Secret cannot be read.
     #[error(transparent)]
     Overlay(#[from] OverlayError),
     /// No AddonCatalogue has that name.
     #[error("no catalogue named {name}")]
     UnknownCatalogue {
-        /// As asked.
+        /// The name that was asked for.
         name: String,
     },
     /// No installation has that name.
     #[error("no installation named {name}{}", meant(near.as_deref(), false))]
     UnknownInstallation {
-        /// As asked.
+        /// The name that was asked for.
         name: String,
-        /// One that may have been meant.
+        /// A similar name that may have been meant.
         near: Option<String>,
     },
     /// Several installations have that name.
     #[error("{name} is installed in {}", namespaces.join(", "))]
     Ambiguous {
-        /// As asked.
+        /// The name that was asked for.
         name: String,
-        /// Where.
+        /// The namespaces with such an installation.
         namespaces: Vec<String>,
     },
     /// The caller may list the installations neither of the cluster nor of the system namespace, and named no other namespace.
     #[error(transparent)]
     NotListed(EngineError),
-    /// A namespace for a record that does not stand for this cluster (semantics 6).
+    /// The namespace of a record does not stand for this cluster (semantics 6.1).
     #[error(transparent)]
     NotLocal(#[from] NotLocal),
-    /// An installation outside the system namespace is reconciled with the rights of a ServiceAccount (semantics 16).
+    /// An installation outside the system namespace names no ServiceAccount with whose rights it is reconciled (semantics 16.6).
     #[error(
         "{0}: spec.serviceAccountName names no ServiceAccount with whose rights to reconcile it"
     )]
     NoAccount(InstallationName),
-    /// A record of another cluster.
+    /// The record belongs to another cluster.
     #[error(transparent)]
     OtherCluster(#[from] OtherCluster),
-    /// A record that was created from a directory.
+    /// The record was created from a directory.
     #[error("{installation} comes from directory {directory}, which has no catalogue entries")]
     OfDirectory {
         /// The record.
@@ -131,7 +130,7 @@ pub enum OperationError {
         /// The directory.
         directory: String,
     },
-    /// What is wrong with a file of a directory.
+    /// A file of a directory has an error.
     #[error(transparent)]
     Directory(#[from] Problem),
     /// An add-on of a directory cannot be installed.
@@ -147,21 +146,21 @@ pub enum OperationError {
         #[source]
         error: Box<OperationError>,
     },
-    /// A directory is not taken for the truth.
+    /// A directory is not synced.
     #[error(transparent)]
     NotSynced(#[from] NotSynced),
-    /// What a set says of its members is not done.
+    /// A set is not applied because of its members.
     #[error(transparent)]
     Member(#[from] MemberError),
-    /// An installation whose catalogue, or its entry there, is gone.
+    /// The catalogue of an installation, or its entry there, was deleted.
     #[error("{installation}: its {lost}")]
     Orphaned {
         /// The installation.
         installation: InstallationName,
-        /// What is gone.
+        /// What was deleted.
         lost: Lost,
     },
-    /// An installation whose index cannot be read.
+    /// The index of an installation cannot be read.
     #[error("{installation}: the index or folder that it comes from cannot be read")]
     NoIndex {
         /// The installation.
@@ -178,7 +177,7 @@ pub enum OperationError {
         /// Name.
         name: String,
     },
-    /// No verb changes an installation with `spec.suspend`.
+    /// No command changes an installation with `spec.suspend`.
     #[error("{0} is suspended: it is not changed")]
     Suspended(InstallationName),
     /// A lower version was asked for and not accepted.
@@ -193,93 +192,93 @@ pub enum OperationError {
         /// The version that was asked for.
         to: String,
     },
-    /// What several indexes say, or do not say any more.
+    /// Indexes contradict each other, or most of their add-ons left them.
     #[error(transparent)]
     Indexes(#[from] IndexesError),
-    /// The entry of a recorded plan is not in its catalogue any more.
+    /// The entry of a recorded plan is no longer in its catalogue.
     #[error("{addon} no longer exists in {origin}")]
     EntryGone {
         /// The add-on.
         addon: String,
-        /// Catalogue or index.
+        /// The catalogue or index.
         origin: String,
     },
-    /// A plan file that does not say where the add-on comes from.
+    /// A plan file does not say where the add-on comes from.
     #[error("the plan file names no entry and no version of {0}")]
     NoEntry(String),
     /// The Kubernetes version for a chart is not known.
     #[error("a chart is rendered for a version of Kubernetes, and none is known")]
     NoKubernetesVersion,
-    /// The defaults of catalogue and form do not make an installation.
+    /// The defaults of catalogue and form do not fit the installation.
     #[error("the defaults do not fit the installation")]
     Defaults(#[source] BoxError),
-    /// No certificate authority could be made for an entry that asks for one.
+    /// The certificate authority that an entry asks for cannot be created.
     #[error("its certificate authority cannot be made")]
     Authority(#[source] BoxError),
-    /// What this program brings along cannot be read.
+    /// A builtin file cannot be read.
     #[error(transparent)]
     Builtin(#[from] BuiltinError),
     /// The webhook was installed with a certificate from elsewhere.
     #[error(transparent)]
     OwnCertificate(#[from] OwnCertificate),
-    /// Rights that the whole plan needs.
+    /// The caller lacks rights that the plan needs.
     #[error(transparent)]
     Lacking(#[from] Lacking),
-    /// An index or a catalogue file.
+    /// An index or a catalogue file cannot be read.
     #[error(transparent)]
     Index(#[from] CatalogueError),
-    /// A catalogue cannot be brought up to date or to other clusters.
+    /// A catalogue cannot be updated or pushed.
     #[error(transparent)]
     Distribution(#[from] DistributionError),
-    /// Nothing is taken over.
+    /// Nothing is adopted.
     #[error(transparent)]
     Adopt(#[from] AdoptError),
-    /// A core record is not made again.
+    /// A core record is not restored.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// It is left to Argo CD or Flux.
+    /// The installation is left to Argo CD or Flux.
     #[error(transparent)]
     InGit(#[from] InGit),
     /// No entry fits, or none has that name.
     #[error(transparent)]
     Choose(#[from] ChooseError),
-    /// An entry that the installation does not accept.
+    /// The installation does not accept the entry.
     #[error(transparent)]
     Content(#[from] ContentError),
     /// The verdict on the installation is a denial.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Values in Secrets.
+    /// Values cannot be read from Secrets.
     #[error(transparent)]
     ValuesFrom(#[from] ValuesFromError),
     /// Types that an add-on requires are not served.
     #[error(transparent)]
     NotServed(#[from] NotServed),
-    /// Installations that stay require one that is removed.
+    /// Installations that stay require one that is uninstalled.
     #[error(transparent)]
     Dependents(#[from] Dependents),
-    /// What add-ons require of each other.
+    /// Requirements between add-ons are not met.
     #[error(transparent)]
     Requires(#[from] RequiresError),
-    /// There is no revision to go back to.
+    /// The revision cannot be restored.
     #[error(transparent)]
     Rollback(#[from] RollbackError),
-    /// What is due was applied already, and failed.
+    /// The rollout that is due was already applied, and failed.
     #[error(transparent)]
     RolloutFailed(#[from] RolloutFailed),
-    /// Former attempts to plan it ended with their process.
+    /// The process was killed during former attempts to plan the installation.
     #[error(transparent)]
     Attempt(#[from] AttemptError),
-    /// A person is removing, releasing or adopting it.
+    /// A person is uninstalling, releasing or adopting the installation.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
-    /// A Helm release that the installation did not create.
+    /// The installation did not create the Helm release.
     #[error(transparent)]
     ForeignRelease(#[from] ForeignRelease),
-    /// A Helm release that another client changed.
+    /// Another client changed the Helm release.
     #[error(transparent)]
     ChangedRelease(#[from] ChangedRelease),
-    /// The mode of a helm release changed.
+    /// The mode of a Helm release changed.
     #[error(transparent)]
     Mode(#[from] ModeError),
     /// The plan could not be made.
@@ -297,10 +296,10 @@ pub enum OperationError {
     /// The server refuses writes of the command.
     #[error(transparent)]
     Refusal(#[from] RefusalError),
-    /// Objects would be written again.
+    /// Stored objects would be rewritten.
     #[error(transparent)]
     Migration(#[from] MigrationError),
-    /// Objects with values that the chart generates cannot be read, so it is not known what would be replaced.
+    /// Live objects with generated values cannot be read, so their values could be replaced unnoticed.
     #[error("the chart generates values, and the live ones of kind {kind} cannot be read: {why}")]
     GeneratedUnreadable {
         /// The kind of the objects.
@@ -308,7 +307,7 @@ pub enum OperationError {
         /// The server's message.
         why: String,
     },
-    /// An object that the chart looks up: taken for missing, it would be rendered with a new password.
+    /// An object that the chart looks up cannot be read. Treated as missing, it would be rendered with a new password.
     #[error("the chart looks up {object}, which cannot be read")]
     LookupUnreadable {
         /// The object.
@@ -323,86 +322,86 @@ pub enum OperationError {
     /// The cluster changed after the plan was made.
     #[error(transparent)]
     Moved(#[from] Moved),
-    /// The caller interrupted it.
+    /// The caller interrupted the operation.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// Manifests that cannot become objects.
+    /// Manifests cannot become objects.
     #[error(transparent)]
     Desired(#[from] DesiredError),
-    /// Objects that do not fit definitions of the same command.
+    /// Objects do not fit definitions of the same command.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A manifest.
+    /// A manifest cannot be parsed.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// A template.
+    /// A template cannot be rendered.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// Templates that do not end.
+    /// Rendering the templates exceeded its time limit.
     #[error(
         "its templates were not rendered after {} and were stopped: does a loop, or an expression, go over long texts?", seconds(*bound)
     )]
     SlowTemplates {
-        /// How long they had.
+        /// The time limit.
         bound: Duration,
     },
-    /// A thread that ended without an answer.
+    /// The rendering thread ended without a result.
     #[error("rendering ended by a bug of this program: report it with the output on stderr")]
     LostTemplates,
-    /// The process that renders.
+    /// The rendering process failed.
     #[error(transparent)]
     Jail(#[from] JailError),
-    /// No thread to render on.
+    /// The rendering thread cannot be started.
     #[error("no thread can be started to render templates")]
     Thread(#[source] std::io::Error),
-    /// Values.
+    /// The values are invalid.
     #[error(transparent)]
     Values(#[from] ValuesError),
-    /// The name of a Helm release.
+    /// The name of a Helm release is invalid.
     #[error(transparent)]
     ReleaseName(#[from] ReleaseNameError),
-    /// The name of an image.
+    /// The name of an image is invalid.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// A private registry.
+    /// The private registry is invalid.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// Content with another hash than its entry says, or a hash that verifies nothing.
+    /// The content has another hash than its entry says, or the hash verifies nothing.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// A hash of a chart's folder that leaves out what its lock file names.
+    /// The hash of the folder of a chart leaves out the charts that its lock file names.
     #[error(
         "manifestHash covers the folder of the chart, but not the charts that its lock file names ({charts}): use {whole}, \
          which covers both, or commit charts/"
     )]
     PartialHash {
-        /// Their names and versions.
+        /// The names and versions of these charts.
         charts: String,
-        /// The sha256 of everything.
+        /// The sha256 of folder and charts.
         whole: String,
     },
-    /// Nothing vouches for the content.
+    /// No accepted signature vouches for the content.
     #[error(transparent)]
     Unvouched(Box<Unvouched>),
-    /// A version.
+    /// A version cannot be parsed.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// A source.
+    /// A source cannot be read.
     #[error(transparent)]
     Source(Box<SourceError>),
-    /// A chart that a chart is made of.
+    /// A dependency of a chart cannot be read.
     #[error(transparent)]
     Dependency(#[from] DependencyError),
-    /// A location.
+    /// A location is invalid or cannot be read.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// Credentials of a source.
+    /// The credentials of a source are invalid.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// Helm.
+    /// Helm failed.
     #[error(transparent)]
     Helm(#[from] HelmError),
-    /// The helm program.
+    /// The helm program is missing or unsuitable.
     #[error(transparent)]
     HelmBinary(#[from] BinaryError),
 }

@@ -1,4 +1,4 @@
-//! What happens while an operation runs, and what it finds, as values: the caller shows them, stores them or drops them.
+//! Events of a running operation, and its findings, as values: the caller shows, stores or drops them.
 
 use std::sync::Arc;
 
@@ -12,39 +12,39 @@ use common::manifest::key::ObjectKey;
 
 use crate::plan::Plan;
 
-/// What happens, as it happens. Several add-ons may be at work at the same time.
+/// An event of a running operation. Several add-ons may be processed at the same time.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Work began that may take a while and has no progress of its own.
+    /// An activity began that may take a while and has no progress of its own.
     Began(Work),
-    /// That work ended, successfully or not.
+    /// That activity ended, successfully or not.
     Ended(Work),
     /// Something that the user should know and that does not stop the operation.
     Found(Finding),
-    /// One of our own definitions was installed.
+    /// A CustomResourceDefinition of kubectl addons was installed.
     Defined {
         /// The definition.
         definition: ObjectKey,
         /// What was done.
         done: Installed,
     },
-    /// What the engine does for one installation of the plan, by its place there.
+    /// An event of the engine for one installation of the plan.
     Executing {
-        /// Place of the installation in the plan.
+        /// The index of the installation in the plan.
         part: usize,
         /// What happened.
         event: addons_engine::Event,
     },
-    /// An installation of the plan failed, and goes back.
+    /// An installation of the plan failed, and is rolled back.
     GoingBack {
-        /// Place of the installation in the plan.
+        /// The index of the installation in the plan.
         part: usize,
-        /// The way back: a plan of this installation alone.
+        /// The rollback: a plan of this installation alone.
         plan: Arc<Plan>,
     },
 }
 
-/// Work that may take a while.
+/// An activity that may take a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A source is read.
@@ -54,7 +54,7 @@ pub enum Work {
         /// Kind and location of the source, without credentials.
         source: String,
     },
-    /// What a chart depends on is fetched.
+    /// The dependencies of a chart are fetched.
     Dependencies {
         /// The add-on.
         addon: String,
@@ -64,11 +64,11 @@ pub enum Work {
         /// The add-on.
         addon: String,
     },
-    /// Types that an add-on requires are waited for.
+    /// The command waits for types that an add-on requires.
     Types {
         /// The add-on.
         addon: String,
-        /// What is not served yet.
+        /// The types that are not served yet.
         missing: Vec<ResourceType>,
     },
 }
@@ -87,7 +87,7 @@ pub enum Finding {
         /// What was found.
         warning: String,
     },
-    /// A warning of the verdict that the admission webhook would give.
+    /// A warning of the verdict, as the admission webhook would give it.
     Verdict(String),
     /// The installed version is newer than the newest one that fits; it stays.
     NewerInstalled {
@@ -95,7 +95,7 @@ pub enum Finding {
         installation: InstallationName,
         /// The installed version.
         installed: String,
-        /// The newest that fits.
+        /// The newest version that fits.
         newest: String,
     },
     /// An installation stays at the version that its record names, and a newer one fits.
@@ -104,12 +104,12 @@ pub enum Finding {
         installation: InstallationName,
         /// The version that it stays at.
         version: String,
-        /// The newest that fits.
+        /// The newest version that fits.
         newest: String,
     },
-    /// Installations of a namespace besides the system namespace are worked on (semantics 6).
+    /// Installations of a namespace other than the system namespace are used (semantics 6.1).
     OtherNamespace(String),
-    /// A value was to be taken away that `spec.values` of an installation does not have.
+    /// A path to remove is not in `spec.values` of an installation.
     NotSet {
         /// The installation.
         installation: InstallationName,
@@ -118,16 +118,16 @@ pub enum Finding {
     },
     /// An installation is left alone because of `spec.suspend`.
     Suspended(InstallationName),
-    /// A core add-on is not uninstalled with others: it has to be released first (semantics 14).
+    /// A core add-on is not uninstalled with the others: it has to be released first (semantics 14.1).
     CoreStays(InstallationName),
     /// An add-on of an index has no version that fits.
     DoesNotFit {
         /// The add-on.
         addon: String,
     },
-    /// A record of kops that cannot be read: the add-on counts as not installed.
+    /// A record of kops cannot be read: the add-on counts as not installed.
     KopsRecord(String),
-    /// An object of a directory that is not applied although its manifest is there.
+    /// An object of a directory is not applied although its manifest exists.
     Unmanaged(Ignored),
     /// An installation is left alone because it comes from a directory.
     OfDirectory {
@@ -136,36 +136,36 @@ pub enum Finding {
         /// The directory.
         directory: String,
     },
-    /// The addon-manager runs, and works on the same objects.
+    /// The addon-manager runs, and changes the same objects.
     OriginalRuns {
         /// Its pod.
         pod: String,
     },
     /// kops manages the cluster, and applies the same index by itself.
     KopsRuns {
-        /// What shows that.
+        /// The object that shows it.
         controller: String,
         /// The index.
         channel: String,
     },
-    /// The numbers of a directory's files contradict the order that their objects need, and do not count.
+    /// The numbers of a directory's files contradict the order that their objects need, and are ignored.
     NumbersIgnored,
-    /// A warning of the plan of an add-on of a directory for which there is nothing to do.
+    /// A warning of the plan for an add-on of a directory that is up to date.
     Stays(String),
     /// A required installation is not ready.
     Requirement(Unready),
-    /// An installation in another namespace says that it requires what is uninstalled, which does not keep it.
+    /// An installation in another namespace says that it requires an uninstalled add-on, which does not keep the add-on (semantics 13.5).
     Deprived(Dependent),
-    /// A revision took values from Secrets, which are read as they are now.
+    /// A revision took values from Secrets, whose current content is used.
     SecretsOfToday(InstallationName),
-    /// Types that an installation would wait for.
+    /// Types are missing that an installation would wait for.
     TypesNotServed {
         /// The add-on.
         addon: String,
         /// The types.
         missing: Vec<ResourceType>,
     },
-    /// A release that an interrupted helm had left pending was recovered.
+    /// A release that an interrupted helm left pending was recovered.
     ReleaseRecovered {
         /// Name of the release.
         release: String,

@@ -24,23 +24,23 @@ use crate::interruption::Interruption;
 use crate::plan::{Plan, Planned};
 use crate::release::ReleaseWork;
 
-/// The group of the releases that helm installs.
+/// The API group under which releases of helm are reported.
 const HELM: &str = "helm.sh";
-/// Bound for giving back the locks of an interrupted operation.
+/// The time limit for releasing the locks of an interrupted operation.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// How a plan is executed.
+/// Options for executing a plan.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Whether readiness is waited for.
+    /// Whether to wait for readiness.
     pub wait: bool,
-    /// Bound of the whole command.
+    /// The time limit of the whole command.
     pub timeout: Duration,
     /// Whether to wait for another holder of a lock, or to fail at once.
     pub wait_for_lock: bool,
-    /// Take a lock over from a live holder.
+    /// Whether to take over a lock from a live holder.
     pub steal_lock: bool,
-    /// Whether our definitions are installed where they are missing; otherwise that is an error.
+    /// Whether to install our definitions if they are missing; otherwise this is an error.
     pub define: bool,
 }
 
@@ -49,12 +49,12 @@ pub struct Run {
 pub struct Outcome {
     /// The installation.
     pub installation: InstallationName,
-    /// What was done; an error where nothing was, or where the record could not be written.
+    /// The report; an error if nothing was done or the record could not be written.
     pub result: Result<Report, OperationError>,
 }
 
 impl Default for Run {
-    /// Waits, 5 minutes at most, and installs the definitions.
+    /// Waits for at most 5 minutes, and installs the definitions.
     fn default() -> Self {
         Self {
             wait: true,
@@ -66,12 +66,12 @@ impl Default for Run {
     }
 }
 
-/// Executes a plan. A failure stops only what comes after it in the order. One outcome for each installation of the plan, in
-/// its order.
+/// Executes a plan. A failure stops only what comes after it in the order. Returns one outcome for each installation of the plan, in its
+/// order.
 ///
 /// # Errors
-/// Nothing was written: the server refuses a write of the plan. Nothing was written except perhaps our definitions: they are missing and
-/// may not be installed, or the server refuses. Or it was interrupted: then its locks are free, and the next run continues.
+/// Nothing was written if the server refuses a write of the plan. Nothing but perhaps our definitions was written if these are missing and
+/// may not be installed, or the server refuses them. If the operation was interrupted, its locks are released, and the next run continues.
 pub async fn execute(
     ctx: &Context,
     plan: &Plan,
@@ -110,7 +110,7 @@ pub async fn execute(
             outside: helm.as_deref(),
         })
         .collect();
-    // What is uninstalled stands behind what is installed before it.
+    // The uninstallations of a plan come after everything that is installed.
     let mut verbs = plan.installations.iter().map(|planned| planned.plan.verb);
     let first = verbs.position(Verb::ends).unwrap_or(tasks.len());
     let (applied, ending) = tasks.split_at(first);
@@ -133,7 +133,7 @@ pub async fn execute(
     };
     let quiet = async {
         match interruption.is_superseded() {
-            // Others go on, and what this one has sent is continued like what a killed client has sent.
+            // Other operations go on. What this one has sent is continued like the writes of a killed client.
             true => None,
             false => Some(cluster.quiet().await),
         }
@@ -159,7 +159,8 @@ pub async fn execute(
         .collect())
 }
 
-/// Whether an event says that an operation waits: for another client, for an object to get ready, or to be gone. Helm works while it waits.
+/// Whether an event says that an operation waits: for another client, or for an object to become ready or to be deleted. Waiting for helm
+/// does not count, because helm works.
 fn is_wait(event: &addons_engine::Event) -> bool {
     match event {
         addons_engine::Event::WaitingForLock { .. } => true,
@@ -170,8 +171,8 @@ fn is_wait(event: &addons_engine::Event) -> bool {
     }
 }
 
-/// Records what an interrupted operation has done and gives its locks back, so that the next client need not wait until they
-/// expire. A lock that cannot be given back in time expires.
+/// Records the progress of an interrupted operation and releases its locks, so that the next client need not wait until they expire. A lock
+/// that cannot be released in time expires.
 async fn leave(ctx: &Context, cluster: &Cluster, tasks: &[Task<'_>]) {
     let holder = &ctx.settings().holder;
     let leaving = tasks.iter().map(async |task| {
@@ -198,9 +199,9 @@ async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationE
     Ok(())
 }
 
-/// Uninstalls one after another, in the order of the plan, and adds a report for each: dependents are removed before what they
-/// require, which stays where a dependent could not be removed completely. Nothing is uninstalled where something was to be
-/// installed before and was not: it may still be needed.
+/// Uninstalls one installation after another, in the order of the plan, and adds a report for each. Dependents come before what they
+/// require, which stays if a dependent could not be uninstalled completely. Nothing is uninstalled if an installation of the same plan
+/// failed: it may still need the others.
 async fn tear_down(
     ctx: &Context,
     cluster: &Cluster,
@@ -222,7 +223,7 @@ async fn tear_down(
         if let Some(why) = stays(&plan.installations, task, reports) {
             let deletions = task.plan.prune.iter().flatten();
             let keys = deletions.map(|deletion| deletion.target.key.clone());
-            // The record stays in any case, also where there are no objects.
+            // The record stays in any case, even without objects.
             let keys = keys.chain([record::key(&task.plan.installation)]);
             reports.push(Ok(Report {
                 skipped: keys.map(|key| (key, why.clone())).collect(),
@@ -268,7 +269,7 @@ async fn tear_down(
     }
 }
 
-/// The namespace that an uninstallation created, and leaves to the end because others that are uninstalled after it are in it.
+/// Returns the namespace that an uninstallation created, if a later uninstallation still uses it: it is deleted at the end (semantics 7.2).
 fn left<'a>(task: &'a Task<'_>, others: &[Task<'_>]) -> Option<&'a CreatedNamespace> {
     let status = task.wanted.status.as_ref();
     let created = status.and_then(|status| status.created_namespace.as_ref());
@@ -278,7 +279,7 @@ fn left<'a>(task: &'a Task<'_>, others: &[Task<'_>]) -> Option<&'a CreatedNamesp
     is_used.then_some(created)
 }
 
-/// Why an installation is not uninstalled, by what became of those before it.
+/// Returns why an installation is not uninstalled, from the results of those before it.
 fn stays(
     installations: &[Planned],
     task: &Task<'_>,

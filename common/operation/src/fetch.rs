@@ -1,4 +1,4 @@
-//! From resolved installations to the packages of those that are due: with the credentials that an entry names, and verified.
+//! Fetches the packages of the installations that are due, with the credentials that their entries name, and verifies them.
 
 mod reach;
 
@@ -33,7 +33,7 @@ use crate::resolved::Resolved;
 use crate::signature;
 use crate::stage::{Stage, Staged};
 
-/// Add-ons that are fetched and rendered at the same time.
+/// How many add-ons are fetched or rendered at the same time.
 pub(crate) const AT_ONCE: usize = 8;
 
 /// The inputs of an installation and its package.
@@ -45,7 +45,7 @@ pub struct Fetched {
     pub package: Verified,
     /// Whether every change is applied; otherwise only drift of `reconcile: Ensure` is repaired.
     pub is_due: bool,
-    /// What it is rendered for.
+    /// The occasion of the rendering.
     pub occasion: Occasion,
 }
 
@@ -54,9 +54,9 @@ pub struct Fetched {
 pub struct Verified {
     /// The content of the source.
     pub fetched: addons_sources::FetchedPackage,
-    /// The entry's hash, or the sha256 of the content where it has none that can be verified (semantics 11).
+    /// The hash of the entry, or the sha256 of the content if the entry has no verifiable hash (semantics 11.4).
     pub manifest_hash: String,
-    /// What vouches for it, where its catalogue says whose signatures count.
+    /// The signature that vouches for it, if its catalogue requires one.
     pub signature: Option<Signature>,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -75,12 +75,12 @@ pub async fn fetch(
     fetching.buffered(AT_ONCE).collect().await
 }
 
-/// The authority is created, and nothing else is applied again.
+/// Only the authority is created, and nothing else is applied again.
 const NO_AUTHORITY: Due = Due::Yes {
     reason: DueReason::NoAuthority,
 };
 
-/// The inputs and the package of one installation; `None` where it is up to date.
+/// Returns the inputs and the package of one installation, or `None` if it is up to date.
 async fn one(
     ctx: &Context,
     resolved: &Resolved,
@@ -142,32 +142,32 @@ async fn one(
     }))
 }
 
-/// Whether an installation is planned although nothing of it is due.
+/// Whether an installation is planned although nothing is due.
 fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
     choices.repair
         || (resolved.is_ensured() && !choices.only_due)
         || resolved.retains(&choices.delete)
-        // Another tool may have records, or have taken objects of it again.
+        // Another tool may have new records of it, or may have taken objects back.
         || choices.adopt
 }
 
-/// Where the source of an entry is read, and with what.
+/// The source of an entry, and the access to it.
 pub struct Located {
-    /// The source, in the private registry where there is one.
+    /// The source, in the private registry if there is one.
     pub source: Source,
-    /// Why it is not there.
+    /// Why it is not in the private registry.
     warning: Option<String>,
-    /// Those of its Secret.
+    /// The credentials from its Secret.
     pub credentials: Option<Arc<Credentials>>,
     /// What it may open on this machine.
     pub reach: Reach,
 }
 
 impl Located {
-    /// Reads where the source of an entry is, and the Secret that it names.
+    /// Locates the source of an entry, and reads the Secret that it names.
     ///
     /// # Errors
-    /// A registry that is not one, a source that cannot be read, a Secret that is missing; each with the entry's place.
+    /// The registry is invalid, the source cannot be read, or the Secret is missing; each with the place of the entry.
     pub async fn new(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
         let name = || listed(resolved);
         let (mut source, mut warning) = (resolved.entry.version.source.clone(), None);
@@ -191,7 +191,7 @@ impl Located {
         })
     }
 
-    /// How it is read.
+    /// Returns the access to the source.
     #[must_use]
     pub fn access<'a>(&'a self, ctx: &'a Context) -> Access<'a> {
         Access {
@@ -201,11 +201,11 @@ impl Located {
     }
 }
 
-/// Fetches the source of an entry and verifies its hash. Nothing is applied from an unverified source. What a rollback goes back to is
-/// taken from the cache, if that has it: its source may hold something else by now.
+/// Fetches the source of an entry and verifies its hash; nothing is applied from an unverified source. The package of a rollback is taken
+/// from the cache if it is there: its source may have changed.
 ///
 /// # Errors
-/// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
+/// The source cannot be read, the Secret is missing, or the hash differs; each with the place of the entry.
 pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
     let located = Located::new(ctx, resolved).await?;
     let access = located.access(ctx);
@@ -224,7 +224,7 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     read(ctx, resolved, &located, Access { hash, ..access }).await
 }
 
-/// Whether it goes back to a revision, or is held at one.
+/// Whether the installation is rolled back to a revision, or held at one.
 fn is_of_revision(resolved: &Resolved) -> bool {
     let record = resolved.existing.as_ref().filter(|_| resolved.keeps_spec);
     resolved.revision.is_some() || record.is_some_and(history::is_held)
@@ -281,16 +281,16 @@ async fn read(
     })
 }
 
-/// The chart of a folder that the user named, with what its lock file names; a folder of anything else as it is.
+/// Adds the charts that its lock file names to a chart folder that the user named; any other folder stays unchanged.
 ///
 /// # Errors
-/// A lock file that does not fit; a chart that cannot be fetched.
+/// The lock file does not fit, or a chart cannot be fetched.
 pub async fn with_dependencies(
     ctx: &Context,
     resolved: &Resolved,
     mut verified: Verified,
 ) -> Result<Verified, OperationError> {
-    // The chart names them, and not the user.
+    // The chart names them, not the user.
     let reach = ctx.opened();
     let parent = ParentSource {
         source: &Source::default(),
@@ -306,8 +306,8 @@ pub async fn with_dependencies(
     Ok(verified)
 }
 
-/// The hash that is recorded, after the content was verified with it; and a warning where it could not be: only an index under
-/// the channels rules may have an md5, and what is due then goes by the content (semantics 11).
+/// Verifies the content and returns the hash to record, with a warning if nothing could be verified: only an index under the channels rules
+/// may have an md5, and the content then decides what is due (semantics 11.4).
 fn hash(resolved: &Resolved, package: &Package) -> Result<(String, Option<String>), HashError> {
     let is_channels = match resolved.rules {
         Rules::Channels => true,
@@ -333,7 +333,7 @@ fn hash(resolved: &Resolved, package: &Package) -> Result<(String, Option<String
     }
 }
 
-/// As [`hash`] for a chart with what it is made of. A hash of its own folder alone says nothing of that.
+/// As [`hash`], for a chart with its dependencies. The hash of its folder alone does not cover them.
 fn hash_with(
     resolved: &Resolved,
     folder: &Package,
@@ -353,14 +353,14 @@ fn hash_with(
     })
 }
 
-/// `NAME VERSION, …` of the charts that a chart is made of.
+/// Returns `NAME VERSION, …` of the dependencies of a chart.
 pub(crate) fn named(charts: &[Pinned]) -> String {
     let charts = charts.iter();
     let charts = charts.map(|chart| format!("{} {}", chart.name, chart.version));
     charts.collect::<Vec<_>>().join(", ")
 }
 
-/// Of a file its bytes, of a folder its listing.
+/// Verifies the bytes of a file, or the listing of a folder.
 fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashError> {
     match package.as_file() {
         Some(file) => digest::verify(&file.bytes, expected),
@@ -368,7 +368,8 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashEr
     }
 }
 
-/// `NAME in catalogue C, spec.addons[0].versions[0]`; of a revision its number and what it installed, whatever the catalogue lists by now.
+/// Returns `NAME in catalogue C, spec.addons[0].versions[0]`; for a revision, its number and what it installed, whatever the catalogue
+/// lists now.
 fn listed(resolved: &Resolved) -> String {
     let entry = &resolved.entry;
     if let Some(revision) = resolved.revision {
@@ -385,19 +386,19 @@ fn listed(resolved: &Resolved) -> String {
         );
     }
     match (&*entry.origin, entry.place.as_str()) {
-        // It was typed, and is listed nowhere.
+        // The user typed the location, and no catalogue lists it.
         (Origin::Index { location }, "") => location.clone(),
         (origin, place) => format!("{} in {origin}, {place}", entry.addon),
     }
 }
 
-/// The credentials that a source names.
+/// Returns the credentials that a source names.
 fn auth(source: &Source) -> Option<&Auth> {
     source.kind().ok()?.auth()
 }
 
-/// Secrets lie beside their catalogue. An index has no namespace: its Secrets are those of whoever named it, beside the record, or
-/// in the system namespace where the user typed it (semantics 16).
+/// Returns the namespace of the Secrets of a source: that of its catalogue. The Secrets of an index are beside the record that names it, or
+/// in the system namespace if the user typed it (semantics 16.2).
 fn secrets_namespace<'a>(ctx: &'a Context, resolved: &'a Resolved) -> &'a str {
     match &*resolved.entry.origin {
         Origin::Catalogue { namespace, .. } => namespace,

@@ -1,4 +1,4 @@
-//! The clusters of a fleet: which namespaces stand for them, and whether what is installed there is ready.
+//! The clusters of a fleet: the namespaces that stand for them, and the readiness of what is installed there.
 
 use addons_engine::remote::{self, RemoteError};
 use addons_engine::{local, record};
@@ -11,19 +11,19 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::health;
 
-/// Namespaces that are looked at at the same time.
+/// How many namespaces are read at the same time.
 const AT_ONCE: usize = 16;
 
-/// What the labels of a selector match. Both lists are sorted.
+/// The namespaces that a selector matches. Both lists are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// Namespaces that stand for a cluster, and those of which it cannot be told: their commands say why.
+    /// Namespaces that stand for a cluster, including those whose labels are contradictory: their commands report that.
     pub clusters: Vec<String>,
-    /// Namespaces that stand for none.
+    /// Namespaces that stand for no cluster.
     pub others: Vec<String>,
 }
 
-/// The namespaces with labels that a selector matches: one LIST, and what tells for each of them which cluster it stands for.
+/// Returns the namespaces that a label selector matches, from one LIST, and which of them stand for a cluster.
 ///
 /// # Errors
 /// The server cannot be reached, or refuses.
@@ -53,7 +53,7 @@ pub async fn select(ctx: &Context, selector: &str) -> Result<Selected, Operation
     Ok(selected)
 }
 
-/// The first of these installations that is not ready now, and how it is: `web Degraded: Deployment web 1/2 ready`.
+/// Returns the first of these installations that is not ready, and its state: `web Degraded: Deployment web 1/2 ready`.
 ///
 /// # Errors
 /// A server cannot be reached, or refuses.

@@ -1,4 +1,4 @@
-//! Records that other tools keep of what becomes ours: which of them can be set aside (semantics 12).
+//! Records that other tools keep of adopted objects: decides which of them can be set aside (semantics 12.12).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,13 @@ use crate::plan::Planned;
 use crate::release;
 use crate::resolved::Resolved;
 
-/// Objects that are named one by one.
+/// How many objects a warning names.
 const NAMED: usize = 3;
-/// The same of values.
+/// How many values a warning names.
 const LISTED: usize = 8;
 
-/// Adds to a plan the records that are set aside with it, and why others stay. What an interrupted operation was setting aside is
-/// continued, as its tool has it now; others are looked for only where objects are adopted. `live`: what is there, and what other
+/// Adds to a plan the records that are set aside, and warnings about the others. Records that an interrupted operation listed are
+/// continued, in their current state; others are searched only if objects are adopted. The pair is the live objects, and what other
 /// installations own.
 pub(crate) async fn records(
     cluster: &Cluster,
@@ -47,7 +47,7 @@ pub(crate) async fn records(
     judge.records(resolved, adopts, plan).await
 }
 
-/// What decides about the records.
+/// The inputs for deciding about the records.
 struct Judge<'a> {
     cluster: &'a Cluster,
     snapshot: &'a Snapshot,
@@ -68,7 +68,7 @@ impl Judge<'_> {
             .filter(|record| !record.is_set_aside)
             .cloned()
             .partition(|record| record.objects.is_empty());
-        // Their tool may have written more of them since they were listed, and the status alone proves nothing.
+        // The tool may have written more of them since they were listed, and the status alone proves nothing.
         let mut marks = BTreeSet::new();
         let mut continued: BTreeMap<FormerMark, FormerRecord> = BTreeMap::new();
         for record in begun {
@@ -123,7 +123,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Names the releases of Helm whose marks our objects have (again): what helm is told to do next is done with them.
+    /// Warns about Helm releases whose marks our objects carry (again): the next helm command would change these objects.
     async fn warn_of_releases(
         &self,
         plan: &mut InstallationPlan,
@@ -149,7 +149,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// The releases and applications that our objects are marked with.
+    /// Returns the releases and applications whose marks our objects carry.
     fn marks(&self, plan: &InstallationPlan) -> BTreeSet<FormerMark> {
         let ours = plan.exact.objects.iter();
         let ours = ours.filter(|(_, item)| item.object.state != ObjectState::Preexisting);
@@ -157,7 +157,7 @@ impl Judge<'_> {
         marks.collect()
     }
 
-    /// The records behind a mark, where everything that they name is ours or of another installation.
+    /// Returns the records behind a mark, if every object that they name belongs to this or another installation.
     async fn of_mark(
         &self,
         mark: &FormerMark,
@@ -210,7 +210,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The live objects of a release.
+    /// Returns the live objects of a release.
     async fn of_release(
         &self,
         mark: &FormerMark,
@@ -250,7 +250,7 @@ impl Judge<'_> {
     }
 }
 
-/// Completes a plan that gives an installation back.
+/// Completes a plan that releases an installation.
 pub(crate) fn give_back(
     status: &AddonInstallationStatus,
     plan: &mut InstallationPlan,
@@ -269,13 +269,13 @@ pub(crate) fn give_back(
     Ok(())
 }
 
-/// Records that are set aside.
+/// Records that can be set aside.
 struct Aside {
     record: FormerRecord,
     given: Given,
 }
 
-/// What a user gave a release, which helm finds now, and not afterwards.
+/// The values that a user set for a release, which helm no longer finds afterwards.
 struct Given {
     record: FormerRecord,
     release: Stored,
@@ -289,8 +289,8 @@ impl Given {
         }
     }
 
-    /// Sentences where values of a release are not values of the installation, and where this command applies another version at
-    /// once. The values are not taken over: whoever reads the record would read what was in a Secret.
+    /// Warns about values of a release that the installation does not have, and about a command that applies another version at once. The
+    /// values are not taken over: readers of the record would see what was in a Secret (semantics 12.12).
     fn warnings(&self, plan: &InstallationPlan, resolved: &Resolved) -> Vec<String> {
         let only_owners = plan.verb == Verb::Adopt;
         let FormerRecord {
@@ -326,7 +326,7 @@ impl Given {
     }
 }
 
-/// The paths of values that are not the same in `own`: all but maps.
+/// Returns the paths of values that differ in `own`, down to the values of maps.
 fn missing(given: Option<&Value>, own: Option<&Value>) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(Value::Object(given)) = given {
@@ -346,7 +346,7 @@ fn find_missing(path: &str, given: &Value, own: Option<&Value>, found: &mut Vec<
             }
         }
         given if own == Some(given) => {}
-        // Helm reads whole numbers of files as floating-point ones, and stores them so.
+        // Helm reads whole numbers of files as floating-point numbers, and stores them so.
         Value::Number(given)
             if own
                 .and_then(Value::as_f64)
@@ -365,7 +365,7 @@ pub(crate) fn listed(paths: &[String]) -> String {
     }
 }
 
-/// The chart that the newest record of a release names; `None` where there is no release, or its record may not or cannot be read.
+/// Returns the chart that the newest record of a release names, or `None` if there is no release or its record cannot be read.
 pub(crate) async fn chart_of(
     cluster: &Cluster,
     mark: &FormerMark,
@@ -374,7 +374,7 @@ pub(crate) async fn chart_of(
     Ok(release.and_then(|(_, release)| release.chart()))
 }
 
-/// The release that helm would have for an installation of a chart, and what a user gave it.
+/// Returns the release that helm would have for the installation of a chart, and the values that a user set for it.
 pub(crate) async fn release_of(
     ctx: &Context,
     planned: &Planned,
@@ -406,7 +406,7 @@ fn of_helm(found: former::Found) -> Option<(FormerRecord, Stored)> {
     }
 }
 
-/// What may not be read is not there for whoever asks.
+/// Treats an object that the caller may not read as missing.
 fn readable<T>(read: Result<Option<T>, EngineError>) -> Result<Option<T>, OperationError> {
     match read {
         Err(EngineError::Forbidden { .. }) => Ok(None),
@@ -416,13 +416,13 @@ fn readable<T>(read: Result<Option<T>, EngineError>) -> Result<Option<T>, Operat
 
 /// Why records are not set aside.
 enum Obstacle {
-    /// They stay where their tool finds them, and the rest goes on.
+    /// The records stay where their tool finds them, and the plan continues.
     Stays {
         why: String,
-        /// What a user gave the release, where that is known.
+        /// The values that a user set for the release, if they are known.
         given: Option<Box<Given>>,
     },
-    /// Nothing goes on.
+    /// The plan fails.
     Failed(EngineError),
 }
 
@@ -457,8 +457,8 @@ fn stays(mark: &FormerMark, why: &str, installation: &InstallationName) -> Strin
     )
 }
 
-/// Adds to records that an interrupted operation began with what their tool has written since. Those that are set aside already are
-/// older, and found no more.
+/// Adds to the records of an interrupted operation those that their tool has written since. Records that are already set aside are older,
+/// and no longer found.
 fn renew(begun: &mut FormerRecord, found: FormerRecord) {
     begun.objects.retain(|old| {
         let mut now = found.objects.iter();
@@ -467,7 +467,7 @@ fn renew(begun: &mut FormerRecord, found: FormerRecord) {
     begun.objects.extend(found.objects);
 }
 
-/// Notes that records stay. Those that an interrupted operation began with are in the status, and stay there as they are.
+/// Plans that records stay. The records of an interrupted operation remain in the status as they are.
 fn stay(planned: &mut Vec<FormerRecord>, mark: &FormerMark, begun: Option<&FormerRecord>) {
     match begun {
         Some(begun) => planned.retain(|one| !one.is_same(begun)),
@@ -475,7 +475,7 @@ fn stay(planned: &mut Vec<FormerRecord>, mark: &FormerMark, begun: Option<&Forme
     }
 }
 
-/// What is noted of records that stay: our next apply removes the mark of a release from its objects.
+/// Returns a note of records that stay: our next apply removes the mark of the release from its objects.
 fn noted(mark: &FormerMark) -> Option<FormerRecord> {
     match mark {
         FormerMark::Helm { namespace, name } => Some(FormerRecord {
@@ -489,7 +489,7 @@ fn noted(mark: &FormerMark) -> Option<FormerRecord> {
     }
 }
 
-/// The mark behind what is noted.
+/// Returns the mark of noted records.
 fn mark(record: &FormerRecord) -> Option<FormerMark> {
     (record.tool == FormerTool::Helm).then(|| FormerMark::Helm {
         namespace: record.namespace.clone(),

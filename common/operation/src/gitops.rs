@@ -1,5 +1,5 @@
-//! Installations that Argo CD or Flux applies from Git: what the next sync would undo is not done, unless the caller insists
-//! (semantics 12).
+//! Installations that Argo CD or Flux applies from Git: edits that the next sync would undo are refused, unless the caller insists
+//! (semantics 12.20).
 
 use addons_plan::choices::Choices;
 use addons_plan::gitops::Owner;
@@ -25,7 +25,7 @@ pub enum InGit {
         /// Paths of the fields.
         fields: Vec<String>,
     },
-    /// Git sets none of these fields: a sync would leave them, and Git would not tell what is installed.
+    /// Git sets none of these fields: a sync would leave them, and Git would not show what is installed.
     #[error(
         "{installation} is applied by {by}, and Git does not set {}: set it there, or use --force", fields.join(", ")
     )]
@@ -37,7 +37,7 @@ pub enum InGit {
         /// Paths of the fields.
         fields: Vec<String>,
     },
-    /// It was to be uninstalled.
+    /// The installation was to be uninstalled.
     #[error(
         "{installation} is applied by {by}, whose next sync would create it again: remove it from Git, or use --force"
     )]
@@ -49,7 +49,7 @@ pub enum InGit {
     },
 }
 
-/// Refuses to delete a record that a sync creates again. One that is being deleted already was given up by whoever did that.
+/// Refuses to delete a record that a sync creates again. A record that is already being deleted is not refused.
 ///
 /// # Errors
 /// [`InGit::Created`].
@@ -63,7 +63,7 @@ pub(crate) fn deletion(record: &AddonInstallation) -> Result<(), InGit> {
     })
 }
 
-/// Tells apart what may be planned and what is left to Git.
+/// Separates the installations that may be planned from those that are left to Git.
 pub(crate) fn judge(resolved: Vec<Resolved>, choices: &Choices) -> (Vec<Resolved>, Vec<Failed>) {
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
@@ -86,7 +86,7 @@ fn obstacle(resolved: &Resolved) -> Option<InGit> {
     of_edits(resolved.existing.as_ref()?, &resolved.edits)
 }
 
-/// Why a record is left to Git, where these fields of its spec are to be edited.
+/// Returns why a record is left to Git if these fields of its spec are edited.
 pub(crate) fn of_edits(record: &AddonInstallation, edits: &[Vec<String>]) -> Option<InGit> {
     if edits.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! The live objects of installations, and how the installations stand by them.
+//! Reads the live objects of installations, and judges how the installations stand (semantics 17.6).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +22,12 @@ use crate::continued;
 use crate::error::OperationError;
 use crate::records::name_of;
 
-/// How an installation stands, with the command that continues it.
+/// How an installation stands, and the command that continues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// How it stands.
     pub standing: Standing,
-    /// The command that continues an operation that failed, was interrupted or has not begun, as far as that is recorded.
+    /// The command that continues an operation that failed, was interrupted or has not begun, if that is recorded.
     pub way_on: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl std::fmt::Display for State {
     }
 }
 
-/// What the catalogues of the cluster offer; `None` where the caller may not read them.
+/// Returns the offer of the catalogues of the cluster, or `None` if the caller may not read them.
 ///
 /// # Errors
 /// The server cannot be reached, or refuses for another reason.
@@ -68,7 +68,7 @@ pub async fn offered(ctx: &Context) -> Result<Option<Offered<'_>>, OperationErro
     }))
 }
 
-/// Judges an installation by its record, its objects and what the catalogues offer: [`standing::standing`].
+/// Judges an installation by its record, its objects and the offer of the catalogues: [`standing::standing`].
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -88,12 +88,12 @@ pub async fn state(
     Ok(State::of(standing::standing(record, &facts), record))
 }
 
-/// Objects of one installation whose blockers are searched; three requests each.
+/// For how many objects of an installation blockers are searched, with three requests each.
 const SEARCHED: usize = 10;
 
-/// The objects of each installation that are not as they should be, or that others edited, by owner hash: one LIST for each kind that any of
-/// them has, or one for each of their namespaces where `by_namespace` says that the caller is bound to some; of kinds that no operation waits
-/// for, of metadata alone. For the first of each installation that is in trouble, also its blocker.
+/// Returns, by owner hash, the objects of each installation that are not as they should be or that others edited. It sends one LIST for
+/// each kind of object, or one per namespace if `by_namespace` says that the caller has rights only in some namespaces. Kinds for which no
+/// operation waits are read as metadata only. For the first object in trouble of each installation, it also finds the blocker.
 ///
 /// # Errors
 /// The server cannot be reached. What cannot be read is part of the result.
@@ -134,7 +134,7 @@ pub async fn troubles(
         };
         troubles.insert(owner.clone(), health);
     }
-    // Only the first one of each installation is shown.
+    // Only the first object of each installation is shown.
     let first = troubles.values_mut().filter_map(|health| {
         let mut objects = health.objects.iter_mut();
         objects.find(|object| object.is_trouble())
@@ -143,7 +143,7 @@ pub async fn troubles(
     Ok(troubles)
 }
 
-/// Every recorded object of one installation, and its readiness: one LIST for each kind and namespace.
+/// Returns every recorded object of one installation and its readiness, with one LIST for each kind and namespace.
 ///
 /// # Errors
 /// The server cannot be reached. What cannot be read is part of the result.
@@ -178,7 +178,7 @@ pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<He
 /// The objects of an installation.
 type Ours<'a> = Vec<(&'a ObjectKey, &'a Value)>;
 
-/// The objects by the owner in their label, without those that a controller made from others.
+/// Groups the objects by owner label, without those that a controller created.
 fn by_owner(live: &BTreeMap<ObjectKey, Value>) -> BTreeMap<&str, Ours<'_>> {
     let mut found: BTreeMap<&str, Ours<'_>> = BTreeMap::new();
     for (key, object) in live {
@@ -194,7 +194,7 @@ fn by_owner(live: &BTreeMap<ObjectKey, Value>) -> BTreeMap<&str, Ours<'_>> {
     found
 }
 
-/// Whether a record is older than the live objects of its installation.
+/// Checks whether a record is older than the live objects of its installation (semantics 13.10).
 fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOlder> {
     let name = name_of(record);
     let ours = ours.into_iter().flatten();
@@ -202,7 +202,8 @@ fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOl
     restored::judge(&name, Memory::of(Some(record)), written)
 }
 
-/// The objects of the selections that are in the cluster, and the kinds that could not be read. `owner`: only those with this owner label.
+/// Reads the live objects of the selections, and returns the selections that could not be read. With `owner`, only objects with this owner
+/// label are returned.
 ///
 /// # Errors
 /// Those of the requests.
@@ -225,25 +226,25 @@ fn kinds_of(selections: &BTreeSet<Selection>) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Of what nothing could be read, and why.
+/// The selections that could not be read, and why.
 type Unreadable = BTreeMap<Selection, String>;
 
 /// The live objects, and what else their readiness depends on.
 struct Seen {
     live: BTreeMap<ObjectKey, Value>,
-    /// Kinds of which nothing could be read, and why.
+    /// The kinds that could not be read, and why.
     unreadable: Unreadable,
-    /// Objects that could not be read by themselves, and why.
+    /// The objects that could not be read individually, and why.
     unread: BTreeMap<ObjectKey, String>,
-    /// Kinds of which the metadata were read.
+    /// The kinds of which only metadata was read.
     partial: BTreeSet<(String, String)>,
     facts: Readable,
     now: Timestamp,
 }
 
 impl Seen {
-    /// Reads the objects of installations by their label, and by its name each of `recorded` that is not among them: what was only recorded
-    /// carries no label of ours, and a label can be taken away.
+    /// Reads the objects of installations by their label, and by name each of `recorded` that was not found: objects that were only
+    /// recorded do not carry our label, and a label can be removed.
     async fn read<'a>(
         cluster: &Cluster,
         selections: &BTreeSet<Selection>,
@@ -287,7 +288,7 @@ impl Seen {
         self.partial.contains(&kind)
     }
 
-    /// Why it is not known whether an object exists.
+    /// Returns why it is not known whether an object exists.
     fn why_unread(&self, key: &ObjectKey) -> Option<&str> {
         let mut selections = self.unreadable.iter();
         let found = selections.find(|(selection, _)| {
@@ -325,7 +326,7 @@ impl Seen {
     }
 }
 
-/// Finds what keeps an existing object from getting ready. A pod's own status says it.
+/// Finds what keeps an existing object from becoming ready. The status of a pod says it by itself.
 async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
     if let Some(live) = seen.live.get(&health.key)
         && !seen.is_partial(&health.key)
@@ -340,7 +341,7 @@ fn inventory(record: &AddonInstallation) -> Inventory {
     Inventory::of(record.status.as_ref())
 }
 
-/// The owner hash of a record, by which [`troubles`] are found.
+/// Returns the owner hash of a record, the key of [`troubles`].
 pub fn owner(record: &AddonInstallation) -> String {
     let name = name_of(record);
     owner_hash(&name.namespace, &name.name)

@@ -1,4 +1,4 @@
-//! Which cluster it is: a plan that is executed later is executed on the same one.
+//! The identity of a cluster: a plan that is executed later must be executed on the same cluster.
 
 use addons_engine::identity::{self, KUBE_SYSTEM};
 use addons_plan::file;
@@ -10,8 +10,8 @@ use crate::error::OperationError;
 use crate::records::name_of;
 
 impl Context {
-    /// The identity of the cluster, for plans that are executed later: kube-system, or the namespace of the command where the
-    /// caller may not read that.
+    /// Returns the identity of the cluster for plan files: that of kube-system, or of the namespace of the command if the caller may not
+    /// read kube-system.
     ///
     /// # Errors
     /// Those of the requests.
@@ -24,7 +24,7 @@ impl Context {
         }
     }
 
-    /// Whether a record belongs to another cluster: one request, where it says its own.
+    /// Returns the other cluster that a record belongs to, if any. It sends one request if the record names a cluster.
     ///
     /// # Errors
     /// Those of the request.
@@ -44,8 +44,8 @@ impl Context {
         Ok(other)
     }
 
-    /// Whether the namespace of these records leads to another cluster than before, as far as they say: one request, where one is
-    /// pinned.
+    /// Returns the other cluster that the namespace of these records leads to, if they are pinned to one. It sends one request if a record
+    /// is pinned.
     ///
     /// # Errors
     /// Those of the request.
@@ -64,7 +64,7 @@ impl Context {
         Ok(pin::strayed(records, found.as_ref()))
     }
 
-    /// The identity of the cluster by one of its namespaces.
+    /// Returns the identity of the cluster by one of its namespaces.
     pub(crate) async fn identity_by(
         &self,
         namespace: &str,

@@ -1,4 +1,4 @@
-//! The inputs for rendering an add-on beside its package: layers of values, and the data of templates.
+//! The inputs for rendering an add-on besides its package: layers of values, and template data.
 
 use addons_render::facts::{self, Facts, Overlays};
 use common::api::catalogue::Method;
@@ -16,34 +16,34 @@ use crate::values_from::{self, ValuesFrom};
 /// The inputs for rendering an add-on.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
-    /// The values, without those of the package, which is fetched later.
+    /// The values without those of the package, which is fetched later.
     pub layers: Layers,
-    /// Where the data of templates comes from.
+    /// The template data.
     pub data: Data,
-    /// Digest of the values, and of the state of the Secrets that they are read from.
+    /// The digest of the values, and of the state of the Secrets that they are read from.
     pub values_hash: String,
-    /// Digest of the data of templates; empty where the method takes none.
+    /// The digest of the template data; empty if the method takes none.
     pub template_data_hash: String,
-    /// Digest of the state of all Secrets that these come from; empty where there are none.
+    /// The digest of the state of all Secrets of values and template data; empty if there are none.
     pub secrets_hash: String,
     /// The content of live Secrets that the chart looked up.
     pub looked_up: Vec<Value>,
 }
 
-/// Where the data of templates comes from, without its variables.
+/// The origin of template data, without its variables.
 #[derive(Clone, Debug, Default)]
 pub enum Data {
     /// The method takes none.
     #[default]
     None,
-    /// A document that the user gave.
+    /// A document that the user supplied.
     Given(Value),
     /// Facts of the cluster, and what users add to them.
     Cluster(Box<Facts>, Box<Overlays>),
 }
 
 impl Data {
-    /// Only the version of a cluster that is not asked.
+    /// Returns template data with only a version of Kubernetes, for a cluster that is not read.
     pub fn of_version(version: &str) -> Self {
         let facts = Facts {
             version: version.trim_start_matches('v').to_owned(),
@@ -57,13 +57,12 @@ impl Inputs {
     /// Reads the inputs that the method of the add-on needs; a plain manifest needs none.
     ///
     /// # Errors
-    /// A Secret of `valuesFrom` that is missing or not a map; one with data of templates that may not be read for this record; refusals
-    /// of the server.
+    /// A Secret of `valuesFrom` is missing or not a map; a Secret with template data may not be read for this record; the server refuses.
     pub async fn read(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
         if resolved.entry.version.template.method == Method::Manifest {
             return Ok(Self::given(resolved, Data::None));
         }
-        // Its templates have nothing but its values.
+        // Builtin templates get nothing but values.
         if builtin::is_builtin(&resolved.entry) {
             return Ok(Self::given(resolved, Data::Given(json!({}))));
         }
@@ -72,7 +71,7 @@ impl Inputs {
         let overlays = ctx.overlays(&resolved.name.namespace).await?;
         let settings = ctx.settings();
         let is_of_system = resolved.name.namespace == settings.system_namespace;
-        // What is core is made by the core group, of templates that it trusts.
+        // The core group created core records, from templates that it trusts.
         let is_trusted = is_of_system || resolved.wanted.spec.core_addon;
         if overlays.secret.is_some() && !settings.secret_data && !is_trusted {
             return Err(OperationError::NoAccount(resolved.name.clone()));
@@ -90,7 +89,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Without a cluster.
+    /// Returns the inputs without reading the cluster.
     pub fn given(resolved: &Resolved, data: Data) -> Self {
         let layers = Layers::of(&resolved.entry, &resolved.wanted);
         Self {
@@ -103,8 +102,8 @@ impl Inputs {
         }
     }
 
-    /// Hides everything that comes from Secrets in texts for people: those of `valuesFrom`, the one beside the installation that
-    /// is part of the data of templates, and those that a chart looked up.
+    /// Returns the mask for texts for people: it hides the content of Secrets from `valuesFrom`, template data beside the installation, and
+    /// objects that a chart looked up.
     pub fn mask(&self) -> Mask {
         let values = self.layers.values_from.iter().map(Values::values);
         let overlay = match &self.data {
@@ -115,12 +114,12 @@ impl Inputs {
         Mask::of(values.chain(overlay).chain(&self.looked_up))
     }
 
-    /// Whether the data comes from a cluster: then it also has the served kinds.
+    /// Whether the template data comes from a cluster; it then includes the served kinds.
     pub fn is_of_cluster(&self) -> bool {
         !self.template_data_hash.is_empty()
     }
 
-    /// The values, merged over those of the package.
+    /// Returns the layers of values with those of the package.
     pub fn with_package(&self, defaults: Values) -> Layers {
         Layers {
             package: defaults,
@@ -128,8 +127,8 @@ impl Inputs {
         }
     }
 
-    /// The data of templates with these variables. Variables of a given document are merged below the values: KKP has variables
-    /// in place of values.
+    /// Returns the template data with these variables. Variables of a supplied document are merged below them, because KKP has variables
+    /// instead of values.
     pub fn document(&self, variables: &Value) -> Value {
         match &self.data {
             Data::None => Value::Null,

@@ -1,4 +1,4 @@
-//! The entry that a record was installed from, in its current state.
+//! The current catalogue entry of a record.
 
 use common::api::installation::{AddonInstallation, Installed};
 use common::catalogue::Entry;
@@ -9,10 +9,10 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::origin::catalogue_of;
 
-/// The entry of the version that a record names, or else says is installed, whether it fits the cluster or not.
+/// Returns the entry of the version that a record names, or else of the installed version, whether it fits the cluster or not.
 ///
 /// # Errors
-/// Its origin cannot be read, or no longer holds it.
+/// Its origin cannot be read, or no longer has the entry.
 pub async fn entry(ctx: &Context, record: &AddonInstallation) -> Result<Entry, OperationError> {
     let reference = &record.spec.addon_ref;
     let catalogue = catalogue_of(ctx, record).await?;

@@ -1,4 +1,4 @@
-//! What is to be done, whoever says so: flags, a record, a loop.
+//! What a command should do, whether flags, a record or a loop ask for it.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::declared::DeclaredSet;
 use crate::directory::DirectorySync;
 use crate::error::OperationError;
 
-/// What is to be done.
+/// What a command should do.
 #[derive(Clone, Debug)]
 pub enum Intent {
-    /// Install these add-ons; one that is installed already is upgraded.
+    /// Install these add-ons; one that is already installed is upgraded.
     Install(Vec<NewInstallation>),
     /// Upgrade these installations; none = all.
     Upgrade {
-        /// Names of installations, with the version that is asked for.
+        /// The names of installations, with the versions that are asked for.
         installations: Vec<Target>,
         /// Changes of their values.
         edits: Edits,
     },
-    /// Upgrade what is installed of these names, and install the rest.
+    /// Upgrade those of these names that are installed, and install the rest.
     InstallOrUpgrade {
         /// The names; none = upgrade all.
         named: Vec<NewInstallation>,
-        /// Changes of the values of all, where none is named.
+        /// Changes of the values of all installations, if none is named.
         edits: Edits,
     },
     /// Give an installation the spec and the entry of an earlier revision.
@@ -46,7 +46,7 @@ pub enum Intent {
     SyncDirectory(Arc<DirectorySync>),
 }
 
-/// An add-on or installation by name, and perhaps a version.
+/// The name of an add-on or installation, and optionally a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Name of an add-on or installation.
@@ -70,7 +70,7 @@ pub struct NewInstallation {
     pub edits: Edits,
 }
 
-/// Changes of an installation: of its values, in their order, and of what else its record says.
+/// Changes of an installation: of its values, in their order, and of other fields of its record.
 #[derive(Clone, Debug, Default)]
 pub struct Edits {
     /// The changes; later ones win.
@@ -79,22 +79,22 @@ pub struct Edits {
     pub values_from: Option<Vec<ValuesFrom>>,
     /// Another private registry; empty text = none.
     pub registry: Option<String>,
-    /// Whether the definitions in `crds/` of charts are left out; `None` = as before.
+    /// Whether the definitions in `crds/` of charts are left out; `None` = unchanged.
     pub skip_crds: Option<bool>,
-    /// Whether the record names no version any more: from then on, it follows the newest that fits.
+    /// Whether to remove the version from the record, which then follows the newest one that fits.
     pub unpin: bool,
 }
 
 /// One change of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
-    /// Merge a map over the values. A null stays: it takes away what the catalogue or the package sets.
+    /// Merge a map over the values. A null stays, and removes what the catalogue or the package sets.
     Merge(Value),
-    /// `PATH=VALUE`, in their order.
+    /// Apply assignments `PATH=VALUE`, in their order.
     Set(Vec<Assignment>),
-    /// The same for one of several add-ons, by the name that is typed: [`Edits::of`].
+    /// Apply assignments to one of several add-ons, by the name that the user typed: [`Edits::of`].
     SetOf(String, Vec<Assignment>),
-    /// Take values away: what the layers below say counts again.
+    /// Remove values, so that the layers below apply again.
     Unset(Vec<Removal>),
     /// Drop all values.
     Reset,
@@ -118,7 +118,7 @@ impl Target {
 }
 
 impl Edits {
-    /// The changes that are about one add-on or installation, by its name.
+    /// Returns the changes for one add-on or installation, by its name.
     #[must_use]
     pub fn of(&self, name: &str) -> Self {
         let edit = |edit: &Edit| match edit {
@@ -135,17 +135,17 @@ impl Edits {
         }
     }
 
-    /// The values with the changes, of which the form of the add-on types some.
+    /// Applies the changes to the values. The form of the add-on decides the type of some of them.
     ///
     /// # Errors
-    /// A change that does not go with what is there.
+    /// A change does not fit the existing values.
     pub fn over(&self, values: Option<Value>, form: &[FormField]) -> Result<Value, OperationError> {
         let mut merged = values.unwrap_or_else(|| json!({}));
         for edit in &self.values {
             match edit {
                 Edit::Merge(map) => values::merge::overlay(&mut merged, map),
                 Edit::Set(assignments) => values::set::apply(&mut merged, assignments, form)?,
-                // Of another.
+                // For another add-on.
                 Edit::SetOf(..) => {}
                 Edit::Unset(removals) => values::set::remove(&mut merged, removals),
                 Edit::Reset => merged = json!({}),
@@ -154,7 +154,7 @@ impl Edits {
         Ok(merged)
     }
 
-    /// The paths that are to be taken away from these values and that they do not have.
+    /// Returns the paths to remove that the values do not have.
     pub(crate) fn absent(&self, values: Option<&Value>) -> Vec<String> {
         let removals = self.values.iter().flat_map(|edit| match edit {
             Edit::Unset(removals) => removals.as_slice(),

@@ -1,5 +1,5 @@
-//! Ends an operation early. A running helm first marks its release as failed, what was sent is answered, and the locks are given
-//! back: the next run continues at once.
+//! Ends an operation early. A running helm first marks its release as failed, sent requests are answered, and the locks are released, so
+//! that the next run continues at once.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,7 +13,7 @@ use common::api::names::InstallationName;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard, watch};
 use tokio::time::timeout;
 
-/// Bound for the answers to what was sent before an interruption.
+/// The time limit for answers to requests that were sent before an interruption.
 const DRAINING: Duration = Duration::from_secs(2);
 
 /// The operation was ended early.
@@ -21,22 +21,22 @@ const DRAINING: Duration = Duration::from_secs(2);
 #[error("interrupted: the progress is recorded, and the lock is released")]
 pub struct Interrupted;
 
-/// Interrupts the work of a command, and all that begins later. Clones share one state.
+/// Interrupts the work of a command, and all work that begins later. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
     asked: Arc<watch::Sender<bool>>,
     forced: watch::Sender<bool>,
     helm: Arc<RwLock<()>>,
     stages: Arc<Mutex<BTreeMap<InstallationName, OperationStage>>>,
-    /// Whether the work waits for something to get ready, or to be gone.
+    /// Whether the work waits for an object to become ready or to be deleted.
     waits: watch::Sender<bool>,
     is_superseded: Arc<AtomicBool>,
-    /// The parts, which are interrupted with the whole.
+    /// The parts, which are interrupted together with the whole.
     parts: Arc<Mutex<Vec<Weak<watch::Sender<bool>>>>>,
 }
 
 impl Interruption {
-    /// Interrupts the work as soon as no helm runs; no other helm begins. A running one is told, and has a bounded time to end.
+    /// Interrupts the work as soon as no helm runs, and lets no other helm begin. A running helm is notified, and has limited time to end.
     pub fn interrupt(&self) {
         self.asked.send_replace(true);
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +45,7 @@ impl Interruption {
         }
     }
 
-    /// That of one installation: it is interrupted with the whole, and can be superseded by itself.
+    /// Returns the interruption of one installation: it is interrupted with the whole, and can be superseded separately.
     #[must_use]
     pub fn part(&self) -> Self {
         let part = Self {
@@ -56,72 +56,72 @@ impl Interruption {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.retain(|part| part.strong_count() > 0);
         parts.push(Arc::downgrade(&part.asked));
-        // Under the lock: the whole is interrupted before it, or after it.
+        // This is under the lock, so that the whole is interrupted either before or after it.
         part.asked.send_replace(self.is_asked());
         drop(parts);
         part
     }
 
-    /// Ends work that only waits, because something newer is wished for: nothing is held back for it.
+    /// Ends work that only waits, because a newer state is wanted: no request is held back for it.
     pub fn supersede(&self) {
         self.is_superseded.store(true, Ordering::Relaxed);
         self.asked.send_replace(true);
     }
 
-    /// Whether it ended because of something newer.
+    /// Whether the work was ended because of a newer state.
     pub(crate) fn is_superseded(&self) -> bool {
         self.is_superseded.load(Ordering::Relaxed)
     }
 
-    /// Ends once the work waits.
+    /// Returns once the work waits.
     pub async fn waits(&self) {
         until(&self.waits).await;
     }
 
-    /// The work waits from now on.
+    /// Marks that the work waits from now on.
     pub(crate) fn begin_wait(&self) {
         self.waits.send_replace(true);
     }
 
-    /// How far the operation of an installation was when the work was interrupted; `None` where it had not begun.
+    /// Returns the stage of the operation of an installation when the work was interrupted, or `None` if it had not begun.
     #[must_use]
     pub fn stage(&self, installation: &InstallationName) -> Option<OperationStage> {
         let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         stages.get(installation).copied()
     }
 
-    /// Notes how far an operation was.
+    /// Records the stage of an operation.
     pub(crate) fn note(&self, installation: &InstallationName, stage: OperationStage) {
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         stages.insert(installation.clone(), stage);
     }
 
-    /// Whether it was interrupted.
+    /// Whether the work was interrupted.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         *self.asked.borrow()
     }
 
-    /// Ends when it is interrupted.
+    /// Returns when the work is interrupted.
     pub async fn asked(&self) {
         until(&self.asked).await;
     }
 
-    /// Ends the work now: helm is killed, and what it left is recovered by the next run.
+    /// Ends the work now: helm is killed, and the next run recovers what it left.
     pub fn force(&self) {
         self.forced.send_replace(true);
         self.interrupt();
     }
 
-    /// True once it is interrupted.
+    /// Returns a receiver that becomes true when the work is interrupted.
     pub(crate) fn state(&self) -> watch::Receiver<bool> {
         self.asked.subscribe()
     }
 
-    /// Does what may be left at any point, unless it is interrupted: the end waits for no source and no server then.
+    /// Does work that may stop at any point, unless it is interrupted: the end then waits for no source and no server.
     ///
     /// # Errors
-    /// Those of the work; it was interrupted.
+    /// Those of the work, or the interruption.
     pub async fn unless_asked<T, E: From<Interrupted>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -133,23 +133,23 @@ impl Interruption {
         }
     }
 
-    /// Held while helm runs; it cannot be taken after [`Interruption::interrupt`].
+    /// Returns a guard to hold while helm runs; it cannot be acquired after [`Interruption::interrupt`].
     pub(crate) async fn helm_runs(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.helm).read_owned().await
     }
 
-    /// Runs the work, unless it is interrupted: then `quiet` holds back what would be sent next, and ends once everything that was
-    /// sent is answered. Until then the work takes the answers.
+    /// Runs the work until it is done or interrupted. After an interruption, `quiet` holds back further requests, and returns when every
+    /// sent request is answered; until then the work receives the answers.
     ///
     /// # Errors
-    /// It was interrupted.
+    /// The work was interrupted.
     pub(crate) async fn ends<T>(
         &self,
         work: impl Future<Output = T>,
         quiet: impl Future,
     ) -> Result<T, Interrupted> {
         let mut work = pin!(work);
-        // Held while the work takes the last answers: no other helm begins.
+        // Held while the work receives the last answers: no other helm begins.
         let _no_helm = tokio::select! {
             biased;
             ended = self.ended() => ended.ok_or(Interrupted)?,
@@ -163,7 +163,8 @@ impl Interruption {
         }
     }
 
-    /// No helm runs, and none begins while the guard is held; `None` where the user does not wait for that.
+    /// Waits until the work is interrupted and no helm runs. No helm begins while the guard is held. Returns `None` if the user forces the
+    /// end.
     async fn ended(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.asked().await;
         tokio::select! {
@@ -174,7 +175,7 @@ impl Interruption {
     }
 }
 
-/// Waits until it is true.
+/// Waits until the state is true.
 async fn until(state: &watch::Sender<bool>) {
     // The sender is borrowed here, so that it is not dropped meanwhile.
     let _ = state.subscribe().wait_for(|is_true| *is_true).await;

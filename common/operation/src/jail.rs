@@ -1,5 +1,5 @@
-//! Rendering in a process of its own: what a package makes of its texts takes the memory of that process, and not of the one that
-//! reconciles every other installation. For commands of a person the same functions run in their own process.
+//! Rendering in a separate process: the text of a package uses the memory of that process, and not of the one that reconciles every other
+//! installation. Commands of a person run the same functions in their own process (semantics 20.6).
 //!
 //! | what | where it runs | bound |
 //! |---|---|---|
@@ -30,9 +30,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::elapsed::seconds;
 use crate::error::OperationError;
 
-/// The first argument of this program where it renders for another process: the request comes from stdin, and the answer goes to stdout.
+/// The first argument of this program if it renders for another process: it reads the request from stdin, and writes the answer to stdout.
 pub const ARGUMENT: &str = "__render";
-/// Memory of one process, in bytes. On Linux it is a limit of the process (`RLIMIT_DATA`); elsewhere nothing limits it.
+/// The memory limit of one process, in bytes. On Linux it is a limit of the process (`RLIMIT_DATA`); other platforms do not limit it.
 pub const MEMORY: u64 = 384 << 20;
 /// The files of a package that are read before it is rendered.
 const FILES: [&str; 6] = [
@@ -43,57 +43,57 @@ const FILES: [&str; 6] = [
     "values.yaml",
     "values.schema.json",
 ];
-/// Bytes of one of them.
+/// The maximum size of one of these files, in bytes.
 const MAX_FILE: usize = 2 << 20;
-/// Bytes of an answer.
+/// The maximum size of an answer, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
-/// Scalars, lists and maps of an answer.
+/// The maximum number of scalars, lists and maps in an answer.
 const MAX_NODES: usize = 2_000_000;
-/// What is kept of the words of the process.
+/// How much of stderr is kept, in bytes.
 const MAX_WORDS: usize = 4 << 10;
-/// How the words of a process begin that gets no more memory.
+/// The beginning of the message with which a process ends that gets no more memory.
 const NO_MEMORY: &str = "memory allocation of ";
-/// Processes that render core add-ons at the same time, and those of all others.
+/// How many processes render core add-ons at the same time, and how many render all others.
 const SLOTS: (usize, usize) = (1, 2);
 
-/// What a process does for another one.
+/// A job that a process does for another one.
 #[derive(Serialize, Deserialize)]
 enum Job<'a> {
-    /// Makes objects of a package.
+    /// Render a package to objects.
     Objects(Cow<'a, Request>),
-    /// Reads an index, whose location is the name of the file.
+    /// Read an index, whose location is the name of the file.
     Index(Section),
 }
 
-/// Where packages are rendered; clones share its slots.
+/// The processes that render packages. Clones share the slots.
 #[derive(Clone, Debug)]
 pub struct Jail {
     program: PathBuf,
     slots: Arc<(Semaphore, Semaphore)>,
 }
 
-/// Why a process that renders gave no answer.
+/// Why a rendering process gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum JailError {
-    /// It cannot be started, limited, or talked to.
+    /// It cannot be started, limited or written to.
     #[error("no process with bounded memory can be started to render it")]
     Start(#[source] std::io::Error),
-    /// Its bound.
+    /// It exceeded its time limit.
     #[error("it was not rendered after {}, and was stopped: does a loop, or an expression, go over long texts?", seconds(*bound))]
     TimedOut {
-        /// How long it had.
+        /// The time limit.
         bound: Duration,
     },
-    /// It needs more memory than it gets.
+    /// It exceeded its memory limit.
     #[error("it needs more than {} MiB of memory to be read and rendered: make it smaller", MEMORY >> 20)]
     Memory,
-    /// The rendered objects are larger than what is read back.
+    /// The rendered objects exceed the limit of an answer.
     #[error(
         "it has more than {} MiB, or {MAX_NODES} scalars, lists and maps: make it smaller",
         MAX_ANSWER >> 20
     )]
     TooLarge,
-    /// A file that is read before it is rendered.
+    /// A file that is read before rendering is too large.
     #[error("{path} has more than {} MiB: make it smaller", MAX_FILE >> 20)]
     File {
         /// Its path.
@@ -102,16 +102,16 @@ pub enum JailError {
     /// It ended in another way.
     #[error("reading or rendering it ended by a bug of this program ({status}): report it")]
     Ended {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
     },
-    /// Its answer.
+    /// Its answer cannot be parsed.
     #[error("reading or rendering it ended by a bug of this program: report it")]
     Answer(#[source] serde_json::Error),
 }
 
 impl Jail {
-    /// `program`: this program.
+    /// Creates the jail. `program` is this program.
     #[must_use]
     pub fn new(program: PathBuf) -> Self {
         let (core, others) = SLOTS;
@@ -121,7 +121,8 @@ impl Jail {
         }
     }
 
-    /// Held by whoever renders: memory is bounded as a whole by that, and no other installation keeps what is core waiting.
+    /// Waits for a slot, which the caller holds while it renders. This limits the memory of all processes together, and other installations
+    /// cannot keep core add-ons waiting.
     pub(crate) async fn slot(&self, is_core: bool) -> Option<SemaphorePermit<'_>> {
         let (core, others) = &*self.slots;
         let slots = if is_core { core } else { others };
@@ -129,10 +130,10 @@ impl Jail {
         slots.acquire().await.ok()
     }
 
-    /// [`objects::render`] in a process of its own.
+    /// Runs [`objects::render`] in a separate process.
     ///
     /// # Errors
-    /// [`JailError`]; those of the rendering, as a text.
+    /// [`JailError`]; errors of the rendering as text.
     pub(crate) async fn render(
         &self,
         request: &Request,
@@ -145,7 +146,7 @@ impl Jail {
         answer.map_err(|error| OperationError::Masked(mask.text(&error)))
     }
 
-    /// [`location::parse_any`] in a process of its own.
+    /// Runs [`location::parse_any`] in a separate process.
     ///
     /// # Errors
     /// [`JailError`]; [`CatalogueError::Elsewhere`].
@@ -163,7 +164,7 @@ impl Jail {
         Ok(answer.map_err(CatalogueError::Elsewhere)?)
     }
 
-    /// Does a job in a process of its own; its answer.
+    /// Does a job in a separate process and returns its answer.
     async fn run(&self, job: &Job<'_>, bound: Duration) -> Result<Vec<u8>, JailError> {
         let input = serde_json::to_vec(job).map_err(JailError::Answer)?;
         let mut command = Command::new(&self.program);
@@ -197,8 +198,8 @@ impl Jail {
     }
 }
 
-/// Refuses a package with a file that would take much memory when this process reads it: the metadata and values of a chart, and the
-/// values of templates.
+/// Refuses a package with a file that would take much memory in this process: the metadata and values of a chart, and the values of
+/// templates.
 ///
 /// # Errors
 /// [`JailError::File`].
@@ -215,7 +216,7 @@ pub(crate) fn check_files(package: &Package) -> Result<(), JailError> {
 /// Does a job for another process.
 ///
 /// # Errors
-/// Those of the pipes; a request that cannot be read.
+/// A pipe fails, or the request cannot be read.
 pub fn serve(mut input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;

@@ -1,5 +1,5 @@
-//! Add-ons that kops' own tool knows, too: its annotation says what is installed, and is written after each of our operations
-//! (semantics 11).
+//! Add-ons that kops' own tool also manages: its annotation says what is installed, and is written after each of our operations (semantics
+//! 11.3).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ pub struct Kops {
     pub channel: String,
     /// The text of the annotation.
     pub text: Option<String>,
-    /// What it says; `None` where it is missing or cannot be read.
+    /// Its content; `None` if it is missing or cannot be read.
     pub found: Option<ChannelVersion>,
-    /// The rules that compare it with the entry. kops 1.22 and later record no version: until our first write its own rules
-    /// decide, or every add-on of such a cluster would be due.
+    /// The rules that compare it with the entry. kops 1.22 and later record no version: until our first write the channels rules decide, or
+    /// every add-on of such a cluster would be due.
     rules: Rules,
 }
 
-/// What kops' own tool has recorded, by namespace; each is read once.
+/// The records of kops' own tool by namespace; each is read once.
 #[derive(Default)]
 pub(crate) struct Records(Mutex<BTreeMap<String, Arc<[Annotation]>>>);
 
@@ -58,17 +58,17 @@ impl Records {
     }
 }
 
-/// `NAMESPACE/NAME` of kops' record of what an installation installed.
+/// Returns `NAMESPACE/NAME` of kops' record for an installation.
 pub(crate) fn place(record: &AddonInstallation) -> Option<&String> {
     record.annotations().get(ANNOTATION_KOPS_RECORD)
 }
 
-/// Whether kops' own tool knows what a record installed.
+/// Whether kops' own tool has a record for an installation.
 pub(crate) fn is_known(record: &AddonInstallation) -> bool {
     place(record).is_some()
 }
 
-/// Reads what kops has recorded of an add-on, and makes our record remember that there is such a record.
+/// Reads kops' record of an add-on, and marks our record as having one.
 ///
 /// # Errors
 /// The namespace cannot be read.
@@ -116,14 +116,14 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     };
     let annotations = resolved.wanted.annotations_mut();
     annotations.insert(ANNOTATION_KOPS_RECORD.to_owned(), place);
-    // What kops has installed is its own to replace, by any tool that keeps its records.
+    // The user of this tool may replace what kops has installed: the records of kops are shared.
     resolved.adopts = kops.found.is_some() && kops.decides(resolved.installed());
     resolved.kops = Some(kops);
     Ok(())
 }
 
 impl Kops {
-    /// Whether the annotation, and not our own record, says what is installed: kops' tool was here since, or we never were.
+    /// Whether the annotation, and not our own record, says what is installed: kops has changed the add-on since, or we never installed it.
     #[must_use]
     pub fn decides(&self, installed: Option<&Installed>) -> bool {
         match (&self.found, installed) {
@@ -132,7 +132,7 @@ impl Kops {
         }
     }
 
-    /// The verdict of the annotation where it decides.
+    /// Returns whether the add-on is due according to the annotation, if the annotation decides.
     pub(crate) fn due(&self, resolved: &Resolved, installed: Option<&Installed>) -> Option<Due> {
         if !self.decides(installed) {
             return None;
@@ -148,7 +148,7 @@ impl Kops {
         Some(compare(found.recorded(), new, self.rules))
     }
 
-    /// What is left behind after an operation. Nodes are replaced only for an update (kops#11257).
+    /// Returns the record to write after an operation. Nodes are replaced only for an update (kops#11257).
     pub(crate) async fn record(
         &self,
         ctx: &Context,
@@ -167,7 +167,7 @@ impl Kops {
         Ok(KopsRecord {
             namespace: self.namespace.clone(),
             key: annotation::key(&entry.addon),
-            // The same with its keys in another order is not written again.
+            // The same content with its keys in another order is not written again.
             after: match (&self.text, &self.found) {
                 (Some(text), Some(found)) if *found == after => Some(text.clone()),
                 _ => Some(after.text()),
@@ -178,7 +178,7 @@ impl Kops {
     }
 }
 
-/// Whether an annotation is of what our record says that is installed.
+/// Whether an annotation says the same as our record of what is installed.
 fn is_of(found: &ChannelVersion, installed: &Installed) -> bool {
     let same = |theirs: &Option<String>, ours: &str| theirs.as_deref().unwrap_or_default() == ours;
     let verifiable = found.manifest_hash.as_ref();
@@ -189,7 +189,7 @@ fn is_of(found: &ChannelVersion, installed: &Installed) -> bool {
         && verifiable.is_none_or(|hash| *hash == installed.manifest_hash)
 }
 
-/// The nodes that an entry asks to replace.
+/// Returns the nodes that an entry asks to replace.
 async fn nodes(ctx: &Context, entry: &Entry) -> Result<Vec<String>, OperationError> {
     let Some(role) = &entry.version.needs_rolling_update else {
         return Ok(Vec::new());
@@ -198,7 +198,7 @@ async fn nodes(ctx: &Context, entry: &Entry) -> Result<Vec<String>, OperationErr
     Ok(nodes.into_iter().collect())
 }
 
-/// Whether the certificate authority exists that the entry asks for, if it asks for one.
+/// Whether the certificate authority that the entry asks for exists, or the entry asks for none.
 pub(crate) async fn has_authority(
     ctx: &Context,
     resolved: &Resolved,
@@ -210,7 +210,7 @@ pub(crate) async fn has_authority(
     Ok(annotations::has_authority(ctx.cluster().await?, &entry.addon).await?)
 }
 
-/// What an uninstallation leaves behind: nothing.
+/// Returns the removal of the record, for an uninstallation.
 pub(crate) async fn removal(
     ctx: &Context,
     record: &AddonInstallation,
@@ -224,7 +224,7 @@ pub(crate) async fn removal(
     };
     let index = record.spec.addon_ref.index.as_ref();
     let found = ChannelVersion::parse(addon, text).unwrap_or_default();
-    // Another channel has installed it since: the record is its own.
+    // If another channel has installed it since, the record belongs to that channel.
     let is_ours = found.channel.is_none() || found.channel.as_ref() == index;
     Ok(is_ours.then(|| KopsRecord {
         namespace: namespace.to_owned(),

@@ -1,18 +1,18 @@
 //! Operations on installations, as a library: a terminal, a controller and a test call the same stages.
 //!
-//! | stage | function | what it yields |
+//! | stage | function | result |
 //! |---|---|---|
-//! | resolve | [`Resolver::resolve`] | entries chosen, records completed and judged: [`Resolved`] |
-//! | fetch | [`fetch::fetch`] | packages of what is due, verified: [`fetch::Fetched`] |
+//! | resolve | [`Resolver::resolve`] | chosen entries, completed and validated records: [`Resolved`] |
+//! | fetch | [`fetch::fetch`] | verified packages of what is due: [`fetch::Fetched`] |
 //! | render | [`render::render`] | objects: [`render::Rendered`] |
 //! | plan | [`plan::plan`], [`plan::plan_uninstall`] | one [`Plan`] for the whole command |
 //! | execute | [`execute::execute`] | an [`Outcome`] with a report for each installation |
 //!
-//! [`Resolver::plan`] does the first four at once. Inputs are explicit: a [`Context`] (the cluster, its sources, helm), an
+//! [`Resolver::plan`] does fetch, render and plan at once. Inputs are explicit: a [`Context`] (the cluster, its sources, helm), an
 //! [`Intent`] and [`Choices`]. Outputs are values: the stages, [`Event`]s while they run, [`Finding`]s, and questions
-//! ([`verdict::Questions`]) in the refusal of an installation that lacks required values: resolve again with the
-//! [`resolve::Answers`]. One failing add-on is a result ([`stage::Failed`]); a caller that wants all or nothing calls
-//! [`Resolution::whole`] and [`Plan::whole`].
+//! ([`verdict::Questions`]) in the refusal of an installation that lacks required values: the caller resolves again with the
+//! [`resolve::Answers`]. One failing add-on is a result ([`stage::Failed`]); a caller that wants all or nothing calls [`Resolution::whole`]
+//! and [`Plan::whole`].
 //!
 //! Nothing here prints, asks, reads the environment or knows flags.
 
@@ -94,7 +94,7 @@ pub use resolved::Resolved;
 use addons_render::hooks::Occasion;
 
 impl Resolver<'_> {
-    /// Fetches, renders and plans what was resolved. What turns out to take over live objects is rendered once more, as an upgrade.
+    /// Fetches, renders and plans a resolution. Installations that turn out to adopt live objects are rendered again, as an upgrade.
     ///
     /// # Errors
     /// Those of [`plan::plan`].
@@ -141,7 +141,7 @@ impl Resolver<'_> {
         }
         let (installations, in_git) = gitops::judge(installations, choices);
         let installations = installations.into_iter();
-        // What lies in a directory was read with it.
+        // The objects of a directory were read with it.
         let (found, chosen) = installations.partition(|resolved| resolved.found.is_some());
         let fetched = fetch::fetch(self.ctx, chosen, choices).await;
         let mut rendered = render::render(self.ctx, fetched).await;
@@ -150,7 +150,7 @@ impl Resolver<'_> {
         let mut plan = plan::plan(self, rendered, gone, choices).await?;
         plan.failed.splice(0..0, in_git);
         plan.failed.splice(0..0, resolution.failed);
-        // What cannot be planned may still need them.
+        // Installations that cannot be planned may still need those that are to be uninstalled.
         if gone.is_empty() || !plan.failed.is_empty() {
             return Ok(plan);
         }

@@ -1,5 +1,5 @@
-//! What a chart sees through `lookup`: live objects that its own installation created, read with the caller's rights when it asks
-//! for them, and nothing else.
+//! The objects that a chart reads with `lookup`: only live objects that its own installation created, read with the caller's rights on
+//! demand (semantics 12.19).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::resolved::Resolved;
 
-/// Objects that the renderings of one chart may read.
+/// How many objects the renderings of one chart may read.
 const MAX_OBJECTS: usize = 500;
-/// Bytes of them, as JSON.
+/// How many bytes of JSON they may have.
 const MAX_BYTES: usize = 32 << 20;
-/// Objects that a line names.
+/// How many objects a warning names.
 const NAMED: usize = 3;
 
-/// The objects of an installation.
+/// The objects that `lookup` may read for an installation.
 pub(crate) struct Own<'a> {
     cluster: &'a Cluster,
     kinds: Arc<KindTable>,
@@ -37,27 +37,27 @@ pub(crate) struct Own<'a> {
     read: Mutex<Read>,
 }
 
-/// What was read so far: each object once, whatever is rendered twice.
+/// The objects that were read so far, each once, even if the chart is rendered twice.
 #[derive(Default)]
 struct Read {
     objects: BTreeMap<(Gvk, ObjectKey), Option<Value>>,
-    /// Objects by name that are not this installation's, or are gone.
+    /// The names of objects that this installation does not own, or that do not exist.
     missing: BTreeSet<String>,
     bytes: usize,
     error: Option<OperationError>,
 }
 
-/// What a chart asked for.
+/// What a chart looked up.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// For the plan.
+    /// The warning for the plan.
     pub(crate) line: Option<String>,
     /// The content of Secrets.
     pub(crate) secrets: Vec<Value>,
 }
 
 impl<'a> Own<'a> {
-    /// `None` where nothing is recorded: then there is nothing to find.
+    /// Returns `None` if nothing is recorded, and so nothing can be found.
     ///
     /// # Errors
     /// The cluster cannot be reached.
@@ -71,7 +71,7 @@ impl<'a> Own<'a> {
             return Ok(None);
         };
         let cluster = ctx.cluster().await?;
-        // They are asked for in any case, and after this they are those of this very moment.
+        // Rendering needs the API versions anyway, and reading them refreshes the kinds.
         ctx.api_versions().await?;
         Ok(Some(Self {
             cluster,
@@ -86,7 +86,7 @@ impl<'a> Own<'a> {
         &self.kinds
     }
 
-    /// Answers until the work is done.
+    /// Answers lookups until the work is done.
     pub(crate) async fn during<T>(
         &self,
         mut questions: mpsc::Receiver<Question>,
@@ -105,7 +105,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// The objects that fit; what went wrong, in words for helm.
+    /// Returns the objects that match a query, or the error as text for helm.
     async fn find(&self, query: Query) -> Result<Vec<Value>, String> {
         let mut read = self.read.lock().await;
         let mut found = Vec::new();
@@ -130,7 +130,7 @@ impl<'a> Own<'a> {
         Ok(found)
     }
 
-    /// The recorded objects that a template asks for. What was there before the installation is not its own.
+    /// Returns the recorded objects that match a query. Objects that existed before the installation are not its own.
     fn recorded<'q>(&'q self, query: &'q Query) -> impl Iterator<Item = (&'q ObjectKey, &'q Item)> {
         let objects = self.inventory.objects.iter();
         objects.filter(|(key, item)| {
@@ -144,7 +144,7 @@ impl<'a> Own<'a> {
         })
     }
 
-    /// The live object, where it is still ours.
+    /// Returns the live object, if the installation still owns it.
     async fn live(
         &self,
         gvk: &Gvk,
@@ -162,17 +162,17 @@ impl<'a> Own<'a> {
         })?;
         Ok(object.filter(|object| {
             let metadata = &object["metadata"];
-            // A planned object has no uid yet, and our label where an interrupted operation created it.
+            // A planned object has no recorded uid, but carries our label if an interrupted operation created it.
             let is_same = item.object.state == ObjectState::Planned
                 || metadata["uid"] == item.object.uid.as_str();
             is_same && metadata["labels"][LABEL_OWNER] == self.owner.as_str()
         }))
     }
 
-    /// What was asked for.
+    /// Returns a summary of what was looked up.
     ///
     /// # Errors
-    /// An object that could not be read.
+    /// An object could not be read.
     pub(crate) fn seen(self) -> Result<Seen, OperationError> {
         let read = self.read.into_inner();
         if let Some(error) = read.error {
@@ -193,8 +193,8 @@ impl<'a> Own<'a> {
 }
 
 impl Seen {
-    /// Words of these texts, the chart and its values, do not become secrets because a Secret repeats them (`user: admin`): hidden, they would
-    /// be missing in every name, and no object with one of them could be known to be unchanged.
+    /// Removes from the secrets the words that the chart or its values contain (`user: admin`). If they were masked, every name that
+    /// contains them would be masked, and no object with one of them could be recognised as unchanged.
     pub(crate) fn spelled_out<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
         if self.secrets.is_empty() {
             return;
@@ -213,7 +213,7 @@ impl Seen {
 }
 
 impl Read {
-    /// Keeps the first error: helm would repeat only its words.
+    /// Keeps the first error: helm would only repeat its text.
     fn fail(&mut self, error: OperationError) -> String {
         let words = error.chain();
         self.error.get_or_insert(error);
@@ -234,7 +234,7 @@ impl Read {
     }
 }
 
-/// The values of a Secret: as text where they are text, else as they are.
+/// Returns the values of a Secret, as text if they are text.
 fn content(secret: &Value) -> impl Iterator<Item = Value> {
     let data = secret.get("data").and_then(Value::as_object);
     let values = data.into_iter().flatten().map(|(_, value)| value);
@@ -245,7 +245,7 @@ fn content(secret: &Value) -> impl Iterator<Item = Value> {
     })
 }
 
-/// What the plan says; nothing where nothing was asked for.
+/// Returns the warning for the plan, or `None` if nothing was looked up.
 fn line(found: &BTreeSet<String>, missing: &BTreeSet<String>) -> Option<String> {
     let names = |names: &BTreeSet<String>| {
         let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! A namespace for records that stands for no cluster (semantics 6).
+//! The error for a namespace of records that stands for no cluster (semantics 6.1).
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use addons_admission::rules::cluster::no_cluster;
 /// Why nothing is recorded in the namespace of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct NotLocal {
-    /// The namespace, as asked.
+    /// The namespace that was asked for.
     pub asked: String,
     /// The system namespace.
     pub system: String,
-    /// Whether there is such a namespace.
+    /// Whether the namespace exists.
     pub exists: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What an installation was installed from.
+//! The origin of an installation's entries.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::event::Finding;
 use crate::policies;
 use crate::records::name_of;
 
-/// Whether an installation comes from a directory: only `sync` reads that. A command about all installations leaves it alone, and
-/// says so.
+/// Whether an installation comes from a directory, which only `sync` reads. Reports a finding if so, because commands for all installations
+/// leave it alone.
 pub(crate) fn is_of_directory(ctx: &Context, record: &AddonInstallation) -> bool {
     let Some(directory) = &record.spec.addon_ref.directory else {
         return false;
@@ -24,17 +24,17 @@ pub(crate) fn is_of_directory(ctx: &Context, record: &AddonInstallation) -> bool
     true
 }
 
-/// Whether what its spec says was carried out: then its index was allowed, and stays readable for repairs (semantics 19).
+/// Whether the spec of a record was carried out: its index was then allowed, and stays readable for repairs (semantics 19.2).
 pub(crate) fn is_admitted(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
     let observed = status.and_then(|status| status.observed_generation);
     record.installed().is_some() && observed == record.metadata.generation
 }
 
-/// The origin of a record's entries: what it was installed from.
+/// Returns the catalogue or index that a record's entries come from.
 ///
 /// # Errors
-/// Its index cannot be read, or its catalogue is gone; a directory, which only `sync` reads.
+/// The index cannot be read, the catalogue was deleted, or the origin is a directory, which only `sync` reads.
 pub async fn catalogue_of(
     ctx: &Context,
     record: &AddonInstallation,

@@ -1,5 +1,4 @@
-//! From rendered installations to the plan of the command: what all of them define is known, the live state is read, nothing is
-//! written.
+//! Plans the rendered installations of a command: collects what all of them define, reads the live objects, and writes nothing.
 
 mod assemble;
 mod generated;
@@ -38,44 +37,44 @@ pub(crate) use rebuild::recorded_again;
 pub use uninstall::{Removal, plan_removal, plan_uninstall};
 pub(crate) use uninstall::{may_go, plan_gone, with_gone};
 
-/// What a command will do. What is shown, confirmed, saved, compared and executed is this value.
+/// What a command will do. This value is shown, confirmed, saved, compared and executed.
 #[derive(Debug)]
 pub struct Plan {
-    /// What the caller decided.
+    /// The choices of the caller.
     pub choices: Choices,
     /// The installations that change, in the order of the command.
     pub installations: Vec<Planned>,
-    /// Installations for which there is nothing to do.
+    /// The installations that are up to date.
     pub up_to_date: Vec<Resolved>,
-    /// Installations that cannot be planned.
+    /// The installations that cannot be planned.
     pub failed: Vec<Failed>,
-    /// Which object waits for which, over all installations.
+    /// The order of the objects of all installations.
     pub graph: Graph,
     /// Namespaces of records that are not part of any add-on, sorted by name.
     pub namespaces: Vec<RecordNamespace>,
-    /// Whether our own definitions are missing: they are installed first.
+    /// Whether our own definitions are missing, and so are installed first.
     pub defines: bool,
-    /// Why an object is not recreated that the user named for it.
+    /// The error for an object that the user named to be recreated and that is not.
     pub(crate) needless: Option<RecreateError>,
 }
 
-/// What will be done to one installation, and the contents that the plan itself does not hold.
+/// What will be done to one installation, and content that the plan itself does not have.
 #[derive(Debug)]
 pub struct Planned {
     /// What will happen.
     pub plan: InstallationPlan,
     /// The record as it should be; for an uninstallation, as it is.
     pub record: AddonInstallation,
-    /// The record to go back to where the server refuses everything; `None` for an uninstallation, and where an earlier run may have
-    /// applied something already.
+    /// The record to restore if the server refuses every object; `None` for an uninstallation, and if an earlier run may already have
+    /// applied something.
     pub fallback: Option<AddonInstallation>,
-    /// What becomes of it where the operation fails.
+    /// What happens to the installation if the operation fails.
     pub on_failure: OnFailure,
-    /// The entry that it comes from, for the revision that is kept; `None` where nothing of a catalogue or index is installed.
+    /// The entry to keep with the revision; `None` if nothing from a catalogue or index is installed.
     pub entry: Option<Entry>,
-    /// The wanted objects; none for an uninstallation.
+    /// The desired objects; empty for an uninstallation.
     pub desired: Desired,
-    /// The chart that helm installs, where it does.
+    /// The chart, if helm installs it.
     pub release: Option<CompleteChart>,
 }
 
@@ -95,14 +94,14 @@ impl Planned {
         })
     }
 
-    /// Whether it continues an operation that was interrupted or failed.
+    /// Whether the plan continues an operation that was interrupted or failed.
     fn continues(&self) -> bool {
         let status = self.record.status.as_ref();
         status
             .is_some_and(|status| status.operation.is_some() || status.phase == Some(Phase::Failed))
     }
 
-    /// Whether it is core from now on: a new record, or one that was not core before.
+    /// Whether the record is new and core, or becomes core.
     fn becomes_core(&self) -> bool {
         let is_new = self.record.metadata.resource_version.is_none();
         let was = self
@@ -112,7 +111,7 @@ impl Planned {
         self.record.spec.core_addon && !self.plan.verb.ends() && (is_new || !was)
     }
 
-    /// The same with another plan; what that was made of stays.
+    /// Replaces the plan, and keeps the content that it was made from.
     fn with(self, change: fn(InstallationPlan) -> InstallationPlan) -> Self {
         Self {
             plan: change(self.plan),
@@ -122,7 +121,7 @@ impl Planned {
 }
 
 impl Plan {
-    /// Completes it: the order of all objects, and the namespaces of new records.
+    /// Creates a plan from planned installations: adds the order of all objects, and the namespaces of new records.
     pub(crate) fn new(
         choices: Choices,
         installations: Vec<Planned>,
@@ -142,7 +141,7 @@ impl Plan {
         })
     }
 
-    /// One of these installations alone, for which nothing is rendered: they end, or only their records are written.
+    /// Creates a plan of installations for which nothing is rendered: they are uninstalled, or only their records are written.
     pub(crate) fn of(
         choices: Choices,
         installations: Vec<Planned>,
@@ -150,10 +149,10 @@ impl Plan {
         Self::new(choices, installations, Vec::new(), Vec::new(), false)
     }
 
-    /// The plan, where every installation of it could be planned.
+    /// Returns the plan if every installation could be planned.
     ///
     /// # Errors
-    /// That of the first installation that could not.
+    /// That of the first installation that could not be planned.
     pub fn whole(mut self) -> Result<Self, OperationError> {
         if self.failed.is_empty() {
             return Ok(self);
@@ -161,8 +160,8 @@ impl Plan {
         Err(self.failed.remove(0).error)
     }
 
-    /// The plan without the installations that need an acceptance which was not given, or of which the server refuses something, and
-    /// why each is left out.
+    /// Returns the plan without the installations that need an acceptance which was not given or of which the server refuses an object, and
+    /// these installations with their errors.
     ///
     /// # Errors
     /// The objects of the command have no order.
@@ -181,7 +180,7 @@ impl Plan {
         Ok((self.with_only(installations)?, refused))
     }
 
-    /// The same plan with these of its installations.
+    /// Returns the plan with only these of its installations.
     pub(crate) fn with_only(self, mut installations: Vec<Planned>) -> Result<Self, OperationError> {
         moves::keep_untaken(&mut installations);
         let needless = self.needless;
@@ -195,21 +194,21 @@ impl Plan {
         Ok(Self { needless, ..plan })
     }
 
-    /// Whether there is nothing to do.
+    /// Whether no installation changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.installations.is_empty()
     }
 
-    /// Refuses what the server refuses, and what has to be accepted and was not; nothing was written.
+    /// Refuses what the server refuses, and what has to be accepted and was not. Nothing was written.
     ///
     /// # Errors
-    /// The first kind of problem, with everything of it.
+    /// All problems of the first kind.
     pub fn check(&self) -> Result<(), OperationError> {
         check(&self.plans(), self.choices.allow_breakage)
     }
 
-    /// Refuses a command of which the server would refuse a write; nothing was written.
+    /// Refuses a plan of which the server would refuse a write. Nothing was written.
     ///
     /// # Errors
     /// All of these writes.
@@ -221,10 +220,10 @@ impl Plan {
         self.installations.iter().map(|one| &one.plan).collect()
     }
 
-    /// Refuses definitions that break live objects, unless that was accepted; nothing was written.
+    /// Refuses definitions that break live objects, unless that was accepted. Nothing was written.
     ///
     /// # Errors
-    /// What they would break.
+    /// The objects that they would break.
     pub fn check_breakages(&self) -> Result<(), OperationError> {
         for planned in &self.installations {
             planned.plan.check_breakages(self.choices.allow_breakage)?;
@@ -232,11 +231,11 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses to write objects again whose definition drops the version that they are stored in, unless that was accepted;
-    /// nothing was written.
+    /// Refuses to rewrite objects whose definition drops their stored version, unless that was accepted (semantics 12.18). Nothing was
+    /// written.
     ///
     /// # Errors
-    /// The definitions of the first installation that has such objects.
+    /// The definitions of the first installation with such objects.
     pub fn check_migrations(&self) -> Result<(), OperationError> {
         for planned in &self.installations {
             planned.plan.check_migrations()?;
@@ -244,7 +243,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The same plan where objects may be written again.
+    /// Returns the plan with rewriting of stored objects accepted.
     #[must_use]
     pub fn accepting_migrations(self) -> Self {
         self.with_each(InstallationPlan::accepting_migrations)
@@ -258,7 +257,7 @@ impl Plan {
         self.needless.clone().map_or(Ok(()), Err)
     }
 
-    /// Refuses to delete objects and create them again, unless that was accepted; nothing was written.
+    /// Refuses to delete objects and create them again, unless that was accepted. Nothing was written.
     ///
     /// # Errors
     /// The objects that cannot be changed in place.
@@ -266,13 +265,13 @@ impl Plan {
         immutable::check(self.plans())
     }
 
-    /// The same plan where objects may be deleted and created again, if they cannot be changed in place and hold no data.
+    /// Returns the plan with recreation accepted for objects that cannot be changed in place and hold no data.
     #[must_use]
     pub fn accepting_recreations(self) -> Self {
         self.with_each(InstallationPlan::accepting_recreations)
     }
 
-    /// The same plan with other plans of its installations.
+    /// Changes the plan of each installation.
     fn with_each(self, change: fn(InstallationPlan) -> InstallationPlan) -> Self {
         let installations = self.installations.into_iter();
         Self {
@@ -281,7 +280,7 @@ impl Plan {
         }
     }
 
-    /// The plan as a file holds it. `changes`: what the server said to a dry run, for review.
+    /// Returns the plan as a plan file. `changes` are the results of a dry run, for review.
     ///
     /// # Errors
     /// The cluster cannot be reached.
@@ -309,15 +308,15 @@ impl Plan {
     }
 }
 
-/// What the server says to a dry run of a plan, field by field; Secrets are masked.
+/// Returns the result of a dry run of a plan, field by field, with Secrets masked.
 ///
 /// # Errors
-/// The server cannot be reached. What it refuses is part of the answer.
+/// The server cannot be reached. A refusal of the server is part of the result.
 pub async fn compare(ctx: &Context, planned: &Planned) -> Result<Vec<ObjectDiff>, OperationError> {
     Ok(diff::diff(ctx.cluster().await?, &planned.plan).await?)
 }
 
-/// The same for every installation of a plan, in the order in which a plan file has them.
+/// As [`compare`], for every installation of a plan, in the order of a plan file.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -329,7 +328,7 @@ pub(crate) async fn changes(ctx: &Context, plan: &Plan) -> Result<Vec<ObjectDiff
     Ok(changes)
 }
 
-/// Adds to uninstallations what the server would not let them delete. Other plans were asked about when they were made.
+/// Adds to uninstallations the deletions that the server refuses. Other plans already have the refusals of the server.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -344,7 +343,7 @@ pub async fn ask_about_removals(ctx: &Context, plan: &mut Plan) -> Result<(), Op
     Ok(())
 }
 
-/// Whether nothing stands in the way of plans: live objects that would break, refusals of the server, and what was not accepted.
+/// Checks plans for live objects that would break, refusals of the server, and changes that were not accepted.
 fn check(plans: &[&InstallationPlan], allow_breakage: bool) -> Result<(), OperationError> {
     for plan in plans {
         plan.check_breakages(allow_breakage)?;
@@ -357,7 +356,7 @@ fn check(plans: &[&InstallationPlan], allow_breakage: bool) -> Result<(), Operat
     Ok(())
 }
 
-/// The order of all objects of a command.
+/// Returns the order of all objects of a command.
 fn graph(installations: &[Planned]) -> Result<Graph, OperationError> {
     let index = |name: &InstallationName| {
         let mut all = installations.iter();
@@ -379,7 +378,7 @@ fn graph(installations: &[Planned]) -> Result<Graph, OperationError> {
     Ok(Graph::with_holders(&parts, &held(installations))?)
 }
 
-/// Objects of a command that give up what others of it need.
+/// Returns the objects of a command that give up something that another one needs.
 fn held(installations: &[Planned]) -> Vec<Held<'_>> {
     let steps = installations.iter().flat_map(|planned| &planned.plan.steps);
     let held = steps.flat_map(|step| {
@@ -393,7 +392,7 @@ fn held(installations: &[Planned]) -> Vec<Held<'_>> {
     held.collect()
 }
 
-/// Namespaces of first records, and of records that become core.
+/// Returns the namespaces of first records, and of records that become core.
 fn namespaces(installations: &[Planned]) -> Vec<RecordNamespace> {
     let mut found: Vec<RecordNamespace> = Vec::new();
     for planned in installations {
@@ -410,7 +409,7 @@ fn namespaces(installations: &[Planned]) -> Vec<RecordNamespace> {
             }
             None => found.push(RecordNamespace {
                 name: name.clone(),
-                // kube-system is there before anything else is.
+                // kube-system always exists.
                 create: is_new && name != "kube-system",
                 holds_core,
             }),

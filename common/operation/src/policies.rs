@@ -1,7 +1,7 @@
-//! What administrators let this command install (semantics 19): the verdict of the webhook, and what only who fetches and renders can
-//! judge. Every verb and the loop plan here, so all of them are refused before the first write.
+//! Evaluates AddonPolicies for this command (semantics 19.2): like the webhook, and in addition what needs fetching and rendering. Every
+//! command and the loop plan here, so a refusal comes before the first write.
 //!
-//! What is due is judged. A repair of live edits restores what was admitted, and is not.
+//! Only installations that are due are evaluated. A repair of live edits restores what was admitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,10 +26,10 @@ use crate::render::{self, Rendered};
 use crate::resolved::Resolved;
 use crate::verdict;
 
-/// What was rendered of an installation.
+/// An installation and its rendered objects.
 type Due = (Resolved, Rendered);
 
-/// What may be installed, and what may not and why. Warnings go with the plan of their installation.
+/// Separates the installations that the policies allow from those that they refuse. Warnings are added to the plan of their installation.
 pub(crate) async fn judge(
     ctx: &Context,
     due: Vec<Due>,
@@ -42,7 +42,7 @@ pub(crate) async fn judge(
             false => Ok(Verdict::default()),
         };
         let judged = match judged {
-            // The webhook judges what it can. In the loop it does not, so there this is an error.
+            // The webhook evaluates what it can. It is not called for the loop, where this is an error (semantics 19.6).
             Err(error) if error.is_forbidden() && !resolved.keeps_spec => {
                 if !is_told {
                     let warning = format!("policies are not judged here: {}", error.chain());
@@ -72,17 +72,17 @@ pub(crate) async fn judge(
     (allowed, refused)
 }
 
-/// Refuses what is not allowed whatever its content is, so that nothing is asked of a host that is not allowed. Warnings are left to
-/// [`judge`], and so is a lack of rights.
+/// Refuses an installation that is not allowed whatever its content, before a forbidden host is contacted. Warnings, and missing rights to
+/// read policies, are left to [`judge`].
 ///
 /// # Errors
-/// What the policies say; they cannot be read.
+/// The policies refuse, or cannot be read.
 pub(crate) async fn before_fetch(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
     unfetched(ctx, resolved, |_| true).await
 }
 
-/// The same where only the content says whether something is due: what is installed may stay whatever the policies say by now, but a host
-/// that they do not allow is not asked.
+/// As [`before_fetch`], if only the content says whether the installation is due: what is installed may stay, but a forbidden host is not
+/// contacted.
 ///
 /// # Errors
 /// Those of [`before_fetch`].
@@ -93,7 +93,7 @@ pub(crate) async fn before_look(ctx: &Context, resolved: &Resolved) -> Result<()
     unfetched(ctx, resolved, |rule| rule == policy::SOURCE).await
 }
 
-/// Judges an installation by the rules that count, without its content.
+/// Evaluates the policies for an installation without its content, by the rules that count.
 async fn unfetched(
     ctx: &Context,
     resolved: &Resolved,
@@ -111,7 +111,8 @@ async fn unfetched(
     }
 }
 
-/// Refuses an index before it is read: `installation` as it will be. One that is installed from it was allowed to, and may be repaired.
+/// Refuses an index before it is read. `installation` is the record as it will be. An installation that already comes from the index was
+/// allowed to, and may be repaired.
 ///
 /// # Errors
 /// Those of [`before_fetch`].
@@ -148,12 +149,12 @@ async fn of_index(
     if !verdict.problems.is_empty() {
         verdict.lift(ctx.requester().await?);
     }
-    // They are those of the plan.
+    // The plan has these warnings.
     verdict.warnings.clear();
     Ok(verdict)
 }
 
-/// The labels of a namespace, where a policy asks for them.
+/// Returns the labels of a namespace if a policy selects by them.
 async fn labels(
     ctx: &Context,
     policies: &[AddonPolicy],
@@ -171,7 +172,7 @@ fn conclude(ctx: &Context, resolved: &Resolved, verdict: &Verdict) -> Result<(),
     Ok(verdict::conclude(ctx, &what, verdict)?)
 }
 
-/// What the policies say of an installation; of its images only where it was rendered.
+/// Returns the verdict of the policies on an installation. Images are included only if it was rendered.
 async fn verdict(
     ctx: &Context,
     resolved: &Resolved,
@@ -208,8 +209,8 @@ async fn verdict(
     Ok(verdict)
 }
 
-/// Who installs: the caller who writes the record, and where the loop carries it out, its writer. `None` where others wrote it and the
-/// caller only upgrades it.
+/// Returns the user who installs: the caller if it writes the record, or the recorded writer if the loop executes it. Returns `None` if
+/// others wrote the record and the caller only upgrades it.
 async fn installer(
     ctx: &Context,
     resolved: &Resolved,
@@ -223,7 +224,7 @@ async fn installer(
     }
 }
 
-/// Records the caller as the writer where a policy asks for it. The webhook does the same, for every record.
+/// Records the caller as the writer if a policy names installers. The webhook does this for every record (semantics 19.3).
 async fn sign(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationError> {
     if !is_written(resolved) || resolved.wanted.spec.core_addon {
         return Ok(());
@@ -240,7 +241,7 @@ async fn sign(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationErr
     Ok(())
 }
 
-/// Whether the webhook would judge who writes the record (semantics 19).
+/// Whether the webhook would judge who writes the record (semantics 19.3).
 fn is_written(resolved: &Resolved) -> bool {
     let existing = resolved.existing.as_ref().map(|record| &record.spec);
     !resolved.keeps_spec && validate::is_judged(&resolved.wanted.spec, existing)
@@ -257,7 +258,7 @@ fn restricts_images(policies: &[&AddonPolicy]) -> bool {
     all.any(|one| one.spec.allowed.as_ref().is_some_and(restricts))
 }
 
-/// The images of what is rendered; where helm applies its objects by itself, of what it will render.
+/// Returns the images of the rendered objects or, if helm itself installs the chart, of what it will render.
 async fn all_images(
     ctx: &Context,
     resolved: &Resolved,
@@ -274,7 +275,7 @@ async fn all_images(
             source: Source::of_text(text),
             location: rendered.location.clone(),
             method: Method::Helm,
-            // What helm runs at another occasion counts, too.
+            // Hooks that helm runs on other occasions count as well.
             occasion: None,
             duplicate_keys: DuplicateKeys::LastWins,
             registry: None,

@@ -17,10 +17,10 @@ pub enum UnprovenError {
     /// The chart cannot be read, or there is no helm.
     #[error(transparent)]
     Operation(Box<OperationError>),
-    /// It has no provenance file.
+    /// The chart has no provenance file.
     #[error(transparent)]
     File(#[from] ProvenanceError),
-    /// No key of the ring signed it, or it is the file of another archive.
+    /// No key in the keyring signed it, or the file belongs to another archive.
     #[error(transparent)]
     Helm(#[from] HelmError),
 }
@@ -31,8 +31,8 @@ impl From<OperationError> for UnprovenError {
     }
 }
 
-/// Fetches a chart and verifies it with its provenance file. `keyring`: public keys, as `gpg --export` writes them. What the catalogue says
-/// of signatures is left aside.
+/// Fetches a chart and verifies it with its provenance file. `keyring` has public keys in the format of `gpg --export`. The signature
+/// policy of the catalogue is ignored.
 ///
 /// # Errors
 /// [`UnprovenError`].
@@ -51,7 +51,7 @@ pub async fn verify(
     let provenance = file::fetch(&located.source, &fetched, &located.access(ctx)).await?;
     let helm = ctx.helm().await?;
     let proven = provenance::verify(helm, &fetched.package, &provenance, keyring).await?;
-    // Of a chart in a registry, the manifest is what others name by its digest.
+    // For a chart in a registry, the digest is that of the manifest, by which others name it.
     let manifest = fetched
         .resolved
         .as_deref()

@@ -1,4 +1,4 @@
-//! What a record asks for, without anyone beside it.
+//! Resolves records as they are written, without input of a user.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::verdict;
 use common::catalogue::orphan::{self, Lost, Unlisted};
 
 impl<'a> Resolver<'a> {
-    /// For [`Resolver::resolve_record`] alone: whose rights count is said by each record.
+    /// Creates a resolver for [`Resolver::resolve_record`] alone: each record says whose rights are used.
     ///
     /// # Errors
     /// Those of [`Resolver::new`].
@@ -25,7 +25,7 @@ impl<'a> Resolver<'a> {
         Self::read(ctx, Offer::Catalogues).await
     }
 
-    /// The same for records of the namespace of the command, all of which were read already.
+    /// As [`Resolver::of_records`], for records of the namespace of the command that were already read.
     ///
     /// # Errors
     /// As [`Resolver::of_records`].
@@ -44,7 +44,7 @@ impl<'a> Resolver<'a> {
         Self::with(ctx, Offer::Catalogues, records, has_catalogues).await
     }
 
-    /// With records that were read. `has_catalogues`: whether there are catalogues that the caller may read.
+    /// Creates a resolver with records that were read. `has_catalogues` says whether there are catalogues that the caller may read.
     pub(crate) async fn with(
         ctx: &'a Context,
         offer: Offer,
@@ -65,7 +65,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The same records, for work with another context.
+    /// Returns the resolver with the same records for another context.
     #[must_use]
     pub fn acting<'b>(&self, ctx: &'b Context) -> Resolver<'b> {
         Resolver {
@@ -76,10 +76,11 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What a record asks for: the entry that a rollback brought back, else the version that it names, else the newest that fits. The record stays as it is written.
+    /// Resolves a record as it is written: to the entry that a rollback restored, else the version that it names, else the newest one that
+    /// fits.
     ///
     /// # Errors
-    /// Its origin cannot be read, or nothing of it fits; the verdict is a denial.
+    /// Its origin cannot be read, or no entry fits; the verdict is a denial.
     pub async fn resolve_record(
         &self,
         record: &AddonInstallation,
@@ -90,7 +91,7 @@ impl<'a> Resolver<'a> {
         self.complete(resolved, &edits, &answers).await
     }
 
-    /// The same before its defaults and the verdict.
+    /// As [`Resolver::resolve_record`], before defaults and the verdict.
     pub(crate) async fn as_recorded(
         &self,
         record: &AddonInstallation,
@@ -104,7 +105,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Whether what is installed is listed, and fits the cluster. It stays installed whatever the answer is.
+    /// Returns whether the installed version is listed, and fits the cluster. It stays installed in any case.
     ///
     /// # Errors
     /// The versions of the cluster cannot be read.
@@ -118,7 +119,7 @@ impl<'a> Resolver<'a> {
         let catalogue = match catalogue_of(self.ctx, record).await {
             Ok(catalogue) => catalogue,
             Err(OperationError::Orphaned { lost, .. }) => return Ok(Compatibility::Orphaned(lost)),
-            // Where its origin cannot be read, that is said of the installation anyway.
+            // Other conditions of the installation report an origin that cannot be read.
             Err(_) => return Ok(Compatibility::Unknown),
         };
         if let Some(unlisted) = orphan::unlisted(record, &catalogue) {
@@ -140,12 +141,12 @@ impl<'a> Resolver<'a> {
 pub enum Compatibility {
     /// Nothing is installed, or its origin cannot be read.
     Unknown,
-    /// Its catalogue, or its add-on there, is gone.
+    /// Its catalogue, or its add-on there, was deleted.
     Orphaned(Lost),
     /// It was removed from its catalogue.
     Unlisted(Unlisted),
     /// It fits.
     Fits,
-    /// It does not, for this reason.
+    /// It does not fit, for this reason.
     Misfit(Reason),
 }

@@ -19,31 +19,32 @@ use crate::not_local::NotLocal;
 pub struct Records {
     /// The records.
     pub all: Vec<AddonInstallation>,
-    /// Whether there may be more, which the caller may not read.
+    /// Whether there may be more records, which the caller may not read.
     pub is_partial: bool,
-    /// Whether our definitions are missing: then there are no records.
+    /// Whether our definitions are missing, and so there are no records.
     pub uninitialised: bool,
     /// The system namespace.
     pub system: String,
-    /// The namespaces that stand for this cluster, as far as it matters: the system namespace, and those with the label, where
-    /// records are in others or another one was asked for (semantics 6).
+    /// The namespaces that stand for this cluster, as far as they are needed: the system namespace and, if records are elsewhere or another
+    /// namespace was asked for, those with the label (semantics 6.1).
     pub local: BTreeSet<String>,
     /// Whether the namespace of the command does not exist.
     pub is_absent: bool,
-    /// Whether the cluster of the command is another one than that of the records: then `local` is the namespace that stands for it.
+    /// Whether the cluster of the command is not that of the records; `local` is then the namespace that stands for it.
     pub is_remote: bool,
 }
 
 impl Records {
-    /// Reads them: one LIST; for a command on another cluster that of its namespace, and one for each namespace of the command where
-    /// the caller may not list those of the cluster. Missing definitions mean that nothing is installed yet.
+    /// Reads the records with one LIST: of the namespace, for a command on another cluster, and else of the cluster. If the caller may not
+    /// list those of the cluster, there is one LIST for each namespace of the command. Missing definitions mean that nothing is installed
+    /// yet.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
     pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
         let home = ctx.home().await?;
         let is_remote = ctx.is_remote().await?;
-        // What is recorded in other namespaces is of no other cluster's concern.
+        // Records in other namespaces do not concern a remote cluster.
         let of = ctx.settings().namespace.as_deref().filter(|_| is_remote);
         let mut is_partial = false;
         let listed = match record::list(home, of).await {
@@ -87,7 +88,7 @@ impl Records {
         })
     }
 
-    /// Refuses a namespace that does not stand for this cluster (semantics 6).
+    /// Refuses a namespace that does not stand for this cluster (semantics 6.1).
     ///
     /// # Errors
     /// [`OperationError::NotLocal`].
@@ -103,13 +104,13 @@ impl Records {
         .into())
     }
 
-    /// The record of this namespace and name.
+    /// Returns the record with this namespace and name.
     #[must_use]
     pub fn get(&self, name: &InstallationName) -> Option<&AddonInstallation> {
         self.all.iter().find(|record| &name_of(record) == name)
     }
 
-    /// The records of a namespace; where none is given, those of this cluster: others are never touched by the way.
+    /// Returns the records of a namespace or, if it is `None`, those of the namespaces that stand for this cluster.
     pub fn within<'a>(
         &'a self,
         namespace: Option<&'a str>,
@@ -118,7 +119,7 @@ impl Records {
         all.filter(move |record| is_meant(record, namespace, &self.local))
     }
 
-    /// The same without the others.
+    /// As [`Records::within`], and drops the other records.
     #[must_use]
     pub fn into_within(self, namespace: Option<&str>) -> Vec<AddonInstallation> {
         let Self { mut all, local, .. } = self;
@@ -126,7 +127,7 @@ impl Records {
         all
     }
 
-    /// The records that the user means by some names.
+    /// Returns the records with these names, as the user typed them.
     ///
     /// # Errors
     /// Those of [`Records::find`].
@@ -139,10 +140,10 @@ impl Records {
         names.map(|name| self.find(name, namespace)).collect()
     }
 
-    /// The record that the user means by a name, in one namespace or in those of this cluster.
+    /// Returns the record with this name, in one namespace or in those that stand for this cluster.
     ///
     /// # Errors
-    /// [`OperationError::UnknownInstallation`]; [`OperationError::Ambiguous`] where no namespace was given.
+    /// [`OperationError::UnknownInstallation`]; [`OperationError::Ambiguous`] if no namespace was given.
     pub fn find<'a>(
         &'a self,
         name: &str,
@@ -156,7 +157,7 @@ impl Records {
                 if let (None, Some(elsewhere)) = (namespace, self.all.iter().find(is_meant)) {
                     self.check_local(&name_of(elsewhere).namespace)?;
                 }
-                // The namespace of a record is taken for that of its objects.
+                // The user may have given the namespace of the objects instead of that of the record.
                 let elsewhere = self.all.iter().find(is_meant).map(name_of);
                 let names = self.within(namespace);
                 let names = names.filter_map(|record| record.metadata.name.as_deref());
@@ -178,25 +179,25 @@ impl Records {
         }
     }
 
-    /// Whether the objects of a record are in the cluster of the command. A namespace that stands for none may hold records of a
+    /// Whether the objects of a record are in the cluster of the command. A namespace that stands for no cluster may have records of a
     /// client with another system namespace, whose objects are in this cluster.
     fn is_here(&self, record: &AddonInstallation) -> bool {
         let at = record.metadata.namespace.as_deref().unwrap_or_default();
         self.local.contains(at) || !self.is_remote && !pin::is_elsewhere(record)
     }
 
-    /// The installations whose objects are in the cluster of the command.
+    /// Returns the installations whose objects are in the cluster of the command.
     pub fn here(&self) -> impl Iterator<Item = &AddonInstallation> {
         self.all.iter().filter(|record| self.is_here(record))
     }
 
-    /// Whether an installation takes a record at its word.
+    /// Whether a record counts at its word for another installation (semantics 13.5).
     pub(crate) fn is_believed(&self, record: &AddonInstallation, by: &InstallationName) -> bool {
         let at = record.metadata.namespace.as_deref().unwrap_or_default();
         claims::is_believed(at, &by.namespace, &self.system)
     }
 
-    /// Values of the owner label of all installations.
+    /// Returns the values of the owner label of all installations.
     pub(crate) fn owners(&self) -> BTreeSet<String> {
         let names = self.here().map(name_of);
         names
@@ -204,8 +205,8 @@ impl Records {
             .collect()
     }
 
-    /// What the other installations of the cluster use, for the plan of `own`; all of `except` are planned by the same command and are
-    /// not others. `snapshot`: the live objects by which records are proven that are not taken at their word.
+    /// Returns what the other installations of the cluster use, for the plan of `own`. Those in `except` are planned by the same command
+    /// and do not count. `snapshot` has the live objects that prove records which do not count at their word (semantics 13.5).
     pub(crate) fn claims(
         &self,
         own: &InstallationName,
@@ -233,8 +234,8 @@ impl Records {
     }
 }
 
-/// The records of the namespaces that a command works on. Those of the system namespace are not needed where another one was asked
-/// for: they only tell what else is in use. `forbidden`: why those of the cluster cannot be listed.
+/// Returns the records of the namespaces that a command works on. If another namespace was asked for, those of the system namespace are
+/// optional: they only tell what else is in use. `forbidden` is the error of the cluster-wide LIST.
 async fn readable(
     cluster: &Cluster,
     settings: &Settings,
@@ -244,7 +245,7 @@ async fn readable(
     let asked = settings.namespace.as_ref();
     let Some(asked) = asked.filter(|asked| **asked != settings.system_namespace) else {
         return match system {
-            // The sentence about the whole cluster: it is what the caller asked for.
+            // Return the error of the cluster-wide LIST, which the caller asked for.
             Err(EngineError::Forbidden { .. }) if asked.is_none() => Err(forbidden),
             other => other,
         };
@@ -258,7 +259,7 @@ async fn readable(
     Ok(all)
 }
 
-/// Whether a command in this namespace means it; without one, it means those of this cluster.
+/// Whether a command in this namespace selects a record; without one, it selects those of this cluster.
 fn is_meant(record: &AddonInstallation, namespace: Option<&str>, local: &BTreeSet<String>) -> bool {
     match namespace {
         Some(namespace) => is_within(record, namespace),
@@ -270,7 +271,7 @@ fn is_within(record: &AddonInstallation, namespace: &str) -> bool {
     record.metadata.namespace.as_deref() == Some(namespace)
 }
 
-/// Namespace and name of a record.
+/// Returns the namespace and name of a record.
 #[must_use]
 pub fn name_of(record: &AddonInstallation) -> InstallationName {
     InstallationName {

@@ -1,5 +1,5 @@
-//! Releases that helm itself installs and removes (`template.helm.mode: release`), as work that the engine does under the lock
-//! of the record.
+//! Releases that helm itself installs and uninstalls (`template.helm.mode: release`), as work that the engine does under the lock of the
+//! record.
 
 use addons_engine::release::{ReleaseOwner, owner, records};
 use addons_engine::{Cause, OutsideFailure, OwnedOutside};
@@ -27,11 +27,11 @@ pub(crate) struct ReleaseWork {
     helm: Helm,
     config: Config,
     release: HelmRelease,
-    /// What marks the release as that of the installation.
+    /// The owner label that marks the release.
     owner: String,
-    /// The chart; none where the release is removed.
+    /// The chart; `None` if the release is uninstalled.
     chart: Option<CompleteChart>,
-    /// Whether a release that is pending is recovered.
+    /// Whether to recover a pending release.
     recovers: bool,
     run: Run,
     conflicts: Conflicts,
@@ -39,7 +39,7 @@ pub(crate) struct ReleaseWork {
 }
 
 impl ReleaseWork {
-    /// The work of helm for a plan, in the form that the engine takes; `None` where helm is not involved.
+    /// Returns the work of helm for a plan as the engine runs it, or `None` if helm is not involved.
     pub(crate) async fn of(
         ctx: &Context,
         planned: &Planned,
@@ -70,7 +70,7 @@ impl ReleaseWork {
         Ok(Some(Box::new(move || work.clone().run())))
     }
 
-    /// Runs helm; returns helm's message where it fails.
+    /// Runs helm, and returns helm's message if it fails.
     fn run(self) -> BoxFuture<'static, Result<(), OutsideFailure>> {
         Box::pin(async move {
             let _runs = self.interruption.helm_runs().await;
@@ -105,7 +105,7 @@ impl ReleaseWork {
             release.uninstall(self.run.wait, timeout).await?;
             return Ok(());
         };
-        // The process that began it is gone: the lock of the record is ours.
+        // The process that began the pending release has ended, because the record is locked by us.
         if self.recovers
             && let Some(recovery) = release.recover(timeout).await?
         {
@@ -130,9 +130,9 @@ impl ReleaseWork {
     }
 }
 
-/// The Secrets of a release as far as helm may go on from them. Refuses a release that the installation did not create, and one whose
-/// Secrets are not those that `status` knows: the label says whose it is, and only the record says what is in it. `accepts`: the caller
-/// takes it as it is.
+/// Returns the Secrets of a release that helm may continue from. Refuses a release that the installation did not create, and one whose
+/// Secrets are not those in `status`: the label says who created it, but only the record proves its content (semantics 13.8). With
+/// `accepts`, the release is accepted as it is.
 pub(crate) async fn check(
     ctx: &Context,
     installation: &InstallationName,
@@ -174,14 +174,14 @@ pub(crate) async fn check(
     })
 }
 
-/// The connection settings for helm.
+/// Returns the connection settings for helm.
 async fn config(ctx: &Context) -> Result<&Config, OperationError> {
     let config = ctx.cluster().await?.config();
     config.ok_or(OperationError::NoCluster)
 }
 
-/// The release of a record: what is installed, what an interrupted operation was installing, or what
-/// could not be installed: helm keeps a release that failed.
+/// Returns the release of a record: the installed one, the one that an interrupted operation was installing, or the one that could not be
+/// installed, because helm keeps a failed release.
 #[must_use]
 pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
     let operation = status.operation.as_ref();
@@ -202,13 +202,13 @@ pub struct ForeignRelease {
     pub installation: InstallationName,
     /// Namespace of the release.
     pub namespace: String,
-    /// Its name.
+    /// The name of the release.
     pub release: String,
     /// Whether another installation created it.
     pub other: bool,
 }
 
-/// A Helm release that another client has changed since our last operation, or that was there before the first one.
+/// A Helm release that another client has changed since our last operation, or that existed before the first one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Helm release {release} of {installation}: not as the last operation left it, and helm would apply and delete what it says \
@@ -220,25 +220,25 @@ pub struct ChangedRelease {
     pub installation: InstallationName,
     /// The release.
     pub release: HelmRelease,
-    /// The Secrets that are new, gone, or others; one at least.
+    /// The Secrets that are new, deleted or changed; at least one.
     pub changed: Vec<String>,
 }
 
-/// Our own objects and a helm release cannot replace each other: helm refuses objects that it did not create, and those that it
-/// created are not ours to prune.
+/// Objects that this tool applies and a Helm release cannot replace each other: helm refuses objects that it did not create, and this tool
+/// must not prune those that helm created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModeError {
-    /// The same mode, another release.
+    /// The mode is the same, but the release is another one.
     #[error("{name} is the Helm release {recorded}, and would be replaced by {wanted}")]
     OtherRelease {
         /// The installation.
         name: String,
         /// `NAMESPACE/NAME` of the installed release.
         recorded: String,
-        /// The wanted one.
+        /// `NAMESPACE/NAME` of the wanted release.
         wanted: String,
     },
-    /// Another mode.
+    /// The mode changed.
     #[error(
         "the catalogue changed template.helm.mode of {name} to {mode}: neither helm nor this tool takes over what the other one created"
     )]
@@ -250,7 +250,7 @@ pub enum ModeError {
     },
 }
 
-/// Whether the wanted mode is possible after the recorded one.
+/// Checks whether the wanted mode is possible after the recorded one.
 pub(crate) fn check_mode(
     name: &str,
     status: Option<&AddonInstallationStatus>,
@@ -277,10 +277,10 @@ pub(crate) fn check_mode(
     }
 }
 
-/// The status of a release as helm reports it.
+/// Returns the status of a release as helm reports it.
 ///
 /// # Errors
-/// There is no helm; it cannot ask the cluster.
+/// There is no helm, or it cannot reach the cluster.
 pub async fn status(
     ctx: &Context,
     release: &HelmRelease,

@@ -1,4 +1,4 @@
-//! From fetched packages to the objects of the installations: rendered and parsed.
+//! Renders fetched packages, and parses them into the objects of the installations.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,18 +32,18 @@ use crate::jail;
 use crate::resolved::Resolved;
 use crate::stage::{Stage, Staged};
 
-/// The objects of an installation.
+/// The rendered objects of an installation.
 #[derive(Debug)]
 pub struct Rendered {
     /// The inputs of the rendering.
     pub inputs: Inputs,
     /// The objects.
     pub manifests: Vec<Manifest>,
-    /// What of them the chart makes at random.
+    /// The fields that the chart generates at random.
     pub random: Random,
-    /// The chart that helm itself installs, with its values; the objects are empty then.
+    /// The chart that helm itself installs, with its values; the objects are then empty.
     pub release: Option<CompleteChart>,
-    /// The entry's hash, or that of the package where it has none (semantics 11).
+    /// The hash of the entry, or that of the package if the entry has none (semantics 11.4).
     pub manifest_hash: String,
     /// The commit, image digest or chart version.
     pub resolved: Option<String>,
@@ -51,9 +51,9 @@ pub struct Rendered {
     pub signature: Option<Signature>,
     /// Where the package was read.
     pub location: String,
-    /// Names of the definitions in `crds/` of its charts.
+    /// The names of the definitions in `crds/` of its charts.
     pub definitions: BTreeSet<String>,
-    /// Hooks that rest, as they are written: [`addons_render::hooks::Kept::resting`].
+    /// Resting hooks as the manifests name them: [`addons_render::hooks::Kept::resting`].
     pub resting: Vec<ObjectKey>,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// What will be recorded as installed.
+    /// Returns what will be recorded as installed.
     pub(crate) fn target(
         &self,
         resolved: &Resolved,
@@ -78,7 +78,7 @@ impl Rendered {
     }
 }
 
-/// Renders what was fetched, several add-ons at the same time: helm is a program of its own.
+/// Renders fetched packages, several add-ons at the same time.
 pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<Rendered>> {
     let rendering = stream::iter(fetched).map(|Staged { resolved, stage }| async move {
         let stage = match stage {
@@ -91,7 +91,7 @@ pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<
     rendering.buffered(AT_ONCE).collect().await
 }
 
-/// The content of a package: its objects, or the chart that helm itself installs.
+/// Renders one package to its objects, or to the chart that helm itself installs.
 async fn one(
     ctx: &Context,
     resolved: &Resolved,
@@ -144,10 +144,10 @@ async fn one(
     })
 }
 
-/// Renders and parses a package; `occasion`: whose hooks are applied.
+/// Renders and parses a package. `occasion` selects the hooks that are applied.
 ///
 /// # Errors
-/// A template, a chart or a manifest that fails, with its place.
+/// A template, a chart or a manifest fails, with its place.
 pub async fn objects(
     ctx: &Context,
     resolved: &Resolved,
@@ -213,10 +213,10 @@ pub async fn objects(
     })
 }
 
-/// Makes objects of texts: in a process of its own where no person works with this one.
+/// Parses rendered texts into objects, in a separate process if the context has a jail.
 ///
 /// # Errors
-/// Those of the texts; of the process.
+/// Those of the texts, or of the process.
 pub(crate) async fn parse(
     ctx: &Context,
     resolved: &Resolved,
@@ -238,7 +238,7 @@ pub(crate) async fn parse(
     }
 }
 
-/// The templates of a package with their data, to be rendered by another process.
+/// Returns the templates of a package with their data, for rendering by another process.
 fn templates_of(
     ctx: &Context,
     inputs: &Inputs,
@@ -254,11 +254,11 @@ fn templates_of(
     })
 }
 
-/// The objects of an entry as they would be installed, without an installation; for a named version of Kubernetes no request
-/// is sent to a cluster.
+/// Returns the objects of an entry as they would be installed, without an installation. For a given version of Kubernetes, no request is
+/// sent to a cluster.
 ///
 /// # Errors
-/// A source, a template or a manifest that fails, with its place.
+/// A source, a template or a manifest fails, with its place.
 pub async fn of_entry(
     ctx: &Context,
     entry: &Entry,
@@ -271,14 +271,14 @@ pub async fn of_entry(
     };
     let mut verified = fetch::package(ctx, &resolved).await?;
     if entry.verifiable_hash().is_none() {
-        // What a manifestHash would be, which is of all bytes; records go by the trimmed ones.
+        // A manifestHash covers all bytes; records use the trimmed ones.
         verified.manifest_hash = verified.fetched.package.digest();
     }
     let occasion = resolved.occasion();
     objects(ctx, &resolved, occasion, inputs, verified).await
 }
 
-/// An entry as it would be installed under its own name.
+/// Returns an entry resolved as it would be installed under its own name.
 #[must_use]
 pub fn uninstalled(ctx: &Context, entry: &Entry) -> Resolved {
     let name = InstallationName {
@@ -288,10 +288,10 @@ pub fn uninstalled(ctx: &Context, entry: &Entry) -> Resolved {
     Resolved::new(name, None, entry.clone(), ctx.settings().rules)
 }
 
-/// The text of a package, rendered.
+/// Returns the rendered text of a package.
 ///
 /// # Errors
-/// A template or a chart that fails.
+/// A template or a chart fails.
 pub async fn text(
     ctx: &Context,
     resolved: &Resolved,
@@ -311,7 +311,7 @@ pub async fn text(
     }
 }
 
-/// Templates run on a thread of their own: a long rendering delays neither Ctrl-C nor what else goes on.
+/// Renders templates on a thread of their own, so that a long rendering delays neither Ctrl-C nor other work.
 async fn templates(
     ctx: &Context,
     resolved: &Resolved,
@@ -329,7 +329,7 @@ async fn templates(
     let stopped = Stopped(options.stop.clone());
     let (send, rendered) = oneshot::channel();
     let work = move || {
-        // Where no one waits any more, the rendering was stopped.
+        // If the receiver was dropped, the rendering was stopped.
         let _ = send.send(Text::of_templates(&package, &data, &options));
     };
     let thread = std::thread::Builder::new().name("templates".to_owned());
@@ -339,17 +339,17 @@ async fn templates(
     rendered?.map_err(|error| OperationError::from(error).masked(&inputs.mask()))
 }
 
-/// What the thread of the templates answers.
+/// Waits for the result of the rendering thread.
 async fn answer<T>(rendered: oneshot::Receiver<T>, bound: Duration) -> Result<T, OperationError> {
     match tokio::time::timeout(bound, rendered).await {
         Ok(Ok(answer)) => Ok(answer),
-        // The thread is gone: it was not slow.
+        // The thread ended without a result, which is not a timeout.
         Ok(Err(_)) => Err(OperationError::LostTemplates),
         Err(_) => Err(OperationError::SlowTemplates { bound }),
     }
 }
 
-/// Stops a rendering that no one waits for any more.
+/// Stops a rendering when it is dropped.
 struct Stopped(Stop);
 
 impl Drop for Stopped {

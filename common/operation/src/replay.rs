@@ -1,4 +1,4 @@
-//! A plan file, planned again: executed only where nothing moved since (semantics 17).
+//! Plans a plan file again, and refuses it if anything has changed (semantics 17.1).
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 use crate::verdict;
 
-/// The plan of a file as it is made now. `wait_for_types`: see [`Choices::wait_for_types`].
+/// Returns the plan of a file as it is made now. `wait_for_types`: see [`Choices::wait_for_types`].
 ///
 /// # Errors
-/// [`Moved`], with everything that is not as it was; what the server refuses.
+/// [`Moved`] with every difference; the errors of the server.
 pub async fn replay(
     ctx: &Context,
     file: &PlanFile,
@@ -38,7 +38,7 @@ pub async fn replay(
         ..file.choices.clone()
     };
     same_cluster(ctx, file).await?;
-    // What is kept of discovery between runs may be older than the plan.
+    // The discovery cache may be older than the plan.
     ctx.cluster().await?.forget_kinds().await;
     let resolver = Resolver::new(ctx, offer(ctx, file)).await?;
     let mut differences = Vec::new();
@@ -105,7 +105,7 @@ pub async fn replay(
     }
 }
 
-/// Whether a plan file was made for this cluster and version: otherwise nothing else could be the same.
+/// Checks that a plan file was made for this cluster and version; otherwise nothing else could be the same.
 ///
 /// # Errors
 /// [`OperationError::Moved`]; those of the requests.
@@ -128,7 +128,7 @@ pub async fn same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), Operatio
     Err(refusal(file, vec![Difference::new("this cluster", what)]))
 }
 
-/// Whether what a plan file says was done already, and what it installed is recorded as it says.
+/// Whether the changes of a plan file were already made, and its installations are recorded accordingly.
 ///
 /// # Errors
 /// Those of the requests.
@@ -161,7 +161,7 @@ pub async fn is_done(ctx: &Context, file: &PlanFile) -> Result<bool, OperationEr
     Ok(true)
 }
 
-/// Where everything comes from one kind of place, the other is not asked.
+/// Returns the offer for a plan file. If every entry comes from an index, no catalogue is read.
 fn offer(ctx: &Context, file: &PlanFile) -> Offer {
     let installations = file.installations.iter();
     let indexes = installations.filter(|plan| !plan.verb.ends()).map(|plan| {
@@ -178,7 +178,7 @@ fn offer(ctx: &Context, file: &PlanFile) -> Offer {
     first.map_or(Offer::Catalogues, |first| Offer::Indexes(vec![first]))
 }
 
-/// The installation that a plan file recorded, with the entry as it stands now.
+/// Resolves the installation of a plan file with the current entry.
 async fn again(
     resolver: &Resolver<'_>,
     then: &InstallationPlan,
@@ -228,7 +228,7 @@ async fn again(
     Ok(resolved)
 }
 
-/// Judges the index of a plan before it is read, as when the plan was made (semantics 19).
+/// Checks the index of a plan before it is read, as when the plan was made (semantics 19.2).
 async fn before_index(
     resolver: &Resolver<'_>,
     then: &InstallationPlan,
@@ -244,7 +244,7 @@ async fn before_index(
     policies::before_index(resolver.ctx, &wanted).await
 }
 
-/// The entry of the same name, version and id. Entries of a kops index may differ in their hash or range alone.
+/// Returns the entry with the same name, version and id. Entries of a kops index may differ only in their hash or range.
 fn same_entry<'a>(
     catalogue: &'a Catalogue,
     facts: &EntryFacts,
@@ -268,7 +268,7 @@ fn moved_record(resolver: &Resolver<'_>, then: &InstallationPlan) -> Vec<Differe
     file::moved_record(then, record.map(RecordFacts::of).as_ref())
 }
 
-/// What cannot be planned any more is a difference as well; what the server says to us is an error of its own.
+/// Returns the difference for an installation that can no longer be planned. Errors of the server are returned as they are.
 fn no_plan(then: &InstallationPlan, error: OperationError) -> Result<Difference, OperationError> {
     if matches!(
         error.root(),

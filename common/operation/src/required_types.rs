@@ -1,4 +1,4 @@
-//! `requiredResourceTypes`: types that the cluster has to serve before an add-on can be planned.
+//! `requiredResourceTypes`: types that the cluster has to serve before an add-on can be planned (semantics 17.7).
 
 use std::time::{Duration, Instant};
 
@@ -14,15 +14,15 @@ use crate::error::OperationError;
 use crate::event::{Event, Finding, Work};
 use crate::resolved::Resolved;
 
-/// Not served in time: exit 3. Nothing was written.
+/// Required types were not served in time (exit code 3). Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[error("{addon}: {}", words(types, *waited))]
 pub struct NotServed {
     /// The add-on.
     pub addon: String,
-    /// What is still missing.
+    /// The types that are still missing.
     pub types: Vec<ResourceType>,
-    /// How long it was waited for.
+    /// How long the command waited.
     pub waited: Duration,
 }
 
@@ -34,16 +34,16 @@ fn words(types: &[ResourceType], waited: Duration) -> String {
     }
 }
 
-/// What an add-on waits for that requires types.
+/// What an add-on with required types waits for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Awaited {
-    /// Other add-ons of the command that define some of the types: they come first.
+    /// Other add-ons of the command that define some of the types, and so come first.
     pub(crate) first: Vec<InstallationName>,
-    /// Types that others of the command may bring while they run, with an operator or with helm: its operation waits for them.
+    /// Types that other add-ons of the command may bring while they run, with an operator or with helm: the operation waits for them.
     pub(crate) types: Vec<ResourceType>,
 }
 
-/// The types that the add-ons of one command define, and how long they wait for the others.
+/// The types that the add-ons of one command define, and how long to wait for the others.
 #[derive(Debug)]
 pub(crate) struct RequiredTypes {
     brought: Vec<(InstallationName, Brought)>,
@@ -53,7 +53,7 @@ pub(crate) struct RequiredTypes {
 }
 
 impl RequiredTypes {
-    /// From the objects of each add-on.
+    /// Collects the types from the objects of each add-on.
     pub(crate) fn new<'a>(
         addons: impl Iterator<Item = (&'a InstallationName, &'a [Manifest])>,
         timeout: Option<Duration>,
@@ -69,12 +69,12 @@ impl RequiredTypes {
         }
     }
 
-    /// Waits until the cluster serves the types that an add-on requires, where nothing else of the command could bring them; what else
-    /// could is not applied before the plan is made. For a plan that is only shown, missing types are a finding instead, because the plan
-    /// may differ once the types are served.
+    /// Waits until the cluster serves the types that an add-on requires, unless another add-on of the command could bring them: that is not
+    /// applied before the plan is made. For a plan that is only shown, missing types are a finding instead, because the plan may differ
+    /// once the types are served.
     ///
     /// # Errors
-    /// [`NotServed`]; the server cannot be asked.
+    /// [`NotServed`]; the server cannot be reached.
     pub(crate) async fn wait_for(
         &self,
         ctx: &Context,
@@ -91,20 +91,20 @@ impl RequiredTypes {
             let Some((name, _)) = bringing.clone().next() else {
                 return true;
             };
-            // It does not wait for others to define a type that it defines itself.
+            // An add-on that defines a type itself does not wait for others that define it.
             if !bringing.any(|(name, _)| *name == resolved.name) {
                 awaited.first.push(name.clone());
             }
             false
         });
-        // Most add-ons require none; then no request is sent.
+        // Most add-ons require no types, and no request is sent.
         if !types.is_empty() {
             awaited.types = self.wait(ctx, &resolved.name.name, &types).await?;
         }
         Ok(awaited)
     }
 
-    /// The types that are left to the operation.
+    /// Returns the types that the operation waits for later.
     async fn wait(
         &self,
         ctx: &Context,
@@ -148,7 +148,7 @@ impl RequiredTypes {
     }
 }
 
-/// Types, for a sentence.
+/// Returns the types as a list for a sentence.
 #[must_use]
 pub fn named(types: &[ResourceType]) -> String {
     let names: Vec<String> = types.iter().map(ToString::to_string).collect();

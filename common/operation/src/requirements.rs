@@ -1,4 +1,4 @@
-//! Requirements between add-ons: checked before anything is planned or removed, and the order that follows from them.
+//! Requirements between add-ons: they are checked before anything is planned or uninstalled, and determine the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,23 +16,23 @@ use crate::event::Finding;
 use crate::records::{Records, name_of};
 use crate::resolved::Resolved;
 
-/// The versions of each add-on that the catalogues have: a refusal names one that fits.
+/// The versions of each add-on in the catalogues, of which a refusal names one that fits.
 pub(crate) type Available = BTreeMap<String, Vec<String>>;
 
-/// Installations that stay require one that is removed: exit 1.
+/// Installations that stay require one that is uninstalled (exit code 1).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines.join("\n"))]
 pub struct Dependents {
-    /// Who requires what.
+    /// One line for each requirement.
     lines: Vec<String>,
     /// The installations that would have to be uninstalled together.
     pub together: Vec<String>,
 }
 
-/// For each installation, the others of the command that have to be installed first.
+/// Returns for each installation the others of the command that have to be installed first.
 ///
 /// # Errors
-/// Everything that is required and neither installed nor part of the command.
+/// Every requirement that is neither installed nor part of the command.
 pub(crate) fn order(
     ctx: &Context,
     installations: &[&Resolved],
@@ -67,11 +67,11 @@ pub(crate) fn order(
     Ok(order.first.into_iter().map(named).collect())
 }
 
-/// The records of an uninstallation, each before those that it requires. `installed`: what the same command installs before. Names
-/// those that stay without what they require because their records are not taken at their word.
+/// Orders the records of an uninstallation, each before those that it requires. `installed` are the installations that the command installs
+/// before. Reports as findings the dependents that do not count because their records are not taken at their word (semantics 13.5).
 ///
 /// # Errors
-/// Installations that stay and require one of them.
+/// Installations that stay require one of them.
 pub(crate) fn teardown(
     ctx: &Context,
     going: Vec<&AddonInstallation>,
@@ -99,7 +99,7 @@ pub(crate) fn teardown(
                         .any(|needed| needed.name == addon(record))
             })
         };
-        // Records that require each other were written by another client: any of them is removed first.
+        // Only another client could write records that require each other: any of them is uninstalled first.
         let next = rest
             .iter()
             .position(|record| !is_required(record))
@@ -109,9 +109,8 @@ pub(crate) fn teardown(
     Ok(ordered)
 }
 
-/// Refuses where an installation that stays requires one that is removed, and returns those that only say so: what is removed does not
-/// take their records at their word. The dependents of a dependent are named too: the command that removes all of them is not refused
-/// again.
+/// Refuses if an installation that stays requires one that is uninstalled. Returns dependents whose records do not count at their word for
+/// it. Dependents of dependents are named as well, so that a command that uninstalls all of them is not refused again.
 fn refuse_dependents(
     records: &[&AddonInstallation],
     mut staying: Vec<&AddonInstallation>,
@@ -160,7 +159,7 @@ fn refuse_dependents(
     })
 }
 
-/// The names of an uninstallation's other records that a record requires: they stay if it stays.
+/// Returns the names of the other uninstalled records that a record requires: they stay if it stays.
 pub(crate) fn required_of(
     record: &AddonInstallation,
     gone: &[AddonInstallation],
@@ -173,7 +172,7 @@ pub(crate) fn required_of(
     gone.iter().filter(needed).map(name_of).collect()
 }
 
-/// Records with their names spelled out.
+/// Records with their names as text.
 struct Named<'a>(Vec<(String, &'a AddonInstallation)>);
 
 impl<'a> Named<'a> {
@@ -203,8 +202,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// What there is of an installation, for those that require it: what is installed, or what was applied and did not get ready in time. It
-/// may be waiting for them.
+/// Returns what of an installation meets requirements: the installed version, or one that was applied and did not become ready in time,
+/// because it may be waiting for those that require it (semantics 17.7).
 fn present(status: &AddonInstallationStatus) -> Option<&Installed> {
     let is_late = |one: &&Condition| one.r#type == READY && one.reason == TIMED_OUT;
     let objects = status.inventory.iter().flat_map(|group| &group.objects);

@@ -1,4 +1,4 @@
-//! From an intent to the wanted installations: entries chosen, records completed and judged.
+//! Resolves an intent to the wanted installations: chooses entries, completes and validates records.
 
 mod install;
 
@@ -36,7 +36,7 @@ pub struct Resolver<'a> {
     pub(crate) facts: Facts,
 }
 
-/// Values that were asked for because a form requires them, by installation.
+/// The answers to questions for values that a form requires, by installation.
 pub type Answers = BTreeMap<InstallationName, Value>;
 
 /// The result of resolving an intent.
@@ -44,17 +44,17 @@ pub type Answers = BTreeMap<InstallationName, Value>;
 pub struct Resolution {
     /// The wanted installations.
     pub installations: Vec<Resolved>,
-    /// Those that failed.
+    /// The installations that failed.
     pub failed: Vec<Failed>,
-    /// Installations that are uninstalled after the wanted ones were installed.
+    /// The installations to uninstall after the wanted ones were installed.
     pub gone: Vec<AddonInstallation>,
 }
 
 impl Resolution {
-    /// The resolution, where every installation could be resolved.
+    /// Returns the resolution if every installation could be resolved.
     ///
     /// # Errors
-    /// That of the first installation that could not.
+    /// That of the first installation that could not be resolved.
     pub fn whole(mut self) -> Result<Self, OperationError> {
         if self.failed.is_empty() {
             return Ok(self);
@@ -74,15 +74,15 @@ impl Resolution {
 }
 
 impl<'a> Resolver<'a> {
-    /// Reads records, catalogues and version: three requests at the same time.
+    /// Reads records, catalogues and version in three concurrent requests.
     ///
     /// # Errors
-    /// One of them fails.
+    /// A request fails.
     pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
         let resolver = Self::read(ctx, offer).await?;
         let asked = ctx.settings().namespace.as_ref();
         let is_meant = |asked: &&String| **asked != resolver.records.system;
-        // In another cluster it has the rights of that one's kubeconfig.
+        // A remote cluster is used with the rights of its kubeconfig.
         if let Some(asked) = asked.filter(is_meant)
             && !resolver.records.is_remote
         {
@@ -91,9 +91,9 @@ impl<'a> Resolver<'a> {
         Ok(resolver)
     }
 
-    /// The same for installations that are not worked on with the rights of the caller: there is nothing to announce.
+    /// As [`Resolver::new`], for installations that do not use the rights of the caller, so that no finding is reported.
     pub(crate) async fn read(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
-        // An installation from an index needs none: who may not read them is told where they are needed.
+        // An installation from an index needs no catalogues. Missing rights are reported where they are needed.
         let asks_catalogues = !matches!(offer, Offer::Indexes(_) | Offer::Nothing);
         let catalogues = async {
             if !asks_catalogues {
@@ -110,7 +110,7 @@ impl<'a> Resolver<'a> {
         Self::with(ctx, offer, records, has_catalogues).await
     }
 
-    /// The wanted installations of an intent. The failure of one does not affect the others.
+    /// Resolves an intent to the wanted installations. If one fails, the others are still resolved.
     ///
     /// # Errors
     /// A name that no installation has; an index that cannot be read; a set that most of its members left.
@@ -163,7 +163,7 @@ impl<'a> Resolver<'a> {
         Ok(resolution)
     }
 
-    /// Whether a name is not that of an installation.
+    /// Whether no installation has the name.
     fn is_new(&self, named: &NewInstallation) -> bool {
         let namespace = self.ctx.settings().namespace.as_deref();
         let mut there = self.records.within(namespace);
@@ -171,8 +171,8 @@ impl<'a> Resolver<'a> {
         named.name.is_some() || !there.any(|record| record.metadata.name.as_ref() == name)
     }
 
-    /// Upgrades of the named installations, or of all; not of those that are suspended. A version that a record names is left by a
-    /// command that names the installation alone.
+    /// Resolves upgrades of the named installations, or of all that are not suspended. A name without a version releases the version that
+    /// its record names.
     async fn upgrade_all(
         &self,
         resolution: &mut Resolution,
@@ -222,15 +222,15 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// The entry that a record follows where nobody names it: the version that it names, else the newest that fits. Tells what is
-    /// newer than a version that holds.
+    /// Resolves an installation that no one named: to the version that its record names, else to the newest one that fits. Reports newer
+    /// versions than a pinned one.
     async fn followed(&self, record: &AddonInstallation) -> Result<Resolved, OperationError> {
         let reference = &record.spec.addon_ref;
         let Some(version) = reference.version.as_deref() else {
             return self.chosen(record, None).await;
         };
         let held = self.as_recorded(record).await?;
-        // Where nothing fits any more, what holds is all there is.
+        // If no version fits any more, the pinned one remains.
         if let Ok((newest, _)) = self.pick(record, None).await {
             let newest = newest.version.version;
             let is_newer = match (tolerant::parse(&newest), tolerant::parse(version)) {
@@ -248,7 +248,7 @@ impl<'a> Resolver<'a> {
         Ok(held)
     }
 
-    /// The entry for a record, before defaults and the verdict.
+    /// Resolves the entry for a record, before defaults and the verdict.
     pub(crate) async fn chosen(
         &self,
         record: &AddonInstallation,
@@ -265,7 +265,7 @@ impl<'a> Resolver<'a> {
         Ok(resolved)
     }
 
-    /// The entry that is chosen for a record, and how.
+    /// Chooses the entry for a record, and returns how it was chosen.
     async fn pick(
         &self,
         record: &AddonInstallation,
@@ -283,7 +283,7 @@ impl<'a> Resolver<'a> {
             addon: &reference.name,
             version,
             id: None,
-            // An origin that is asked for takes the place of the recorded one.
+            // An origin that was asked for replaces the recorded one.
             catalogue: match self.offer {
                 Offer::Indexes(_) | Offer::Catalogue(_) => None,
                 Offer::Catalogues | Offer::Nothing => reference.catalogue.as_deref(),
@@ -322,13 +322,13 @@ impl<'a> Resolver<'a> {
         Ok(resolved)
     }
 
-    /// Where new records live (semantics 5): in the system namespace, whatever they come from, or in the local namespace that was
+    /// Returns the namespace of new records (semantics 5): the system namespace, whatever they come from, or the local namespace that was
     /// asked for.
     pub(crate) fn namespace(&self) -> &str {
         self.ctx.settings().records_namespace()
     }
 
-    /// Only where something is required: then the catalogues are searched for a version that fits.
+    /// Returns the versions in the catalogues, if an installation requires another add-on.
     pub(crate) async fn available(&self, due: &[&Resolved]) -> Result<Available, OperationError> {
         let mut available: Available = BTreeMap::new();
         let mut requirements = due.iter().map(|one| &one.entry.version.requires);

@@ -1,4 +1,4 @@
-//! One wanted installation: the chosen entry and its record.
+//! A wanted installation: the chosen entry and its record.
 
 mod due;
 
@@ -30,7 +30,7 @@ use crate::error::OperationError;
 use crate::intent::Edits;
 use crate::kops::Kops;
 
-/// One wanted installation.
+/// A wanted installation.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// Namespace and name of the record.
@@ -43,27 +43,27 @@ pub struct Resolved {
     pub entry: Entry,
     /// The rules that chose it.
     pub rules: Rules,
-    /// Whether this version was named: then a downgrade is an error; otherwise it is ignored.
+    /// Whether the user named this version: a downgrade is then an error, and is otherwise ignored.
     pub is_asked_for: bool,
-    /// What kops' own tool has recorded of it, where that knows it.
+    /// The record of kops' own tool, if it manages the add-on.
     pub kops: Option<Kops>,
-    /// Whether objects that exist and that no installation owns become ours, whatever the caller's choices are.
+    /// Whether existing objects that no installation owns are adopted, whatever the caller's choices are.
     pub adopts: bool,
-    /// Whether this command takes over what another tool installed: it is rendered as an upgrade.
+    /// Whether this command adopts what another tool installed, which is rendered as an upgrade.
     pub takes_over: bool,
-    /// Its objects, where it was found in a directory.
+    /// Its objects, if it comes from a directory.
     pub found: Option<Arc<Found>>,
-    /// The paths of its spec that the caller changes; what is filled in by default is not among them.
+    /// The paths of its spec that the caller changes, without those that get defaults.
     pub edits: Vec<Vec<String>>,
-    /// The revision that it goes back to.
+    /// The revision that it is rolled back to.
     pub revision: Option<i64>,
-    /// Whether the record stays as it is written: then defaults are filled in for the rendering only, and a changed spec is told by
-    /// its generation.
+    /// Whether the record stays as it is written: defaults are then filled in only for the rendering, and a changed spec is detected by its
+    /// generation.
     pub keeps_spec: bool,
 }
 
 impl Resolved {
-    /// The record for `entry`; fields that the user did not set stay unchanged.
+    /// Creates the record for `entry`. Fields that the user did not set stay unchanged.
     #[must_use]
     pub fn new(
         name: InstallationName,
@@ -104,7 +104,7 @@ impl Resolved {
         }
     }
 
-    /// Writes the chosen version and id into the record: it stays at them until other ones are asked for (semantics 12).
+    /// Pins the record to the chosen version and id (semantics 12.2).
     pub(crate) fn pin(&mut self) {
         let before = self.existing.as_ref().map(|record| &record.spec.addon_ref);
         if before.is_some_and(|before| before.version.is_some() && means(before, &self.entry)) {
@@ -116,8 +116,8 @@ impl Resolved {
         self.wanted.spec.addon_ref.id = id;
     }
 
-    /// Names the entry by its digest in the record of a core add-on (semantics 8). What the caller names is compared, and so is what the
-    /// record of another add-on names.
+    /// Writes the digest of the entry into the record of a core add-on (semantics 8). A digest that the caller names, or that the record of
+    /// another add-on names, is compared instead.
     ///
     /// # Errors
     /// [`ContentError`].
@@ -135,10 +135,11 @@ impl Resolved {
         Ok(())
     }
 
-    /// Changes its values, what else its record says of them, and its pin. Returns the paths that were to be taken away and that its values do not have.
+    /// Applies changes to the values, the related fields and the pin of the record. Returns the paths to remove that its values do not
+    /// have.
     ///
     /// # Errors
-    /// A change that does not go with what is there.
+    /// A change does not fit the existing values.
     pub(crate) fn edit(&mut self, edits: &Edits) -> Result<Vec<String>, OperationError> {
         let spec = &mut self.wanted.spec;
         let absent = edits.absent(spec.values.as_ref());
@@ -146,7 +147,7 @@ impl Resolved {
             let form = &self.entry.version.template.form_spec;
             let had_none = spec.values.is_none();
             let values = edits.over(spec.values.take(), form)?;
-            // No values and an empty map are two specs: nothing was taken away from none.
+            // Removing something from no values leaves no values, and not an empty map, which would be another spec.
             spec.values = Some(values).filter(|values| !had_none || *values != json!({}));
         }
         if let Some(secrets) = &edits.values_from {
@@ -164,7 +165,7 @@ impl Resolved {
         Ok(absent)
     }
 
-    /// Notes what the spec says now that the record does not: called before defaults are filled in.
+    /// Stores which fields of the spec differ from the stored record, before defaults are filled in.
     pub(crate) fn note_edits(&mut self) {
         let existing = self.existing.as_ref();
         self.edits = existing.map_or_else(Vec::new, |existing| {
@@ -172,7 +173,7 @@ impl Resolved {
         });
     }
 
-    /// What the caller decided of it for good.
+    /// Applies the choices of the caller that become part of the spec.
     pub(crate) fn decide(&mut self, choices: &Choices) {
         let spec = &mut self.wanted.spec;
         if let Some(conflicts) = choices.conflicts.filter(|it| *it != spec.conflicts) {
@@ -181,7 +182,7 @@ impl Resolved {
         }
     }
 
-    /// The record as the operation leaves it.
+    /// Returns the record as the operation leaves it.
     pub(crate) fn record(&self) -> &AddonInstallation {
         match &self.existing {
             Some(existing) if self.keeps_spec => existing,
@@ -189,12 +190,12 @@ impl Resolved {
         }
     }
 
-    /// The namespace that carries kops' record of it, where there is one.
+    /// Returns the namespace that carries the record of kops, if there is one.
     pub(crate) fn record_namespace(&self) -> Option<&str> {
         self.kops.as_ref().map(|kops| kops.namespace.as_str())
     }
 
-    /// The namespace of objects that name none (semantics 7).
+    /// Returns the namespace of objects that name none (semantics 7.1).
     #[must_use]
     pub fn target_namespace(&self) -> &str {
         let default = self
@@ -210,22 +211,22 @@ impl Resolved {
             .unwrap_or(default)
     }
 
-    /// The private registry that its images come from: the installation's, else that of its catalogue.
+    /// Returns the private registry of its images: that of the installation, else that of its catalogue.
     ///
     /// # Errors
-    /// Text that is not a registry.
+    /// The text is not a registry.
     pub fn registry(&self) -> Result<Option<Registry>, RegistryError> {
         let registry = self.entry.registry_for(&self.wanted.spec);
         registry.map(str::parse).transpose()
     }
 
-    /// Whether the definitions in `crds/` of its charts are left out: the installation says so, or its catalogue.
+    /// Whether the definitions in `crds/` of its charts are left out, because the installation or its entry says so.
     pub(crate) fn skips_crds(&self) -> bool {
         let helm = self.entry.version.template.helm.as_ref();
         self.wanted.spec.skip_crds || helm.is_some_and(|helm| helm.skip_crds)
     }
 
-    /// `NAME in catalogue C, spec.addons[0].versions[0]`; a folder that is not an entry has no place.
+    /// Returns `NAME in catalogue C, spec.addons[0].versions[0]`, or the location of a folder that is not an entry.
     #[must_use]
     pub fn place(&self) -> String {
         let entry = &self.entry;
@@ -237,8 +238,8 @@ impl Resolved {
         format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
     }
 
-    /// Whether something is installed already, by us or by another tool that it is taken over from: hooks for installations do not run
-    /// on what is live. An adoption that was interrupted counts, too (semantics 12).
+    /// Returns the occasion for hooks. It is an upgrade if something is already installed, by us or by a tool that it is adopted from,
+    /// because install hooks do not run on live objects. An interrupted adoption counts as well (semantics 12.8).
     #[must_use]
     pub fn occasion(&self) -> Occasion {
         let is_adopt = |verb: &str| Verb::of_record(verb) == Some(Verb::Adopt);
@@ -253,18 +254,18 @@ impl Resolved {
         }
     }
 
-    /// The status of the stored record.
+    /// Returns the status of the stored record.
     pub(crate) fn status(&self) -> Option<&AddonInstallationStatus> {
         self.existing.as_ref()?.status.as_ref()
     }
 
-    /// What the stored record says is installed.
+    /// Returns what the stored record says is installed.
     pub(crate) fn installed(&self) -> Option<&Installed> {
         self.existing.as_ref()?.installed()
     }
 
-    /// The record to go back to where nothing of the operation is applied: the stored one, or for a new one that without what the user
-    /// entered. `None` where an interrupted operation may have applied something with the stored spec.
+    /// Returns the record to restore if nothing was applied: the stored one or, for a new installation, the new one without user input.
+    /// Returns `None` if an interrupted operation may have applied something with the stored spec.
     pub(crate) fn fallback(&self) -> Option<AddonInstallation> {
         let Some(existing) = &self.existing else {
             let mut record = self.wanted.clone();
@@ -283,7 +284,7 @@ impl Resolved {
         })
     }
 
-    /// The recorded objects that stay although they are not wanted, and why: those of an add-on that was found in a directory.
+    /// Returns the recorded objects that are kept although they are not desired, with the reasons: those of an add-on from a directory.
     pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
         let found = self.found.as_ref();
         found.map(|found| found.held(inventory)).unwrap_or_default()
@@ -299,7 +300,7 @@ impl Resolved {
     }
 }
 
-/// Takes away who wrote the record: whoever writes it next is not its former writer (semantics 19). Core add-ons are exempt.
+/// Removes the writer of the record: the next writer is not the former one (semantics 19.3). Core add-ons are exempt.
 fn forget_writer(record: &mut AddonInstallation) {
     if let Some(annotations) = &mut record.metadata.annotations
         && !record.spec.core_addon
@@ -308,7 +309,7 @@ fn forget_writer(record: &mut AddonInstallation) {
     }
 }
 
-/// Where the entry is from. The version is named where `before` names one: what names none follows newer entries (semantics 12).
+/// Returns a reference to the entry. It names the version only if `before` does; otherwise it follows newer entries (semantics 12.2).
 fn reference(entry: &Entry, before: &AddonRef) -> AddonRef {
     let (mut catalogue, mut index, mut directory) = (None, None, None);
     match &*entry.origin {
@@ -328,8 +329,8 @@ fn reference(entry: &Entry, before: &AddonRef) -> AddonRef {
     }
 }
 
-/// The reference of a record to `entry`. What the record leaves to us it still leaves to us, so that whoever keeps it in a file may
-/// name another origin there; one that means the entry already stays as it is spelled.
+/// Returns the reference of a record to `entry`. Fields that the record leaves open stay open, so that a file that holds the record may
+/// name another origin. A reference that already means the entry stays unchanged (semantics 10.2).
 fn moved(entry: &Entry, before: &AddonRef) -> AddonRef {
     if means(before, entry) {
         return before.clone();
@@ -344,7 +345,7 @@ fn moved(entry: &Entry, before: &AddonRef) -> AddonRef {
     next
 }
 
-/// Whether a reference is one to this entry.
+/// Whether a reference means this entry.
 fn means(reference: &AddonRef, entry: &Entry) -> bool {
     let origin = match &*entry.origin {
         Origin::Catalogue { name, .. } => {
@@ -361,7 +362,7 @@ fn means(reference: &AddonRef, entry: &Entry) -> bool {
         && id.is_none_or(|id| id == entry.version.id)
 }
 
-/// Whether it names a version of whatever id.
+/// Whether a reference names a version with any id.
 fn leaves_id_open(reference: &AddonRef) -> bool {
     reference.version.is_some() && reference.id.is_none()
 }
@@ -370,7 +371,7 @@ fn has_origin(reference: &AddonRef) -> bool {
     reference.catalogue.is_some() || reference.index.is_some() || reference.directory.is_some()
 }
 
-/// Version and id of an entry, as far as it has them.
+/// Returns the version and id of an entry, if it has them.
 fn named(entry: &Entry) -> (Option<String>, Option<String>) {
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     (some(&entry.version.version), some(&entry.version.id))

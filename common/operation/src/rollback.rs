@@ -1,4 +1,4 @@
-//! Back to an earlier revision: its spec and its entry, planned like any other change.
+//! Rolls back to an earlier revision: its spec and its entry are planned like any other change (semantics 12.3).
 
 mod kept;
 
@@ -21,10 +21,10 @@ use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 
-/// Why an installation does not go back to an earlier revision.
+/// Why an installation is not rolled back to an earlier revision.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RollbackError {
-    /// There is none to go back to.
+    /// There is no revision to restore.
     #[error("{installation}: {why}")]
     NoRevision {
         /// The installation.
@@ -47,10 +47,10 @@ pub enum RollbackError {
         version: String,
         /// Whether it is a core add-on.
         is_core: bool,
-        /// The catalogue or index of the entry; `None` where any catalogue may have it.
+        /// The catalogue or index of the entry; `None` if any catalogue may have it.
         origin: Option<String>,
     },
-    /// What no catalogue lists is not what a catalogue vouches for.
+    /// No catalogue lists the entry, and a catalogue requires signatures.
     #[error(
         "{installation}: no catalogue lists the entry of revision {revision} ({version}), and catalogue {catalogue} requires signatures"
     )]
@@ -61,15 +61,15 @@ pub enum RollbackError {
         revision: i64,
         /// The version that it installed.
         version: String,
-        /// The catalogue that it is said to be from, or that lists other versions.
+        /// The catalogue that the revision names, or that lists other versions of the add-on.
         catalogue: String,
     },
-    /// What an upgrade takes over is none of its additions: going back would delete what existed before it.
+    /// An upgrade takes over objects that existed before: a rollback would delete them.
     #[error("{installation}: the upgrade takes over {object}, which going back would delete")]
     TakesOver {
         /// The installation.
         installation: InstallationName,
-        /// The object that exists, of another installation or of none.
+        /// The existing object, of another installation or of none.
         object: Box<ObjectKey>,
     },
 }
@@ -82,7 +82,7 @@ fn unlisted(origin: Option<&str>) -> String {
 }
 
 impl Resolver<'_> {
-    /// An installation that goes back to a revision, or to the last one with another state.
+    /// Resolves a rollback to a revision, or to the last one with another state.
     pub(crate) async fn rollback(
         &self,
         name: &str,
@@ -93,7 +93,7 @@ impl Resolver<'_> {
         let record = self.records.find(name, namespace)?;
         let kept = self.revisions(record).await?;
         let is_interrupted = history::is_interrupted(record);
-        // One that was interrupted goes on to where it was going.
+        // An interrupted rollback continues with its revision.
         let begun = history::begun(&kept, record).filter(|_| revision.is_none());
         let target = match begun {
             Some(begun) => begun,
@@ -108,7 +108,7 @@ impl Resolver<'_> {
         self.restored(record, target, entry, answers).await
     }
 
-    /// The revisions of an installation that may go back, newest first.
+    /// Returns the revisions of an installation that may be rolled back, newest first.
     pub(crate) async fn revisions(
         &self,
         record: &AddonInstallation,
@@ -127,7 +127,7 @@ impl Resolver<'_> {
         Ok(revisions::list(self.ctx.home().await?, record).await?)
     }
 
-    /// The record with the spec of a revision, and the entry of that.
+    /// Resolves the record with the spec of a revision and its entry.
     pub(crate) async fn restored(
         &self,
         record: &AddonInstallation,
@@ -156,8 +156,8 @@ impl Resolver<'_> {
         self.complete(resolved, &Edits::default(), answers).await
     }
 
-    /// Whether the content of a revision may be read: policies allow it, and the Secret of its source is where its credentials are
-    /// looked for now. In the system namespace both are those of its catalogue.
+    /// Checks whether the content of a revision may be read: policies allow it, and the Secret of its source exists where credentials are
+    /// looked up now. In the system namespace, both are those of its catalogue.
     pub(crate) async fn check_reachable(
         &self,
         record: &AddonInstallation,
@@ -175,8 +175,8 @@ impl Resolver<'_> {
         Located::new(self.ctx, &back).await.map(drop)
     }
 
-    /// What a record asks for that a rollback holds at the entry it brought back (semantics 12), or was interrupted while it brought it
-    /// back; `None` where none does, or where its revision is not kept or cannot be read. Core add-ons are held at the version that they name.
+    /// Resolves a record that a rollback holds at its restored entry, or that was interrupted during the rollback (semantics 12.3). Returns
+    /// `None` if no rollback does, or its revision is not kept or cannot be read. Core add-ons are held at the version that they name.
     pub(crate) async fn held(
         &self,
         record: &AddonInstallation,
@@ -207,8 +207,8 @@ impl Resolver<'_> {
         Ok(Some(resolved))
     }
 
-    /// The entry of a revision: the one that was kept with it, else the same one in its catalogue. That of a core add-on only as its
-    /// catalogue lists it: the webhook guards catalogues and records of the core (rule 18), and no revisions.
+    /// Returns the entry of a revision: the one that was kept with it, else the same one in its catalogue. That of a core add-on is only
+    /// taken from its catalogue, because the webhook guards catalogues and core records, but no revisions (semantics 12.3).
     pub(crate) async fn entry_of(
         &self,
         record: &AddonInstallation,
@@ -222,7 +222,7 @@ impl Resolver<'_> {
         let mut then = record.clone();
         then.spec.addon_ref = revision.spec.addon_ref.clone();
         if then.spec.addon_ref.index != record.spec.addon_ref.index {
-            // Of another index it is not known whether it may be read.
+            // It is not known whether another index may be read.
             then.status = None;
         }
         let catalogue = catalogue_of(self.ctx, &then).await?;
@@ -253,7 +253,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The rules that chose the version of a revision.
+/// Returns the rules that chose the version of a revision.
 fn rules(revision: &StoredRevision) -> Rules {
     let recorded = revision.operation.installed.rules;
     recorded.map_or(Rules::Channels, Rules::from)

@@ -1,4 +1,4 @@
-//! A rollout that came to its end and failed: who works without a person does not begin it again (semantics 12).
+//! A rollout that failed for good is not applied again without a person (semantics 20.7).
 
 use addons_plan::InstallationPlan;
 use addons_plan::readiness::Status;
@@ -20,17 +20,17 @@ use crate::records::name_of;
 pub struct RolloutFailed {
     /// The installation.
     pub installation: InstallationName,
-    /// The object that will not get ready by itself.
+    /// The object that will not become ready by itself.
     pub object: Box<ObjectKey>,
-    /// Why, by its status.
+    /// The reason in its status.
     pub message: String,
 }
 
-/// Refuses what the last operation applied as well, as long as an object of it is failed and all are as they were applied. What
-/// was edited or deleted since may be what mends it.
+/// Refuses a plan that applies the same as the last operation while an object of it is failed and all are as they were applied. An object
+/// that was edited or deleted since may be the solution.
 ///
 /// # Errors
-/// [`RolloutFailed`]; those of the requests, which are sent only where the last operation failed so.
+/// [`RolloutFailed`]; those of the requests, which are sent only if the last operation failed as a rollout.
 pub async fn check(
     ctx: &Context,
     record: &AddonInstallation,
@@ -60,7 +60,7 @@ pub async fn check(
     }
 }
 
-/// Whether a plan would apply what the last operation applied, and that failed as a rollout.
+/// Whether a plan would repeat the last operation, which failed as a rollout.
 fn is_again(record: &AddonInstallation, plan: &InstallationPlan) -> bool {
     let Some(status) = &record.status else {
         return false;

@@ -1,4 +1,4 @@
-//! From a chart, a folder or a manifest to the entry of a catalogue that lists it.
+//! Creates the catalogue entry for a chart, a folder or a manifest.
 
 mod text;
 
@@ -29,28 +29,28 @@ use text::{named, told};
 /// Why there is no entry.
 #[derive(Debug, thiserror::Error)]
 pub enum ScaffoldError {
-    /// It cannot be read.
+    /// The source cannot be read.
     #[error(transparent)]
     Operation(Box<OperationError>),
-    /// Neither a chart nor manifests nor templates.
+    /// The source is neither a chart nor manifests nor templates.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Templates that are not valid.
+    /// Templates are not valid.
     #[error("{0}")]
     Template(String),
-    /// Nothing says which version it is.
+    /// The version is not known.
     #[error(
         "{from}: its version is not known: neither Chart.yaml nor the label app.kubernetes.io/version nor the name of the \
          file has it"
     )]
     NoVersion {
-        /// As given.
+        /// The source, as given.
         from: String,
     },
-    /// Nothing is in it.
+    /// The source has no object.
     #[error("{from}: it holds no object")]
     Empty {
-        /// As given.
+        /// The source, as given.
         from: String,
     },
 }
@@ -73,26 +73,26 @@ impl From<SourceError> for ScaffoldError {
     }
 }
 
-/// What is to be listed.
+/// The source to list in a catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// A path or a URL, which the catalogue names as it is given; `oci://HOST/PATH/CHART:VERSION` is a chart in a registry.
+    /// A path or a URL, which the catalogue names as given; `oci://HOST/PATH/CHART:VERSION` is a chart in a registry.
     pub from: &'a Typed,
-    /// A chart of the Helm repository at `from`.
+    /// The name of a chart in the Helm repository at `from`.
     pub chart: Option<&'a str>,
-    /// Instead of the version that is found there; of a chart in a repository, the one to take.
+    /// The version to write instead of the one found; for a chart in a repository, the version to take.
     pub version: Option<&'a str>,
-    /// The registry speaks HTTP without TLS.
+    /// Whether the registry speaks HTTP without TLS.
     pub plain_http: bool,
 }
 
 impl Wanted<'_> {
-    /// The chart of a registry or repository; `None` where it is anything else.
+    /// Returns the chart in a registry or repository, or `None` for any other source.
     fn helm(&self) -> Option<HelmSource> {
         let source = |url: &str, chart: &str, version: Option<&str>| HelmSource {
             url: url.to_owned(),
             chart: chart.to_owned(),
-            // Tags cannot hold the + of a version.
+            // Tags cannot contain the + of a version.
             version: version.map(|version| version.replace('_', "+")),
             auth: None,
             plain_http: self.plain_http,
@@ -114,7 +114,7 @@ impl Wanted<'_> {
     }
 }
 
-/// The entry of something.
+/// Returns the entry for a source.
 ///
 /// # Errors
 /// [`ScaffoldError`].
@@ -158,7 +158,7 @@ pub async fn entry(ctx: &Context, wanted: &Wanted<'_>) -> Result<Scaffold, Scaff
     })
 }
 
-/// The entry of a chart in a registry or repository, in the version that was found there.
+/// Returns the entry for a chart in a registry or repository, in the version that was found there.
 async fn of_chart(
     ctx: &Context,
     mut source: HelmSource,
@@ -201,7 +201,7 @@ fn source(manifest: &str) -> Source {
     }
 }
 
-/// What a package says of itself.
+/// What the files of a package say about the add-on.
 struct About {
     addon: String,
     version: Option<String>,
@@ -263,7 +263,7 @@ fn about(ctx: &Context, from: &str, files: Package) -> Result<About, ScaffoldErr
     }
 }
 
-/// The package, with the hash that an installation will verify.
+/// Fetches the package, with the hash that an installation will verify.
 async fn verified(
     ctx: &Context,
     addon: &str,

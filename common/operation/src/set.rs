@@ -1,4 +1,4 @@
-//! A set: the installations of a cluster in a file, as one keeps them in Git (semantics 17).
+//! A set: a file with the installations of a cluster, as it is kept in Git (semantics 17.8).
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use common::manifest::lost::lost;
 use common::manifest::yaml::{Document, Places, YamlError, YamlOptions, documents};
 use common::schema::mistakes::{Mistake, in_order, mistakes, unknown};
 
-/// Installations of one set.
+/// The maximum number of installations in a set.
 pub const MOST: usize = 1_000;
 
 /// Whether nodes become ready only with an installation: a core add-on, or a network plugin.
@@ -24,7 +24,7 @@ pub fn comes_before_nodes(installation: &AddonInstallation) -> bool {
 /// Why a file is not a set.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
-    /// Not YAML.
+    /// The file is not YAML.
     #[error("{file}")]
     Yaml {
         /// The file.
@@ -33,7 +33,7 @@ pub enum SetError {
         #[source]
         source: YamlError,
     },
-    /// A document of another kind.
+    /// A document is of another kind.
     #[error("{place}: {found} is not an AddonInstallation of {API_VERSION}")]
     Kind {
         /// `FILE:LINE`.
@@ -41,7 +41,7 @@ pub enum SetError {
         /// `kind Deployment of apps/v1`.
         found: String,
     },
-    /// An installation that cannot be read.
+    /// An installation cannot be read.
     #[error("{place}: {mistakes}")]
     Malformed {
         /// `FILE:LINE`.
@@ -49,19 +49,19 @@ pub enum SetError {
         /// `spec.addonRef.name must be a string, not a number`.
         mistakes: String,
     },
-    /// An installation of another namespace.
+    /// An installation names another namespace.
     #[error(
         "{place}: metadata.namespace is {found}, and this command works in {namespace}: remove the field, or add -n {found}"
     )]
     Namespace {
         /// `FILE:LINE`.
         place: String,
-        /// As written.
+        /// The namespace in the file.
         found: String,
-        /// That of the command.
+        /// The namespace of the command.
         namespace: String,
     },
-    /// Two of one name.
+    /// Two installations have the same name.
     #[error("{place}: metadata.name: {name} is in this file twice")]
     Twice {
         /// `FILE:LINE`.
@@ -69,17 +69,17 @@ pub enum SetError {
         /// The name.
         name: String,
     },
-    /// Nothing in it, or too much.
+    /// The file has no installations, or too many.
     #[error("{file}: {found} installations; a set has 1 to {MOST}")]
     Count {
         /// The file.
         file: String,
-        /// How many it has.
+        /// How many installations it has.
         found: usize,
     },
 }
 
-/// Whether a file begins with an installation: then it is meant as a set, with mistakes or without.
+/// Whether a file begins with an installation, and so is meant as a set even if it has mistakes.
 #[must_use]
 pub fn is_set(bytes: &[u8]) -> bool {
     let documents = documents(bytes, &YamlOptions::default()).map_while(Result::ok);
@@ -90,10 +90,10 @@ pub fn is_set(bytes: &[u8]) -> bool {
     })
 }
 
-/// The installations in a file, for a namespace. A document is one, or a List of them.
+/// Reads the installations in a file, for a namespace. A document is one installation, or a List of them.
 ///
 /// # Errors
-/// [`SetError`]: all or nothing is read.
+/// [`SetError`], if any installation cannot be read.
 pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstallation>, SetError> {
     let mut found = Vec::new();
     for document in documents(bytes, &YamlOptions::default()) {
@@ -139,24 +139,24 @@ pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstal
     found.collect()
 }
 
-/// Where an object of a file is written; only errors look for the lines of its fields.
+/// The place of an object in a file. The lines of its fields are looked up only for errors.
 struct Written<'a> {
     bytes: &'a [u8],
     file: &'a str,
-    /// Of its document.
+    /// The line of its document.
     line: usize,
-    /// In its document: `items[0].`, or nothing.
+    /// The path in its document: `items[0].`, or empty.
     path: String,
 }
 
 impl Written<'_> {
-    /// The line of a field.
+    /// Returns a function that looks up the line of a field.
     fn lines(&self) -> impl Fn(&str) -> usize {
         let places = Places::of(self.bytes, self.line);
         move |field| places.at(&format!("{}{field}", self.path)).0
     }
 
-    /// `FILE:LINE` of a field.
+    /// Returns `FILE:LINE` of a field.
     fn place(&self, field: &str) -> String {
         format!("{}:{}", self.file, self.lines()(field))
     }
@@ -170,7 +170,7 @@ impl Written<'_> {
     }
 }
 
-/// The objects of a document, each with its path in it.
+/// Returns the objects of a document, each with its path in the document.
 fn objects(document: Document) -> impl Iterator<Item = (String, Value)> {
     let mut value = document.value;
     let is_list = value["kind"]

@@ -1,6 +1,6 @@
-//! Words of a command line that is printed to be typed.
+//! Words of a command line that is printed for the user to run.
 
-/// One word of a command, quoted where a shell would read something else.
+/// Returns one word of a command, quoted if a shell would not read it literally.
 #[must_use]
 pub fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=@:,+%".contains(c);

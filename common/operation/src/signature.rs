@@ -1,5 +1,5 @@
-//! Whether what was fetched is signed as its catalogue requires (semantics 11). It is judged by what the source holds, before anything is
-//! made of it, so install, upgrade and the loop refuse the same.
+//! Verifies that fetched content is signed as its catalogue requires (semantics 11.5). The check uses the content of the source before it
+//! is rendered, so that install, upgrade and the loop refuse the same.
 
 use addons_render::chart::lock::Pinned;
 use addons_render::package::Package;
@@ -26,40 +26,40 @@ pub struct Unvouched {
     pub why: Why,
 }
 
-/// Why nothing vouches for content.
+/// Why nothing vouches for the content.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
-    /// Not signed, or not by whom it was to be.
+    /// It is not signed, or not by an accepted signer.
     #[error(transparent)]
     Signature(SignatureError),
-    /// The policy itself.
+    /// The policy itself is invalid.
     #[error("spec.signature: {0}")]
     Policy(SignerError),
-    /// A source without signatures, and without a hash instead.
+    /// The source cannot be signed, and the entry has no sha256 instead.
     #[error("{field} cannot be signed, and its version has no sha256 in manifestHash")]
     Unsignable {
         /// `source.git`, …
         field: &'static str,
     },
-    /// A chart that is made of others, which come from elsewhere.
+    /// The dependencies of a chart come from elsewhere.
     #[error(
         "the charts that its lock file names ({charts}) are fetched from elsewhere, and no sha256 in manifestHash covers them"
     )]
     Parts {
-        /// Their names and versions.
+        /// The names and versions of the dependencies.
         charts: String,
-        /// The sha256 of everything.
+        /// The sha256 of chart and dependencies.
         whole: String,
     },
 }
 
-/// Why something in a registry is not verified.
+/// Why a reference to a registry is not verified.
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
-    /// Not signed, or not by whom it was to be.
+    /// It is not signed, or not by an accepted signer.
     #[error(transparent)]
     Signature(#[from] SignatureError),
-    /// No one's signatures could count.
+    /// The policy has no usable signer.
     #[error(transparent)]
     Signer(#[from] SignerError),
 }
@@ -75,19 +75,19 @@ impl Why {
     }
 }
 
-/// What vouches for content.
+/// The result of a signature check.
 #[derive(Debug, Default)]
 pub(crate) struct Vouched {
-    /// What is recorded.
+    /// The signature to record.
     pub(crate) signature: Option<Signature>,
-    /// What is wrong, where signatures are not required.
+    /// What is wrong, if signatures are not required.
     pub(crate) warning: Option<String>,
 }
 
-/// Judges what was fetched from `source`, which is where the entry was moved to by a private registry: a digest is the same everywhere.
+/// Checks the signatures of content fetched from `source`, which may be in a private registry: the digest is the same everywhere.
 ///
 /// # Errors
-/// [`Unvouched`] where signatures are required; a registry that cannot be asked.
+/// [`Unvouched`] if signatures are required; the registry cannot be reached.
 pub(crate) async fn judge(
     resolved: &Resolved,
     source: &Source,
@@ -120,8 +120,7 @@ pub(crate) async fn judge(
     })
 }
 
-/// Judges the charts that a chart is made of: they are fetched from where its lock file says, so that only a hash of everything vouches for
-/// them.
+/// Checks the dependencies of a chart: they are fetched from where its lock file says, so only a hash of everything vouches for them.
 ///
 /// # Errors
 /// [`Unvouched`].
@@ -142,7 +141,7 @@ pub(crate) fn judge_parts(
     Err(unvouched(entry, why))
 }
 
-/// Fetches an entry and verifies it as `policy` says, or its catalogue.
+/// Fetches an entry and verifies it by `policy`, or by the policy of its catalogue.
 ///
 /// # Errors
 /// Those of [`fetch::package`].
@@ -158,7 +157,7 @@ pub async fn verify(
     fetch::package(ctx, &resolved).await
 }
 
-/// The field of a source that no one can sign, because it does not lie in a registry; `None` of any other.
+/// Returns the field of a source that cannot be signed because it is not in a registry; `None` for any other source.
 #[must_use]
 pub fn unsignable(source: &Source) -> Option<&'static str> {
     let is_signable = match source.kind() {
@@ -169,7 +168,7 @@ pub fn unsignable(source: &Source) -> Option<&'static str> {
     (!is_signable).then(|| field(source))
 }
 
-/// Verifies what lies in a registry: `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
+/// Verifies content in a registry: `HOST/PATH:TAG` or `HOST/PATH@sha256:…`.
 ///
 /// # Errors
 /// [`ReferenceError`].
@@ -184,7 +183,7 @@ pub async fn verify_reference(
     Ok(signature::verify(&subject, &signer, &ctx.access(&ctx.opened())).await?)
 }
 
-/// The policy for an entry that was kept with a revision is that of its catalogue today: what is required since then counts, too.
+/// Gives the entry of a revision the current policy of its catalogue, which may require signatures since (semantics 11.5).
 ///
 /// # Errors
 /// The catalogues cannot be read.
@@ -200,7 +199,7 @@ pub(crate) async fn of_today(ctx: &Context, entry: Entry) -> Result<Entry, Opera
     Ok(judged_by(object, entry))
 }
 
-/// The entry with the policy that its catalogue has for it.
+/// Returns the entry with the policy that its catalogue has for it.
 fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
     let own = object.spec.signature.as_ref();
     let (None, Some(merged)) = (own, &entry.version.merged_from) else {
@@ -215,8 +214,7 @@ fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
             && (&version.version, &version.id) == (&entry.version.version, &entry.version.id);
         (today.catalogue == merged.catalogue).then_some((is_listed, today.signature.as_ref()))
     });
-    // Merged versions may have different policies. A version that is no longer listed gets one that requires signatures, if there is
-    // one.
+    // Merged versions may have different policies. A version that is no longer listed gets one that requires signatures, if there is one.
     let requires = |policy: &SignaturePolicy| policy.required;
     let today = today.max_by_key(|(is_listed, policy)| (*is_listed, policy.is_some_and(requires)));
     if let Some((_, policy)) = today {
@@ -225,7 +223,7 @@ fn judged_by(object: &AddonCatalogue, mut entry: Entry) -> Entry {
     entry
 }
 
-/// The catalogue that requires signatures of an add-on: one that lists it, or one of the `claimed` names.
+/// Returns the catalogue that requires signatures for an add-on: one that lists it, or one of the `claimed` names.
 pub(crate) fn requiring<'a>(
     catalogues: &'a [AddonCatalogue],
     addon: &str,
@@ -266,7 +264,7 @@ async fn vouch(
     verified.map_err(Why::Signature)
 }
 
-/// The hash of an entry, where it is a sha256. Whether the content has it is judged where every hash is.
+/// Returns the hash of an entry if it is a sha256. The hash check verifies that the content matches it.
 fn pinned(entry: &Entry) -> Option<&str> {
     let hash = entry.verifiable_hash()?;
     (Algorithm::of(hash) == Some(Algorithm::Sha256)).then_some(hash)

@@ -1,24 +1,24 @@
-//! Installations of one command and their progress. The failure of one does not affect the others.
+//! The stages of the installations of one command. If one fails, the others continue.
 
 use crate::error::OperationError;
 use crate::resolved::Resolved;
 use crate::verdict::Questions;
 
-/// One installation, and how far it got.
+/// One installation, and its stage.
 #[derive(Debug)]
 pub struct Staged<T> {
     /// The wanted installation.
     pub resolved: Resolved,
-    /// How far it got.
+    /// Its stage.
     pub stage: Stage<T>,
 }
 
-/// How far an installation got.
+/// The stage of an installation.
 #[derive(Debug)]
 pub enum Stage<T> {
-    /// It continues with this.
+    /// The installation continues with this result.
     Due(T),
-    /// Nothing is due; its live objects were not read.
+    /// Nothing is due. The live objects were not read.
     UpToDate,
     /// It failed.
     Failed(OperationError),
@@ -27,14 +27,14 @@ pub enum Stage<T> {
 /// An installation that an operation gave up.
 #[derive(Debug)]
 pub struct Failed {
-    /// Its name, or that of the add-on where it has none yet.
+    /// The name of the installation, or that of the add-on if the installation has none yet.
     pub name: String,
     /// Why.
     pub error: OperationError,
 }
 
 impl Failed {
-    /// The questions whose answers would end the failure.
+    /// Returns the questions whose answers would resolve the failure.
     #[must_use]
     pub fn questions(&self) -> Option<&Questions> {
         match self.error.root() {

@@ -1,4 +1,4 @@
-//! What a person began and did not end, and no one else ends for them: an uninstallation, a release, an adoption (semantics 20).
+//! Operations that a person began and only a person may end: an uninstallation, a release, an adoption (semantics 20.2).
 
 use addons_engine::EngineError;
 use addons_plan::Verb;
@@ -17,9 +17,9 @@ use crate::records::name_of;
 pub struct Unfinished {
     /// The installation.
     pub installation: InstallationName,
-    /// What was begun.
+    /// The operation that was begun.
     pub verb: Verb,
-    /// How it is ended.
+    /// The command that ends it.
     pub next: Box<Continuation>,
 }
 
@@ -32,11 +32,11 @@ fn word(verb: Verb) -> &'static str {
     }
 }
 
-/// Refuses to install again what someone was removing, releasing or adopting, whether that was interrupted or failed. A change of the
-/// spec after a failure means that they want it.
+/// Refuses to install an installation whose uninstallation, release or adoption was interrupted or failed. A change of the spec after a
+/// failure means that the installation is wanted.
 ///
 /// # Errors
-/// [`Unfinished`]; [`EngineError::Locked`] while the client that does it lives.
+/// [`Unfinished`]; [`EngineError::Locked`] while the client that does it is at work.
 pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), OperationError> {
     let Some((operation, target)) = begun(record) else {
         return Ok(());
@@ -63,14 +63,14 @@ pub fn check(record: &AddonInstallation, now: Timestamp) -> Result<(), Operation
     .into())
 }
 
-/// The verb and the target of an operation that has not ended, or that failed with the spec of now.
+/// Returns the verb and the target of an operation that has not ended, or that failed with the current spec.
 fn begun(record: &AddonInstallation) -> Option<(&str, Option<&Installed>)> {
     let status = record.status.as_ref()?;
     if let Some(operation) = &status.operation {
         return Some((&operation.verb, operation.target.as_ref()));
     }
     let last = status.history.first()?;
-    // The end of each operation stamps this condition with the generation that it saw.
+    // Each operation ends by setting this condition with the generation that it saw.
     let is_same_spec = status.conditions.iter().any(|condition| {
         condition.r#type == READY && condition.observed_generation == record.metadata.generation
     });

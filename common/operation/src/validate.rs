@@ -1,4 +1,4 @@
-//! Files of catalogues, judged without a cluster: everything that `catalogue add` or an installation would find in them, at once.
+//! Validates catalogue files without a cluster: finds all problems that `catalogue add` or an installation would find.
 
 mod content;
 
@@ -26,18 +26,18 @@ use crate::fetch::AT_ONCE;
 /// Which sources are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sources {
-    /// What is written into a catalogue, and what is on this machine: no server is asked.
+    /// Inline content, and files of this machine: no server is contacted.
     Local,
-    /// All of them.
+    /// All sources.
     All,
 }
 
-/// What was found in a file.
+/// The result for a file.
 #[derive(Debug)]
 pub struct Judged {
     /// The file, as the user named it.
     pub location: String,
-    /// What is wrong, in the order of the file.
+    /// The mistakes, in the order of the file.
     pub mistakes: Vec<Mistake>,
     /// What users should know although it is allowed.
     pub warnings: Vec<Mistake>,
@@ -45,18 +45,18 @@ pub struct Judged {
     pub objects: Vec<AddonCatalogue>,
 }
 
-/// One thing about a file of catalogues.
+/// A mistake in a catalogue file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where it is; without a line where the whole file is meant.
+    /// The place; without a line if the whole file is meant.
     pub place: Place,
-    /// Path of the field; may be empty.
+    /// The path of the field; may be empty.
     pub field: String,
     /// What is wrong.
     pub message: String,
 }
 
-/// Reads and judges files of catalogues as `catalogue add` and the webhook would, each also against those before it.
+/// Reads and validates catalogue files as `catalogue add` and the webhook would, each also against those before it.
 pub async fn files(ctx: &Context, locations: &[Typed], sources: Sources) -> Vec<Judged> {
     let mut read = Vec::with_capacity(locations.len());
     for location in locations {
@@ -137,7 +137,7 @@ impl File {
     }
 }
 
-/// What files are judged by.
+/// The inputs for validating files.
 struct Judge<'a> {
     ctx: &'a Context,
     sources: Sources,
@@ -164,7 +164,7 @@ impl Judge<'_> {
         judged
     }
 
-    /// What follows from the text of a catalogue.
+    /// Checks the rules for the text of a catalogue.
     fn rules(
         &self,
         file: &File,
@@ -172,7 +172,7 @@ impl Judge<'_> {
         object: &AddonCatalogue,
         judged: &mut Judged,
     ) {
-        // Whether the user may write core catalogues is for the cluster to say.
+        // The cluster decides whether the user may write core catalogues.
         let requester = Requester {
             groups: vec![names::CORE_GROUP.to_owned()],
             ..Requester::default()
@@ -184,7 +184,7 @@ impl Judge<'_> {
         for problem in &mut found {
             problem.field = part.source_field(&problem.field);
         }
-        // Of two messages about one field, that of the rule says more than that of the schema.
+        // Of two messages about one field, that of a rule is more specific than that of the schema.
         let is_new = |one: &&Problem| found.iter().all(|other| other.field != one.field);
         let of_schema: Vec<Problem> = part.problems.iter().filter(is_new).cloned().collect();
         let problems = of_schema.into_iter().chain(found);
@@ -207,7 +207,7 @@ impl Judge<'_> {
         }));
     }
 
-    /// What its entries refer to.
+    /// Checks the content that the entries refer to.
     async fn content(
         &self,
         file: &File,
@@ -252,7 +252,7 @@ impl Judge<'_> {
     }
 }
 
-/// By line and column.
+/// Compares by line and column.
 fn in_order(one: &Mistake, other: &Mistake) -> Ordering {
     let key = |it: &Mistake| (it.place.line, it.place.column);
     key(one).cmp(&key(other))

@@ -1,7 +1,7 @@
-//! Values from the Secrets of `spec.valuesFrom`: read whenever values are merged, never stored (semantics 9).
+//! Values from the Secrets of `spec.valuesFrom`: they are read whenever values are merged, and never stored (semantics 9).
 //!
-//! Their content reaches templates only. Records and plans store the revision of the Secrets; everything that is shown passes
-//! through [`crate::inputs::Inputs::mask`].
+//! Only templates get their content. Records and plans store the revision of the Secrets; everything that is shown passes through
+//! [`crate::inputs::Inputs::mask`].
 
 use std::collections::BTreeMap;
 
@@ -25,19 +25,19 @@ use crate::error::{OperationError, within};
 use crate::records::name_of;
 use crate::verdict;
 
-/// The Secrets of an installation as they are now.
+/// The values from the Secrets of an installation.
 #[derive(Clone, Debug, Default)]
 pub struct ValuesFrom {
     /// Their values, in their order: [`Layers::values_from`].
     pub values: Vec<Values>,
-    /// The revision of each: uid and resourceVersion.
+    /// The revision of each Secret: uid and resourceVersion.
     states: Vec<String>,
 }
 
-/// Why values cannot be taken from a Secret. No variant repeats what is in it.
+/// Why values cannot be taken from a Secret. No variant repeats its content.
 #[derive(Debug, thiserror::Error)]
 pub enum ValuesFromError {
-    /// No such Secret.
+    /// The Secret does not exist.
     #[error(
         "{installation} takes values from Secret {}/{name}, which does not exist",
         .installation.namespace
@@ -47,10 +47,10 @@ pub enum ValuesFromError {
         installation: InstallationName,
         /// Name of the Secret.
         name: String,
-        /// Which reference.
+        /// The index of the reference.
         index: usize,
     },
-    /// No such key in it.
+    /// The Secret does not have the key.
     #[error(
         "{installation} takes values from key {key} of Secret {}/{name}, which has no such key",
         .installation.namespace
@@ -62,15 +62,15 @@ pub enum ValuesFromError {
         name: String,
         /// The key.
         key: String,
-        /// Which reference.
+        /// The index of the reference.
         index: usize,
     },
-    /// The Secret may not become values.
+    /// The Secret must not be used for values.
     #[error("the values of {installation} cannot be read")]
     NotValues {
         /// The installation.
         installation: InstallationName,
-        /// Why it is not.
+        /// Why.
         #[source]
         why: NotValues,
     },
@@ -79,7 +79,7 @@ pub enum ValuesFromError {
     NoValues {
         /// The installation.
         installation: InstallationName,
-        /// Secret, key and line.
+        /// The Secret, key and line.
         why: String,
     },
 }
@@ -87,7 +87,7 @@ pub enum ValuesFromError {
 /// Reads the Secrets that an installation names, each once; they are in the namespace of its record.
 ///
 /// # Errors
-/// [`ValuesFromError`]: one that is missing and not optional, is not for values, or has none; refusals of the server.
+/// [`ValuesFromError`], if a Secret is missing and not optional, is not for values, or has none; refusals of the server.
 pub async fn read(ctx: &Context, record: &AddonInstallation) -> Result<ValuesFrom, OperationError> {
     let cluster = ctx.cluster().await?;
     let installation = name_of(record);
@@ -134,9 +134,9 @@ fn not_values(installation: &InstallationName, why: NotValues) -> ValuesFromErro
 }
 
 impl ValuesFrom {
-    /// Digest of the values of entry, form and record, and of the revisions of the Secrets: a changed one is due (semantics 12).
-    /// Without Secrets it is that of the values alone. The content of Secrets is not part of it, because it could be guessed; the
-    /// package has a hash of its own.
+    /// Returns the digest of the values of entry, form and record, and of the revisions of the Secrets: if it changes, the installation is
+    /// due (semantics 12.1). Without Secrets, it is the digest of the values alone. The content of Secrets is not part of it, because it
+    /// could be guessed; the package has a hash of its own.
     pub fn hash(&self, layers: &Layers) -> String {
         let layers = Layers {
             values_from: Vec::new(),
@@ -149,7 +149,7 @@ impl ValuesFrom {
         digest(&json!({"values": values, "valuesFrom": self.states}))
     }
 
-    /// Digest of the state of the Secrets alone, and of the one with data of templates; empty where there are none.
+    /// Returns the digest of the state of the Secrets, and of the one with template data; empty if there are none.
     pub fn secrets_hash(&self, overlay: Option<&str>) -> String {
         if self.states.is_empty() && overlay.is_none() {
             return String::new();
@@ -210,7 +210,7 @@ impl ValuesFrom {
     }
 }
 
-/// Judges layers after the Secrets were read, with the webhook's messages: the webhook cannot read them.
+/// Validates the layers after the Secrets were read, with the messages of the webhook, which cannot read them.
 ///
 /// # Errors
 /// [`verdict::Refused`].
@@ -234,7 +234,7 @@ pub(crate) fn judge(
     )?)
 }
 
-/// The error and its reason, unless the reason could repeat the Secret's content.
+/// Returns the message of an error, with its reason unless that could repeat content of the Secret.
 fn words(error: &ValuesError) -> String {
     match error {
         ValuesError::Yaml { problem, .. } => match problem {

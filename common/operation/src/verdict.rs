@@ -1,4 +1,4 @@
-//! Defaults and verdicts as the webhook computes them, so that nothing differs where none is installed (semantics 10).
+//! Defaults and verdicts as the webhook computes them, so that the result is the same without a webhook (semantics 10.3).
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::event::Finding;
 use crate::records::Records;
 use crate::resolved::Resolved;
 
-/// The plugin's own denial, with the webhook's message: exit 6.
+/// A denial by this program, with the message of the webhook (exit code 6).
 #[derive(Debug, thiserror::Error)]
 #[error("{what} is refused: {message}")]
 pub struct Refused {
-    /// What was judged.
+    /// What was validated.
     pub what: String,
     /// The denial.
     pub message: String,
-    /// Missing values that are part of the denial.
+    /// The missing values that are part of the denial.
     pub questions: Option<Box<Questions>>,
-    /// The policies of administrators that deny.
+    /// The AddonPolicies that deny.
     pub policies: Vec<String>,
     /// The rules that were broken.
     pub rules: Vec<&'static str>,
@@ -42,19 +42,19 @@ pub struct Refused {
 /// Values that a form requires and no layer has.
 #[derive(Clone, Debug)]
 pub struct Questions {
-    /// The installation that needs them.
+    /// The installation that needs the values.
     pub installation: InstallationName,
     /// Its add-on.
     pub addon: String,
     /// The version.
     pub version: String,
-    /// The fields; one at least.
+    /// The fields; at least one.
     pub fields: Vec<FormField>,
-    /// Whether answers would end the denial: nothing else is wrong with the values.
+    /// Whether answers would lift the denial, because nothing else is wrong with the values.
     pub are_all: bool,
 }
 
-/// The facts for verdicts: what was read already, and the catalogues where installations name them.
+/// Returns the facts for verdicts: what was already read, and the catalogues if installations name them.
 ///
 /// # Errors
 /// The catalogues cannot be read.
@@ -77,7 +77,7 @@ pub async fn facts(
             .collect(),
         installations: installations.map(Arc::new).collect(),
         are_incomplete: false,
-        // They are judged with the plan, when sources and images are known.
+        // The plan evaluates them when sources and images are known.
         policies: Vec::new(),
         cluster,
         namespaces: records
@@ -99,7 +99,7 @@ fn local() -> NamespaceFacts {
     }
 }
 
-/// Fills in what is missing and judges the result.
+/// Fills in the defaults and validates the result.
 pub(crate) async fn judge(
     ctx: &Context,
     resolved: &mut Resolved,
@@ -113,7 +113,7 @@ pub(crate) async fn judge(
     let requester = requester(ctx, &resolved.wanted).await?;
     let existing = resolved.existing.as_ref();
     let mut verdict = validate::installation(&resolved.wanted, existing, &requester, facts);
-    // What differs then is used for rendering and not written (semantics 20).
+    // Differences to the record are used for rendering and are not written (semantics 20.1).
     if resolved.keeps_spec {
         let is_of_written =
             |problem: &Problem| problem.rule != rules::installation::guards::CORE_SPEC;
@@ -133,13 +133,13 @@ pub(crate) async fn judge(
     })
 }
 
-/// Fills in what is missing, as the webhook would.
+/// Fills in the defaults as the webhook would.
 ///
 /// # Errors
 /// [`OperationError::Defaults`].
 pub(crate) fn fill_in(resolved: &mut Resolved, facts: &Facts) -> Result<(), OperationError> {
     let json = |error: serde_json::Error| OperationError::Defaults(error.into());
-    // Without the status, which is most of a record and has no defaults.
+    // Exclude the status, which is most of a record and has no defaults.
     let status = resolved.wanted.status.take();
     let object = serde_json::to_value(&resolved.wanted).map_err(json);
     resolved.wanted.status = status;
@@ -158,7 +158,8 @@ pub(crate) fn fill_in(resolved: &mut Resolved, facts: &Facts) -> Result<(), Oper
     Ok(())
 }
 
-/// Fields that require a value and have none in any layer. With `valuesFrom` a Secret may have it: none then (semantics 10).
+/// Returns the fields that require a value and have none in any layer. With `valuesFrom` it returns none, because a Secret may have the
+/// value (semantics 10.3).
 fn questions(resolved: &Resolved) -> Option<Questions> {
     let (entry, wanted) = (&resolved.entry, &resolved.wanted);
     if !wanted.spec.values_from.is_empty() {
@@ -177,7 +178,7 @@ fn questions(resolved: &Resolved) -> Option<Questions> {
     })
 }
 
-/// Judges the deletion of an installation.
+/// Validates the deletion of an installation.
 pub(crate) async fn deletion(
     ctx: &Context,
     record: &AddonInstallation,
@@ -186,13 +187,13 @@ pub(crate) async fn deletion(
     let marks = Marks::of(record);
     let requester = requester(ctx, record).await?;
     let mut verdict = validate::installation_deletion(&marks, &requester, facts);
-    // They describe what this operation is about to do.
+    // The warnings describe what this operation is about to do.
     verdict.warnings.clear();
     let name = record.metadata.name.as_deref().unwrap_or_default();
     Ok(conclude(ctx, &format!("uninstalling {name}"), &verdict)?)
 }
 
-/// The requester; only verdicts on core add-ons need it.
+/// Returns the requester, which only verdicts on core add-ons need.
 async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requester, OperationError> {
     if record.spec.core_addon {
         Ok(ctx.requester().await?.clone())
@@ -201,7 +202,7 @@ async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requeste
     }
 }
 
-/// The policies that deny, each once.
+/// Returns the policies that deny, each once.
 fn denying(verdict: &Verdict) -> Vec<String> {
     let all = verdict.breaches.iter();
     let denying = all.filter(|breach| breach.action == PolicyAction::Enforce);
@@ -210,7 +211,7 @@ fn denying(verdict: &Verdict) -> Vec<String> {
     names
 }
 
-/// The denial of a verdict as an error; its warnings are findings.
+/// Returns the denial of a verdict as an error, and reports its warnings as findings.
 ///
 /// # Errors
 /// [`Refused`].

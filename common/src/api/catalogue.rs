@@ -1,6 +1,6 @@
 //! `AddonCatalogue`: the versions of add-ons that can be installed.
 //!
-//! A kops index is read into the same shape (`catalogue::channel`), so that everything behind it knows one model.
+//! A kops index is read into the same type (`catalogue::channel`), so that the rest of the code knows only one model.
 
 #![expect(
     dead_code,
@@ -65,44 +65,44 @@ pub use template::{FieldType, FormField, HelmMode, HelmTemplate, Method, Resourc
 #[x_kube(validation = kube::core::Rule::new("!has(self.from) || !has(self.from.digest) || !has(self.addons) || self.addons.all(addon, size(addon.versions) == 0)")
     .message("with from.digest the catalogue is by reference: its addons have names only, and versions: []"))]
 pub struct AddonCatalogueSpec {
-    /// Custom (default), or Core: changed only by the configured group, hidden unless asked for.
+    /// Custom (default) or Core. Only the core group may change a catalogue of class Core, which is hidden by default.
     #[serde(default)]
     pub class: CatalogueClass,
-    /// Where `addons` is brought up to date from by `catalogue sync`; set by `catalogue add` where a server has the file.
+    /// The file from which `catalogue sync` updates `addons`. Set by `catalogue add` if the file is on a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CatalogueFrom>,
-    /// Resolves relative manifests; set by `catalogue add` to where the catalogue came from.
+    /// Resolves relative manifests. Set by `catalogue add` to the location of the catalogue.
     #[serde(default, rename = "baseURL", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     pub base_url: Option<String>,
-    /// `HOST[/PATH]` of a private registry: images of rendered objects and the registries of sources are rewritten to it.
+    /// `HOST[/PATH]` of a private registry. Images of rendered objects and registries of sources are rewritten to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub registry: Option<String>,
-    /// Whose signatures the sources must have.
+    /// The signatures that the sources must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<SignaturePolicy>,
-    /// The add-ons, each name once.
+    /// The add-ons. Each name is unique.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
     pub addons: Vec<Addon>,
-    /// What of the stored catalogue cannot be read: then there are only the names of its entries here. It is never written.
+    /// The part of the stored catalogue that cannot be read, if any. Then only the names of the entries are known. Never written.
     #[serde(skip)]
     #[schemars(skip)]
     pub unreadable: Option<Unreadable>,
 }
 
 impl AddonCatalogueSpec {
-    /// The digest of its file, where the catalogue is by reference: its add-ons are names, and their versions are in the file
-    /// (semantics 1).
+    /// Returns the digest of the file if the catalogue is by reference: its add-ons are only names, and their versions are in the
+    /// file (semantics 1.5).
     #[must_use]
     pub fn reference(&self) -> Option<&str> {
         self.from.as_ref()?.digest.as_deref()
     }
 
-    /// Whose signatures one of its versions must have. The catalogue's own policy comes first: what a version brings along may be written
-    /// in the file that the catalogue is synced from, whose author is not to change the policy of the object (semantics 11).
+    /// Returns the signature policy for one of its versions. The catalogue's own policy takes precedence over the one that a version
+    /// brings along, because the author of a synced file must not be able to change the policy of the object (semantics 11.5).
     #[must_use]
     pub fn signature_of<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a SignaturePolicy> {
         let merged = version.merged_from.as_ref();
@@ -110,7 +110,7 @@ impl AddonCatalogueSpec {
         own.or_else(|| merged?.signature.as_ref())
     }
 
-    /// The private registry of one of its versions, the catalogue's own first for the same reason (semantics 1).
+    /// Returns the private registry for one of its versions. The catalogue's own takes precedence (semantics 1.6).
     #[must_use]
     pub fn registry_of<'a>(&'a self, version: &'a AddonVersion) -> Option<&'a str> {
         let merged = version.merged_from.as_ref();
@@ -119,34 +119,34 @@ impl AddonCatalogueSpec {
     }
 }
 
-/// Who may change a catalogue and who sees it.
+/// Who may change and see a catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CatalogueClass {
-    /// Everybody's catalogue.
+    /// A catalogue for everyone.
     #[default]
     Custom,
-    /// Changed only by the configured group; hidden from list, search, prompts and completion unless `--core`.
+    /// Only the core group may change it. It is hidden from list, search, prompts and completion unless `--core` is set.
     Core,
 }
 
-/// One add-on with all its versions.
+/// An add-on with all its versions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Addon {
-    /// RFC 1123 name.
+    /// The name, as in RFC 1123.
     #[schemars(
         length(min = 1, max = 63),
         regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
     )]
     pub name: String,
-    /// One line for people.
+    /// A description in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub description: Option<String>,
-    /// Who stands behind the add-on.
+    /// Who is responsible for the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub support: Option<Support>,
-    /// The versions; (version, id) is unique, and so is what they mean (semantics 2).
+    /// The versions. Each combination of version and id is unique, also after versions are normalised (semantics 2.1).
     #[schemars(length(max = 1000))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["version".into(), "id".into()]))]
     pub versions: Vec<AddonVersion>,
@@ -155,7 +155,7 @@ pub struct Addon {
 /// Who ships, tests and supports an add-on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Support {
-    /// Installed on all clusters, cannot be deleted by users; only in catalogues of class Core.
+    /// Installed on all clusters, and not deletable by users. Only allowed in catalogues of class Core.
     Core,
     /// Supported by the platform, installed on demand.
     Optional,
@@ -163,7 +163,7 @@ pub enum Support {
     Customer,
 }
 
-/// One version of an add-on: a source, how it is rendered, and where it fits.
+/// A version of an add-on: a source, the way it is rendered, and the clusters that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("self.version != '' || self.id != '' || has(self.manifestHash)")
@@ -173,22 +173,22 @@ pub enum Support {
 #[x_kube(validation = kube::core::Rule::new("!has(self.source.inline) || self.template.method != 'helm'")
     .message("a chart cannot be written inline"))]
 pub struct AddonVersion {
-    /// Semver, read tolerantly (`v1`, `1.2`, `v1.2.3-rc.1`); empty in today's kops indexes.
+    /// Semver, read tolerantly (`v1`, `1.2`, `v1.2.3-rc.1`). Empty in current kops indexes.
     #[serde(default)]
     #[schemars(length(max = 128))]
     pub version: String,
-    /// Breaks ties between equal versions (kops).
+    /// Distinguishes entries with equal versions (kops).
     #[serde(default)]
     #[schemars(length(max = 128))]
     pub id: String,
-    /// Where the objects go that name no namespace, unless the installation says otherwise.
+    /// The namespace of objects that do not name one, unless the installation sets another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 63),
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
     )]
     pub default_namespace: Option<String>,
-    /// How the source becomes manifests.
+    /// How the source is turned into manifests.
     #[serde(default)]
     pub template: Template,
     /// Where the manifests come from.
@@ -200,25 +200,25 @@ pub struct AddonVersion {
         regex(pattern = r"^([0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?$")
     )]
     pub manifest_hash: Option<String>,
-    /// On which clusters this version fits.
+    /// The clusters that this version fits.
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
-    /// Overrides of the package's defaults, e.g. for a private registry.
+    /// Values that override the package's defaults, e.g. for a private registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub values: Option<Value>,
-    /// Other add-ons that must be there: checked and ordered, never solved.
+    /// Other add-ons that must be installed. They are checked and ordered, but never installed automatically.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
     pub requires: Vec<Requirement>,
-    /// The catalogue that it is from; set in merged catalogues.
+    /// The original catalogue; set in merged catalogues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_from: Option<MergedFrom>,
-    /// kops: labels of the objects that make up the add-on. Used for the first update of an add-on that kops installed.
+    /// kops: labels of the objects of the add-on. Used for the first update of an add-on that kops installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<BTreeMap<String, String>>,
-    /// kops: what to prune where no inventory is recorded (kept for adoption).
+    /// kops: the objects to prune while no inventory is recorded (kept for adoption).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prune: Option<PruneSpec>,
     /// kops: the nodes that an update marks for a rolling update: `control-plane`, `workers` or `all`.
@@ -233,26 +233,26 @@ pub struct AddonVersion {
     pub needs_pki: bool,
 }
 
-/// On which clusters a version fits. Missing or empty = any (semantics 3).
+/// The clusters that a version fits. A missing or empty constraint matches every cluster (semantics 3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Constraints {
-    /// Masterminds constraint on the Kubernetes version.
+    /// A Masterminds constraint on the Kubernetes version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub k8s_version: Option<String>,
-    /// Masterminds constraint on the KKP version.
+    /// A Masterminds constraint on the KKP version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub kkp_version: Option<String>,
-    /// blang range on the Kubernetes version, as kops indexes write it.
+    /// A blang range of Kubernetes versions, as in kops indexes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub kubernetes_version: Option<String>,
 }
 
 impl Constraints {
-    /// Whether no constraint is written.
+    /// Whether no constraint is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.k8s_version.is_none()
@@ -261,22 +261,22 @@ impl Constraints {
     }
 }
 
-/// Another add-on that must be there.
+/// Another add-on that must be installed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Requirement {
-    /// Name of the add-on.
+    /// The name of the add-on.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Masterminds constraint on its version.
+    /// A Masterminds constraint on its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub version: Option<String>,
 }
 
-/// kops: what `channels` prunes.
+/// kops: the objects that `channels` prunes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PruneSpec {
-    /// Kinds and where to look for them.
+    /// The kinds to prune, and where to look for them.
     #[serde(default)]
     pub kinds: Vec<PruneKind>,
 }
@@ -285,39 +285,39 @@ pub struct PruneSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PruneKind {
-    /// API group, empty for core.
+    /// The API group; empty for the core group.
     #[serde(default)]
     pub group: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Namespaces to look in; empty = all.
+    /// The namespaces to search; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<String>,
-    /// Label selector.
+    /// A label selector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<String>,
-    /// Field selector.
+    /// A field selector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field_selector: Option<String>,
 }
 
-/// What was found out about a catalogue.
+/// The observed state of a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddonCatalogueStatus {
-    /// Generation that the conditions were judged by.
+    /// Generation for which the conditions were determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Conditions.
+    /// The conditions.
     #[serde(default)]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
-    /// What `spec.from` held when `spec.addons` was last read from there.
+    /// The state of `spec.from` from which `spec.addons` was last read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced: Option<SyncedRevision>,
 }
 
-/// A state of what `spec.from` names.
+/// A state of the file that `spec.from` names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SyncedRevision {
@@ -328,7 +328,7 @@ pub struct SyncedRevision {
     pub at: Time,
 }
 
-/// Any JSON object, kept as it is.
+/// Returns the schema for any JSON object, whose fields are kept unchanged.
 pub(crate) fn free_form(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }

@@ -1,5 +1,6 @@
-//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and Unlisted, NeedsConfirmation, Contested and
-//! ManagedElsewhere; of core installations CoreSetUnknown and DeletionBlocked. Of catalogues: Duplicate and Synced.
+//! Conditions of our objects, as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted, Unlisted, NeedsConfirmation,
+//! Contested and ManagedElsewhere. Core installations also have CoreSetUnknown and DeletionBlocked; catalogues have Duplicate and
+//! Synced.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -7,50 +8,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::shorten::shortened;
 
-/// Everything runs as wanted.
+/// The installation is installed and ready.
 pub const READY: &str = "Ready";
-/// An operation is under way.
+/// An operation is in progress.
 pub const PROGRESSING: &str = "Progressing";
-/// The last operation failed and nothing will change by itself.
+/// The last operation failed, and the state will not change by itself.
 pub const STALLED: &str = "Stalled";
 /// The installed version fits this cluster.
 pub const COMPATIBLE: &str = "Compatible";
-/// The installed version was removed from its catalogue. It stays installed.
+/// The catalogue no longer lists the installed version, which stays installed.
 pub const UNLISTED: &str = "Unlisted";
-/// What is due needs the agreement of a person: a protection refuses it.
+/// A protection refuses what is due, and a person has to confirm it.
 pub const NEEDS_CONFIRMATION: &str = "NeedsConfirmation";
-/// Another manager sets a field again and again that we set, too.
+/// Another field manager keeps changing a field that we set.
 pub const CONTESTED: &str = "Contested";
-/// Only a command of a person can read what it is installed from.
+/// Only a command that a person runs can read the source of the installation.
 pub const MANAGED_ELSEWHERE: &str = "ManagedElsewhere";
 /// Live objects differ from what was applied.
 pub const DRIFTED: &str = "Drifted";
-/// Of a core installation: the core set of its cluster is not known, so nothing of it changes.
+/// On a core installation: the core set of its cluster is unknown, so nothing in the set changes.
 pub const CORE_SET_UNKNOWN: &str = "CoreSetUnknown";
-/// Of a core installation that is being deleted and still listed: it is held, and repaired as before.
+/// On a core installation that is being deleted but still listed: it is kept, and repaired as before.
 pub const DELETION_BLOCKED: &str = "DeletionBlocked";
-/// The reason of [`NEEDS_CONFIRMATION`] where the loop releases nothing by itself: the release concerns several clusters.
+/// The reason of [`NEEDS_CONFIRMATION`] on a core installation that the loop does not release by itself, because the release affects
+/// several clusters.
 pub const CORE_RELEASE: &str = "CoreRelease";
 
-/// Of a catalogue: an older one holds some of its entries, or one of class Core their names.
+/// On a catalogue: another one keeps some of its entries, because it is older or of class Core.
 pub const DUPLICATE: &str = "Duplicate";
 
-/// Of a catalogue: its add-ons are those that `spec.from` holds.
+/// On a catalogue: its add-ons are those in `spec.from`.
 pub const SYNCED: &str = "Synced";
 
-/// The reason of a failed operation whose objects were all applied, and one of which will not get ready by itself.
+/// The reason of a failed operation that applied all objects, one of which will not become ready by itself.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";
 
-/// The reason of an installation that is not planned again, because attempts to plan it ended with their process.
+/// The reason of an installation that is not planned again, because attempts to plan it were killed with their process.
 pub const PROCESS_KILLED: &str = "ProcessKilled";
 
-/// The reason of an operation of which an object did not get ready in time.
+/// The reason of an operation in which an object did not become ready in time.
 pub const TIMED_OUT: &str = "TimedOut";
 
-/// The longest message of a condition, and of a line of the history, in characters.
+/// The maximum length of a condition's message, and of a line of the history, in characters.
 pub const LONGEST_MESSAGE: usize = 1000;
 
-/// One condition, in the shape of `metav1.Condition`.
+/// A condition, in the shape of `metav1.Condition`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -58,7 +60,7 @@ pub struct Condition {
     pub r#type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// One CamelCase word.
+    /// Reason in one CamelCase word.
     pub reason: String,
     /// A sentence for people.
     #[serde(default)]
@@ -66,18 +68,18 @@ pub struct Condition {
     /// When `status` last changed.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub last_transition_time: Time,
-    /// The generation of the object that this was judged by.
+    /// Generation of the object for which the condition was determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// Words as long as a message may be: a record has to hold it several times beside its inventory.
+/// Shortens a message to [`LONGEST_MESSAGE`], because a record holds several copies of it beside its inventory.
 #[must_use]
 pub fn bounded(message: String) -> String {
     shortened(message, LONGEST_MESSAGE)
 }
 
-/// Sets a condition and keeps its transition time where the status did not change.
+/// Sets a condition. Keeps its transition time if the status did not change.
 pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
     match conditions.iter_mut().find(|old| old.r#type == new.r#type) {
         Some(old) => {
@@ -90,15 +92,15 @@ pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
     }
 }
 
-/// The condition of this type, where it is `True`.
+/// Returns the condition of this type if it is `True`.
 #[must_use]
 pub fn raised<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
     let mut all = conditions.iter();
     all.find(|condition| condition.r#type == r#type && condition.status == "True")
 }
 
-/// Whether the release of a core installation waits for a person. Only that release ends it, or that the add-on is listed again:
-/// otherwise what concerned several clusters would become the release of one by and by (semantics 14).
+/// Whether the release of a core installation waits for a person. It waits until a person releases it or the add-on is listed again:
+/// otherwise, a release in several clusters would be carried out after all, one cluster at a time (semantics 14.6).
 #[must_use]
 pub fn waits_for_release(conditions: &[Condition]) -> bool {
     let raised = raised(conditions, NEEDS_CONFIRMATION);

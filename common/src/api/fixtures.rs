@@ -1,4 +1,4 @@
-//! Objects for tests, also those of other crates.
+//! Objects for tests of all crates.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ use super::catalogue::{AddonCatalogue, CatalogueClass};
 use super::installation::AddonInstallation;
 use super::names;
 
-/// A catalogue `name` in the system namespace with the given `addons`.
+/// Returns a catalogue `name` in the system namespace with the given `addons`.
 pub fn catalogue(name: &str, addons: Value) -> AddonCatalogue {
     catalogue_object(json!({
         "metadata": {"name": name, "namespace": names::SYSTEM_NAMESPACE},
@@ -19,21 +19,21 @@ pub fn catalogue(name: &str, addons: Value) -> AddonCatalogue {
     }))
 }
 
-/// A catalogue as it stands.
+/// Returns a catalogue from its JSON, without apiVersion and kind.
 pub fn catalogue_object(mut object: Value) -> AddonCatalogue {
     object["apiVersion"] = json!(names::API_VERSION);
     object["kind"] = json!("AddonCatalogue");
     serde_json::from_value(object).unwrap()
 }
 
-/// A catalogue of class Core.
+/// Returns a catalogue of class Core.
 pub fn core_catalogue(name: &str, addons: Value) -> AddonCatalogue {
     let mut catalogue = catalogue(name, addons);
     catalogue.spec.class = CatalogueClass::Core;
     catalogue
 }
 
-/// An add-on with plain versions.
+/// Returns an add-on with plain versions.
 pub fn addon(name: &str, versions: &[&str]) -> Value {
     let versions: Vec<Value> = versions
         .iter()
@@ -42,12 +42,12 @@ pub fn addon(name: &str, versions: &[&str]) -> Value {
     json!({"name": name, "versions": versions})
 }
 
-/// Any source.
+/// Returns an arbitrary source.
 pub fn source() -> Value {
     json!({"url": {"manifest": "m.yaml"}})
 }
 
-/// An installation `name` in `namespace` of `addon_ref` with further fields of its spec.
+/// Returns an installation `name` in `namespace` of `addon_ref`, with the fields `more` in its spec.
 pub fn installation(
     namespace: &str,
     name: &str,
@@ -57,7 +57,7 @@ pub fn installation(
     serde_json::from_value(installation_json(namespace, name, addon_ref, more)).unwrap()
 }
 
-/// The same as JSON.
+/// Returns the same installation as JSON.
 pub fn installation_json(namespace: &str, name: &str, addon_ref: Value, more: Value) -> Value {
     let mut spec = more;
     spec["addonRef"] = addon_ref;
@@ -69,7 +69,7 @@ pub fn installation_json(namespace: &str, name: &str, addon_ref: Value, more: Va
     })
 }
 
-/// A core installation in the system namespace.
+/// Returns a core installation in the system namespace.
 pub fn core_installation(name: &str) -> AddonInstallation {
     installation(
         names::SYSTEM_NAMESPACE,

@@ -1,6 +1,7 @@
-//! `AddonInstallation`: which add-on is installed in which cluster, with which values, and what became of it.
+//! `AddonInstallation`: an installed add-on, with its cluster, values and status.
 //!
-//! The status is the record of the engine (semantics 13): one whole-object PUT with resourceVersion, by one function.
+//! The status is the engine's record (semantics 13.1): one function writes it, as one PUT of the whole object with its
+//! resourceVersion.
 
 #![expect(
     dead_code,
@@ -37,7 +38,7 @@ use super::names::INDEX_BUILTIN;
 use super::rules::RuleSet;
 use crate::entrance::Unreadable;
 
-/// An installation of one add-on; its namespace says in which cluster (semantics 6).
+/// An installation of an add-on. Its namespace determines the cluster (semantics 6.1).
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "kubectl-addons.dev",
@@ -58,7 +59,7 @@ use crate::entrance::Unreadable;
     validation = kube::core::Rule::new("has(self.spec)").message("spec is required")
 )]
 #[serde(rename_all = "camelCase")]
-// Transition rules stand at spec with has(): a rule on a field does not run when the field is removed (semantics 8).
+// Transition rules are on `spec` and use has(): a rule on a field does not run when the field is removed (semantics 8).
 #[x_kube(
     validation = kube::core::Rule::new("self.addonRef.name == oldSelf.addonRef.name")
         .message("addonRef.name is immutable: uninstall, then install the other add-on"),
@@ -69,15 +70,15 @@ use crate::entrance::Unreadable;
         "!(has(oldSelf.coreAddon) && oldSelf.coreAddon) || (has(self.coreAddon) && self.coreAddon)")
         .message("coreAddon never goes back from true to false: a core add-on is released"),
 )]
-// What a file in Git may spell out and a record may leave out has a default in the schema: otherwise writing a record back would take
-// away what Git sets, and show as a difference (semantics 10).
+// Fields that a file in Git may set explicitly and a record may leave out have a default in the schema: otherwise, writing back a
+// record would remove what Git sets, and show a difference (semantics 10.2).
 pub struct AddonInstallationSpec {
-    /// The add-on, its version and where it comes from.
+    /// The add-on, its version and its origin.
     pub addon_ref: AddonRef,
-    /// A core add-on cannot be deleted; true is one-way.
+    /// Whether the add-on is a core add-on, which cannot be deleted. Once true, it stays true.
     #[serde(default)]
     pub core_addon: bool,
-    /// Where the objects go that name no namespace; set once.
+    /// The namespace of objects that do not name one. Immutable once set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 63),
@@ -87,19 +88,19 @@ pub struct AddonInstallationSpec {
     /// Whether a missing target namespace is created.
     #[serde(default = "yes")]
     pub create_namespace: bool,
-    /// The merged values: the user's, and what was defaulted (annotation `kubectl-addons.dev/defaulted` tells which).
+    /// The merged values: those of the user, and defaults (the annotation `kubectl-addons.dev/defaulted` lists these).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub values: Option<Value>,
-    /// Values read from Secrets when rendering, copied nowhere.
+    /// Values that are read from Secrets when rendering, and stored nowhere else.
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub values_from: Vec<ValuesFrom>,
-    /// `HOST[/PATH]` of a private registry, instead of the catalogue's: images and registries of sources are rewritten to it.
+    /// `HOST[/PATH]` of a private registry that replaces the catalogue's. Images and registries of sources are rewritten to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub registry: Option<String>,
-    /// Whether the definitions in `crds/` of charts are left out.
+    /// Whether the CRDs in `crds/` of charts are left out.
     #[serde(
         default,
         rename = "skipCRDs",
@@ -110,20 +111,20 @@ pub struct AddonInstallationSpec {
     /// What happens to edits of live objects between versions.
     #[serde(default)]
     pub reconcile: Reconcile,
-    /// What happens to fields of our objects that others changed.
+    /// What happens to fields of the installation's objects that other field managers changed.
     #[serde(default)]
     pub conflicts: Conflicts,
-    /// The ServiceAccount of this namespace with whose rights the objects are reconciled (semantics 16).
+    /// The ServiceAccount in this namespace whose rights are used to reconcile the objects (semantics 16.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
-    /// What becomes of the objects when the installation is deleted.
+    /// What happens to the objects when the installation is deleted.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
-    /// Nothing is done while true.
+    /// Whether the installation is suspended: nothing is done while it is.
     #[serde(default)]
     pub suspend: bool,
-    /// What of the stored record cannot be read, and is therefore missing here. It is never written.
+    /// The part of the stored record that cannot be read and is missing here, if any. Never written.
     #[serde(skip)]
     #[schemars(skip)]
     pub unreadable: Option<Unreadable>,
@@ -140,7 +141,8 @@ impl AddonInstallationSpec {
         self.core_addon || self.addon_ref.index.as_deref() == Some(INDEX_BUILTIN)
     }
 
-    /// What happens to edits and deletions of its objects while nothing is due. Those of a guard are always repaired (semantics 12).
+    /// Returns what happens to edits and deletions of its objects while nothing is due. Those of a guard are always repaired
+    /// (semantics 12.1).
     #[must_use]
     pub fn upkeep(&self) -> Reconcile {
         match self.is_guard() {
@@ -150,17 +152,17 @@ impl AddonInstallationSpec {
     }
 }
 
-/// Name and version of an add-on, and at most one place where it comes from (none: any catalogue).
+/// Name and version of an add-on, and at most one origin. Without an origin, any catalogue is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new(
     "[has(self.catalogue), has(self.index), has(self.directory)].filter(x, x).size() <= 1")
     .message("at most one of catalogue, index and directory"))]
 pub struct AddonRef {
-    /// Name of the add-on; immutable.
+    /// Name of the add-on. Immutable.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Version; another one = upgrade.
+    /// Version. Changing it upgrades the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub version: Option<String>,
@@ -180,35 +182,35 @@ pub struct AddonRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub directory: Option<String>,
-    /// Digest of the entry in its catalogue; another entry is not installed.
+    /// Digest of the entry in its catalogue. An entry with another digest is not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub digest: Option<String>,
 }
 
-/// What happens to edits of live objects between versions (semantics 12).
+/// What happens to edits of live objects between versions (semantics 12.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Reconcile {
-    /// kops: a user's edit stays until the next version.
+    /// Edits by users stay until the next version, as in kops.
     #[default]
     Once,
     /// Drift is repaired.
     Ensure,
 }
 
-/// What happens to fields of our objects that others changed (semantics 12).
+/// What happens to fields of the installation's objects that other field managers changed (semantics 12.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Conflicts {
-    /// We take them back.
+    /// The installation takes them back.
     #[default]
     Take,
     /// The operation fails.
     Fail,
-    /// The other manager keeps them.
+    /// The other field manager keeps them.
     Yield,
 }
 
-/// What becomes of the objects when the installation is deleted.
+/// What happens to the objects when the installation is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionPolicy {
     /// They are deleted.
@@ -222,68 +224,71 @@ pub enum DeletionPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddonInstallationStatus {
-    /// The format of this status; absent = 1. A release writes over no format that is newer than those it knows.
+    /// The format of this status; 1 if absent. A release never overwrites a format that is newer than those it knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<u32>,
     /// Generation of the spec that was last installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// One word for `list`.
+    /// The state of the installation in one word, for `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Ready, Progressing, Stalled, Compatible, Unlisted, Drifted, NeedsConfirmation, Contested, ManagedElsewhere.
+    /// Ready, Progressing, Stalled, Compatible, Unlisted, Drifted, NeedsConfirmation, Contested, ManagedElsewhere; on core
+    /// installations also CoreSetUnknown and DeletionBlocked.
     #[serde(default)]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
-    /// What is installed; absent until the first operation ended well.
+    /// What is installed; absent until the first operation has succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed: Option<Installed>,
-    /// The lock and the journal: present while an operation runs, or was cut off (semantics 13).
+    /// The lock and the journal; present while an operation is running, or after it was interrupted (semantics 13.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
-    /// The attempt of a reconciler to plan the installation: present while it lasts, and where it ended with its process.
+    /// The attempt of a reconciler to plan the installation; present while it runs, or if it ended with its process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
-    /// What was decided about an operation that has not ended as planned: whoever continues it decides the same (semantics 13).
+    /// The decisions about an operation that has not ended as planned. The next client continues it with the same decisions
+    /// (semantics 13.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub choices: Option<Value>,
-    /// Which cluster the objects are in (semantics 6).
+    /// The cluster of the objects (semantics 6.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterIdentity>,
-    /// The target namespace, where we created it (semantics 7).
+    /// The target namespace, if the installation created it (semantics 7.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_namespace: Option<CreatedNamespace>,
-    /// Every object of the installation, grouped by kind and namespace.
+    /// All objects of the installation, grouped by kind and namespace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub inventory: Vec<InventoryGroup>,
-    /// Records of other tools, of what was taken over from them: set aside, or about to be (semantics 12).
+    /// Records of other tools about adopted objects, which are set aside or about to be (semantics 12.12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub former: Vec<FormerRecord>,
-    /// The Secrets in which helm keeps the release that it installed, as the last operation left them: helm is run from no others.
+    /// The Secrets in which helm stores the release that it installed, as the last operation left them. If they differ, helm is not
+    /// run (semantics 13.8).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub helm_records: Vec<HelmRecord>,
-    /// Ended operations, newest first, 10 at most.
+    /// Ended operations, newest first, at most 10.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub history: Vec<Revision>,
-    /// What other releases wrote: it is written back as it was read.
+    /// Status fields that this release does not know. They are written back as they were read (semantics 13.12).
     #[serde(flatten)]
     #[schemars(skip)]
     pub others: BTreeMap<String, Value>,
 }
 
-/// One word for how an installation is.
+/// The state of an installation in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
-    /// Recorded, nothing applied yet.
+    /// Recorded, but nothing was applied yet.
     Pending,
-    /// An operation is under way.
+    /// An operation is in progress.
     Progressing,
-    /// Installed, and what was waited for is ready.
+    /// Installed, and the objects that were waited for are ready.
     Ready,
     /// Installed, without waiting for readiness.
     Installed,
@@ -297,31 +302,31 @@ pub enum Phase {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Installed {
-    /// Version as the entry spells it; empty where the entry has none.
+    /// Version as written in the entry; empty if it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// kops id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The entry's hash, or sha256 of the trimmed bytes where it has none (semantics 11).
+    /// Hash of the entry or, if it has none, the sha256 of the trimmed bytes (semantics 11.4).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub manifest_hash: String,
-    /// Digest of the merged values, and of which state of their Secrets `valuesFrom` was read.
+    /// Digest of the merged values, and of the state of the Secrets that `valuesFrom` read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub values_hash: String,
-    /// Digest of the data of templates, where the method takes any (semantics 12).
+    /// Digest of the template data, if the method uses any (semantics 12.1).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template_data_hash: String,
-    /// Digest of which state of Secrets its values and the data of templates were read from; empty where none gave any.
+    /// Digest of the state of the Secrets from which values and template data were read; empty if there were none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub secrets_hash: String,
-    /// The private registry that its images come from (semantics 12).
+    /// The private registry of the images (semantics 12.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
-    /// The Helm release that it is, where helm itself installs (`template.helm.mode: release`): it has no inventory then.
+    /// The Helm release, if helm itself installs the add-on (`template.helm.mode: release`). Then there is no inventory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm_release: Option<HelmRelease>,
-    /// Which rules chose it: `documented` or `channels` (semantics 11).
+    /// The rules that chose the entry: `documented` or `channels` (semantics 11.1).
     #[serde(
         default,
         deserialize_with = "super::rules::lenient",
@@ -329,30 +334,31 @@ pub struct Installed {
     )]
     #[schemars(with = "String")]
     pub rules: Option<RuleSet>,
-    /// Other add-ons that the entry requires: so that uninstalling one of them is refused without the catalogue.
+    /// Other add-ons that the entry requires. Uninstalling one of them is refused even if the catalogue cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub requires: Vec<Requirement>,
-    /// Resolved commit or image digest.
+    /// The commit or image digest that was resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
-    /// What vouched for the content, where the catalogue says whose signatures count (semantics 11).
+    /// What vouched for the content, if the catalogue requires signatures (semantics 11.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
-    /// Whether it was taken over from another tool and nothing of it was applied yet: the next upgrade is due (semantics 12).
+    /// Whether the add-on was adopted from another tool, and nothing was applied yet. Then the next upgrade is due (semantics 12.11).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
-    /// When.
+    /// When it was installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Option<Time>,
-    /// By which client.
+    /// The client that installed it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
 }
 
 impl Installed {
-    /// Whether two differ only in time and client. The state of their Secrets is part of the other hashes.
+    /// Whether two of them differ at most in time and client. The state of their Secrets does not count, because the other hashes
+    /// cover it.
     #[must_use]
     pub fn is_same_target(&self, other: &Self) -> bool {
         let bare = |installed: &Self| Self {
@@ -365,12 +371,12 @@ impl Installed {
     }
 }
 
-/// A release of Helm's own.
+/// A Helm release.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HelmRelease {
-    /// Its name.
+    /// Name of the release.
     pub name: String,
-    /// Its namespace.
+    /// Namespace of the release.
     pub namespace: String,
 }
 
@@ -380,36 +386,36 @@ impl std::fmt::Display for HelmRelease {
     }
 }
 
-/// A Secret in which helm keeps a revision of a release, as the last operation left it (semantics 13).
+/// A Secret in which helm stores a revision of a release, as the last operation left it (semantics 13.8).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmRecord {
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
-    /// Its uid.
+    /// uid of the Secret.
     pub uid: String,
-    /// Its resourceVersion.
+    /// resourceVersion of the Secret.
     pub resource_version: String,
-    /// sha256 of the objects and hooks in it, without the content of Secrets; absent where it cannot be read.
+    /// sha256 of the objects and hooks in it, without the content of Secrets; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }
 
 impl HelmRecord {
-    /// Whether nothing was written to it since.
+    /// Whether the Secret was not written since.
     #[must_use]
     pub fn is_untouched(&self, now: &Self) -> bool {
         (&self.uid, &self.resource_version) == (&now.uid, &now.resource_version)
     }
 
-    /// Whether the release in it is the same, whatever its state.
+    /// Whether it stores the same release, whatever its state.
     #[must_use]
     pub fn holds_the_same(&self, now: &Self) -> bool {
         (&self.uid, &self.digest) == (&now.uid, &now.digest) && !self.digest.is_empty()
     }
 }
 
-/// The lock and the journal of a running operation (semantics 13).
+/// The lock and the journal of a running operation (semantics 13.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Operation {
@@ -417,23 +423,23 @@ pub struct Operation {
     pub id: String,
     /// `install`, `upgrade`, `rollback`, `adopt`, `uninstall`, `release` or `move`.
     pub verb: String,
-    /// Who holds the lock: user, host and process as the client names itself.
+    /// The holder of the lock: user, host and process, as the client names itself.
     pub holder: String,
-    /// When it began.
+    /// When the operation began.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Time,
-    /// When the holder last renewed the lock. It stops working before this is `leaseSeconds` old.
+    /// When the holder last renewed the lock. The holder stops before this is `leaseSeconds` ago.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub renewed_at: Time,
-    /// After how many seconds without renewal the next client may continue.
+    /// The number of seconds without renewal after which the next client may continue.
     pub lease_seconds: u32,
-    /// What will be installed when it ends well.
+    /// What will be installed if the operation succeeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Installed>,
 }
 
 impl Operation {
-    /// Whether its holder may still be at work: the next client continues it only when this is over.
+    /// Whether the holder may still be running. The next client continues the operation only after that.
     #[must_use]
     pub fn lives_at(&self, now: Timestamp) -> bool {
         let lease = SignedDuration::from_secs(i64::from(self.lease_seconds));
@@ -441,27 +447,27 @@ impl Operation {
     }
 }
 
-/// Identity of the cluster that an installation is in.
+/// Identity of the cluster of an installation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterIdentity {
-    /// uid of the namespace kube-system of that cluster.
+    /// uid of the namespace kube-system in that cluster.
     pub kube_system_uid: String,
-    /// Secret with the kubeconfig; absent = this cluster.
+    /// Secret with the kubeconfig; absent for this cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubeconfig_secret: Option<String>,
 }
 
-/// A namespace that we created.
+/// A namespace that the installation created.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedNamespace {
-    /// Its name.
+    /// Name of the namespace.
     pub name: String,
-    /// Its uid: another namespace of that name is not ours.
+    /// uid of the namespace. Another namespace with this name does not belong to the installation.
     pub uid: String,
 }
 
-/// One ended operation.
+/// An ended operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Revision {
@@ -469,17 +475,17 @@ pub struct Revision {
     pub verb: String,
     /// What it installed.
     pub installed: Installed,
-    /// `done` or one sentence with the reason of the failure.
+    /// `done`, or a sentence with the reason of the failure.
     pub outcome: String,
 }
 
 impl Revision {
     /// The outcome of an operation that ended as planned.
     pub const DONE: &str = "done";
-    /// The outcome of an operation whose client was gone before its end.
+    /// The outcome of an operation whose client ended before it did.
     pub const INTERRUPTED: &str = "interrupted";
 
-    /// That of an operation that was interrupted. `installed`: what was installed before it.
+    /// Creates the revision of an interrupted operation. `installed` is what was installed before it.
     #[must_use]
     pub fn of_interrupted(operation: &Operation, installed: Option<&Installed>) -> Self {
         let target = operation.target.as_ref().or(installed).cloned();
@@ -494,7 +500,7 @@ impl Revision {
         }
     }
 
-    /// Whether it ended as planned.
+    /// Whether the operation ended as planned.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.outcome == Self::DONE

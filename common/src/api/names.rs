@@ -1,6 +1,6 @@
-//! Every group, label, annotation, finalizer and field manager that this project writes or reads.
+//! All groups, labels, annotations, finalizers and field managers that this project writes or reads.
 //!
-//! Nothing else in the workspace spells one of these names out.
+//! No other file of the workspace spells out one of these names.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -11,159 +11,162 @@ use crate::hex;
 pub const GROUP: &str = "kubectl-addons.dev";
 /// The only served version of our objects.
 pub const VERSION: &str = "v1alpha1";
-/// Plural of installations, as RBAC names them.
+/// The plural name of installations, as RBAC uses it.
 pub const INSTALLATIONS: &str = "addoninstallations";
-/// The verb on [`INSTALLATIONS`], in the whole cluster, that lets a namespace stand for a cluster (semantics 6).
+/// The verb on [`INSTALLATIONS`] for the whole cluster that allows a user to make a namespace stand for a cluster (semantics 6.2).
 pub const ENROL: &str = "enrol";
 /// `GROUP/VERSION`.
 pub const API_VERSION: &str = "kubectl-addons.dev/v1alpha1";
 
-/// Where source catalogues, core lists and the installations of this cluster live (semantics 1, 5).
+/// The namespace of source catalogues, core lists and the installations of this cluster (semantics 1.1, 5).
 pub const SYSTEM_NAMESPACE: &str = "kubectl-addons";
-/// Where the loop runs (`deploy/overlays/reconciler`). Its ServiceAccount counts as a member of the core group, so no record is
-/// executed in its namespace: a record names accounts of its own namespace only (semantics 16).
+/// The namespace in which the loop runs (`deploy/overlays/reconciler`). Its ServiceAccount counts as a member of the core group. A
+/// record names accounts of its own namespace, so no record in this namespace is executed (semantics 6.2, 16.6).
 pub const RECONCILER_NAMESPACE: &str = "kubectl-addons-reconciler";
 
 /// Whether a namespace never stands for a cluster, whatever its labels: its ServiceAccounts belong to the control plane or to the
-/// loop, and a record there could name them (semantics 6).
+/// loop, and a record there could name them (semantics 6.2).
 #[must_use]
 pub fn is_reserved(namespace: &str) -> bool {
     namespace.starts_with("kube-") || namespace == RECONCILER_NAMESPACE
 }
 
-/// On every installed object: the hash of the owning installation ([`owner_hash`], semantics 5).
+/// Label of every installed object: the hash of the owning installation ([`owner_hash`], semantics 5).
 pub const LABEL_OWNER: &str = "kubectl-addons.dev/owner";
-/// The label of the addon-manager that says what becomes of an object (semantics 21).
+/// Label of the addon-manager with the class of an object (semantics 21.2).
 pub const LABEL_MODE: &str = "addonmanager.kubernetes.io/mode";
-/// Its value for an object that is created once, and kept where its manifest is gone.
+/// Value of [`LABEL_MODE`] for an object that is created once, and kept when its manifest is deleted.
 pub const MODE_ENSURE_EXISTS: &str = "EnsureExists";
-/// On every installed object: `NAMESPACE/NAME` of the owning installation (semantics 5).
+/// Annotation of every installed object: `NAMESPACE/NAME` of the owning installation (semantics 5).
 pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
-/// On a catalogue that was merged from source catalogues, and on [`COMPATIBLE_ADDONS`]: the uid of their cluster's kube-system
-/// (semantics 1).
+/// Label of a merged catalogue and of [`COMPATIBLE_ADDONS`]: the uid of kube-system in the cluster with the source catalogues
+/// (semantics 1.6, 1.7).
 pub const LABEL_DERIVED_FROM: &str = "kubectl-addons.dev/derived-from";
-/// ConfigMap in a namespace that stands for a cluster: the versions that fit it, by reference (semantics 1).
+/// ConfigMap in a namespace that stands for a cluster: references to the versions that fit it (semantics 1.7).
 pub const COMPATIBLE_ADDONS: &str = "compatible-addons";
-/// Label of every namespace, set by the API server: its name.
+/// Label that the API server sets on every namespace: its name.
 pub const LABEL_NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
-/// `local` on a namespace: its installations are of this cluster (semantics 6).
+/// Label of a namespace with installations of this cluster (semantics 6.1).
 pub const LABEL_CLUSTER: &str = "kubectl-addons.dev/cluster";
-/// Value of [`LABEL_CLUSTER`] on a namespace whose installations are of this cluster.
+/// Value of [`LABEL_CLUSTER`].
 pub const CLUSTER_LOCAL: &str = "local";
-/// Label of a namespace: the Secret in it with the kubeconfig of the cluster that it stands for (semantics 6).
+/// Label of a namespace: the Secret in it with the kubeconfig of the cluster that it stands for (semantics 6.1).
 pub const LABEL_KUBECONFIG_SECRET: &str = "kubectl-addons.dev/kubeconfig-secret";
-/// Label of a Secret, `true`: installations of its namespace may take values and template data from it (semantics 16).
+/// Label of a Secret, `true`: installations in its namespace may read values and template data from it (semantics 16.5).
 pub const LABEL_VALUES: &str = "kubectl-addons.dev/values";
-/// On a namespace with core installations: its deletion is denied (semantics 14).
+/// Label of a namespace with core installations or their objects: its deletion is denied (semantics 14.2).
 pub const LABEL_HOLDS_CORE: &str = "kubectl-addons.dev/holds-core";
-/// On an installation: JSON object, pointer into `spec.values` → digest of what was defaulted there (semantics 10).
+/// Annotation of an installation: a JSON object from pointers into `spec.values` to digests of the defaults there (semantics 10.1).
 pub const ANNOTATION_DEFAULTED: &str = "kubectl-addons.dev/defaulted";
-/// On an installation: the user who wrote it last, and their groups, a name in a line (semantics 19).
+/// Annotation of an installation: the user who last wrote what policies judge, and their groups, one name per line (semantics 19.3).
 pub const ANNOTATION_WRITTEN_BY: &str = "kubectl-addons.dev/written-by";
-/// On a core installation that dropped out of the core set: it may be deleted (semantics 14).
+/// Annotation of a core installation that may be deleted (semantics 14.1).
 pub const ANNOTATION_RELEASED: &str = "kubectl-addons.dev/released";
-/// On a namespace whose cluster is being deleted: nothing in it is guarded any more (semantics 14).
+/// Annotation of a namespace whose cluster is being deleted: nothing in it is guarded (semantics 14.1).
 pub const ANNOTATION_CLUSTER_DELETING: &str = "kubectl-addons.dev/cluster-deleting";
 /// Annotation of a namespace that stands for a cluster: the version of KKP that manages the cluster (semantics 3).
 pub const ANNOTATION_KKP_VERSION: &str = "kubectl-addons.dev/kkp-version";
-/// The value of [`ANNOTATION_RELEASED`] and [`ANNOTATION_CLUSTER_DELETING`]; with any other one they mean nothing.
+/// The value of [`ANNOTATION_RELEASED`] and [`ANNOTATION_CLUSTER_DELETING`]. Other values have no effect.
 pub const MARKED: &str = "true";
-/// Label of an installation: the set that it was applied as a member of (semantics 17).
+/// Label of an installation: the set that it is a member of (semantics 17.9).
 pub const LABEL_SET: &str = "kubectl-addons.dev/set";
-/// On an installation that kops' own tool knows, too: `NAMESPACE/NAME` of the namespace and the add-on of its annotation
-/// (semantics 11).
+/// Annotation of an installation that kops' own tool records as well: `NAMESPACE/NAME` of the annotated namespace and the add-on
+/// (semantics 11.3).
 pub const ANNOTATION_KOPS_RECORD: &str = "kubectl-addons.dev/kops-record";
-/// On a manifest object: how it is applied; the only value is [`APPLY_CREATE_ONLY`] (semantics 12).
+/// Annotation of a manifest object: how it is applied. The only value is [`APPLY_CREATE_ONLY`] (semantics 12.9).
 pub const ANNOTATION_APPLY: &str = "kubectl-addons.dev/apply";
-/// Created once, never updated or pruned (semantics 12).
+/// The object is created if it is missing, and never updated or pruned (semantics 12.9).
 pub const APPLY_CREATE_ONLY: &str = "create-only";
-/// On a manifest object: what happens to single fields that others changed, `spec.replicas=Yield,spec.template=Fail`; it
-/// stands before `spec.conflicts` of the installation (semantics 12).
+/// Annotation of a manifest object: policies for conflicts over single fields, `spec.replicas=Yield,spec.template=Fail`. They take
+/// precedence over `spec.conflicts` of the installation (semantics 12.9).
 pub const ANNOTATION_CONFLICTS: &str = "kubectl-addons.dev/conflicts";
-/// On a definition between two versions: stored versions that are about to leave it, so that a migration that was begun is
-/// continued.
+/// Annotation of a CRD that is being migrated: the stored versions that will be removed from it, so that the next run continues the
+/// migration (semantics 12.18).
 pub const ANNOTATION_MIGRATING: &str = "kubectl-addons.dev/migrating-stored-versions";
-/// `true` on a manifest object: it may be deleted and created again where a field of it cannot change.
+/// Annotation of a manifest object, `true`: it may be deleted and created again if a field of it cannot be changed (semantics 12.15).
 pub const ANNOTATION_RECREATE: &str = "kubectl-addons.dev/recreate";
 
-/// On the pods of a Helm hook that is a Job: digest of the Job. A Job that changed in any way can then only be created again, and
-/// so runs again, as with Helm.
+/// Annotation of the pods of a Helm hook that is a Job: the digest of the Job. It makes any change of the Job require a recreation,
+/// so that the hook runs again, as with Helm.
 pub const ANNOTATION_HOOK: &str = "kubectl-addons.dev/hook";
 
-/// On an object that was taken over from another tool: `MANAGER OPERATION`, the field manager that its fields were taken from
-/// (semantics 12).
+/// Annotation of an object that was adopted from another tool: `MANAGER OPERATION`, the field manager that owned its fields before
+/// (semantics 12.13).
 pub const ANNOTATION_FORMER_MANAGER: &str = "kubectl-addons.dev/former-manager";
-/// On an object that was taken over from a release of Helm: `NAMESPACE/NAME` of the release, whose own marks it has lost.
+/// Annotation of an object that was adopted from a release of Helm: `NAMESPACE/NAME` of the release, whose marks were removed.
 pub const ANNOTATION_FORMER_RELEASE: &str = "kubectl-addons.dev/former-release";
-/// On an object that was taken over from client-side `kubectl apply`: the annotation of kubectl, where kubectl does not find it.
+/// Annotation of an object that was adopted from client-side `kubectl apply`: the content of kubectl's own annotation, under a name
+/// that kubectl does not look for.
 pub const ANNOTATION_FORMER_LAST_APPLIED: &str = "kubectl-addons.dev/former-last-applied";
-/// On a record of another tool that is set aside: the value of [`LABEL_OWNER`] of the installation that its objects belong to.
+/// Label of a record of another tool that is set aside: the value of [`LABEL_OWNER`] of the installation that owns its objects
+/// (semantics 12.12).
 pub const LABEL_SET_ASIDE: &str = "kubectl-addons.dev/set-aside-by";
-/// On the same: JSON object with the labels by which its tool finds it.
+/// Annotation of a record that is set aside: a JSON object with the labels by which its tool finds it.
 pub const ANNOTATION_SET_ASIDE: &str = "kubectl-addons.dev/set-aside-labels";
 
-/// On an installed object: whether it may be deleted; the only value with a meaning is [`PRUNE_NEVER`].
+/// Annotation of an installed object: whether it may be deleted. The only value with an effect is [`PRUNE_NEVER`].
 pub const ANNOTATION_PRUNE: &str = "kubectl-addons.dev/prune";
-/// Never deleted, neither by an upgrade nor by an uninstallation.
+/// The object is never deleted, neither by an upgrade nor by an uninstallation.
 pub const PRUNE_NEVER: &str = "false";
 
-/// On a Secret with credentials of a source: the hosts that they may be sent to, `HOST[:PORT]` separated by commas; for an
-/// object store its buckets, `s3://BUCKET` (semantics 16).
+/// Annotation of a Secret with credentials of a source: the hosts that may receive them, as `HOST[:PORT]` separated by commas; for an
+/// object store, its buckets, as `s3://BUCKET` (semantics 16.2).
 pub const ANNOTATION_ALLOWED_HOSTS: &str = "kubectl-addons.dev/allowed-hosts";
-/// Type of a Secret with options of an object store, by the names of environment variables (semantics 16).
+/// Type of a Secret with options of an object store, named like environment variables (semantics 16.2).
 pub const SECRET_TYPE_OBJECT_STORE: &str = "kubectl-addons.dev/object-store";
 
-/// ConfigMap or Secret beside an installation whose keys `data.yaml` or `data.json` overlay the facts of the cluster in the
-/// data of templates.
+/// ConfigMap or Secret beside an installation: its key `data.yaml` or `data.json` overlays the facts of the cluster in the template
+/// data.
 pub const TEMPLATE_DATA: &str = "addon-template-data";
 
-/// On a Lease: digests of what its candidates have had to lead with, separated by commas, the newest last (semantics 21).
+/// Annotation of a Lease: the digests of the directories that candidates had, separated by commas, newest last (semantics 21.6).
 pub const ANNOTATION_REVISIONS: &str = "kubectl-addons.dev/revisions";
 
-/// On a Lease: who held it before and did not give it back (semantics 20).
+/// Annotation of a Lease: the former holder, if it did not give the Lease back (semantics 20.6).
 pub const ANNOTATION_TAKEN_FROM: &str = "kubectl-addons.dev/taken-from";
 
-/// On a ControllerRevision: the stem of its installation, see [`revision_stem`].
+/// Label of a ControllerRevision: the stem of its installation, see [`revision_stem`].
 pub const LABEL_REVISION_OF: &str = "kubectl-addons.dev/revision-of";
-/// On a ControllerRevision: whether the operation ended as planned, [`OUTCOME_DONE`] or [`OUTCOME_FAILED`].
+/// Label of a ControllerRevision: how the operation ended, [`OUTCOME_DONE`] or [`OUTCOME_FAILED`].
 pub const LABEL_OUTCOME: &str = "kubectl-addons.dev/outcome";
-/// The revision can be gone back to without being named.
+/// The operation ended as planned, so that a rollback may choose the revision by itself.
 pub const OUTCOME_DONE: &str = "done";
-/// It failed.
+/// The operation failed.
 pub const OUTCOME_FAILED: &str = "failed";
 
-/// On our CustomResourceDefinitions: the version that they came with; a newer one is never overwritten (semantics 17).
+/// Annotation of our CRDs: the release that they came with. A newer CRD is never overwritten (semantics 17.1).
 pub const ANNOTATION_CRD_VERSION: &str = "kubectl-addons.dev/crd-version";
 
-/// The index of the add-ons that the plugin brings along: the webhook and the admission policies.
+/// The index of the add-ons that come with the plugin: the webhook and the admission policies.
 pub const INDEX_BUILTIN: &str = "builtin://kubectl-addons";
 
-/// Holds a deleted installation until a reconciler has uninstalled it (semantics 15).
+/// Finalizer that keeps a deleted installation until its objects are uninstalled (semantics 15).
 pub const FINALIZER_UNINSTALL: &str = "kubectl-addons.dev/uninstall";
-/// Holds a deleted core installation (semantics 14).
+/// Finalizer that keeps a deleted core installation (semantics 14.6).
 pub const FINALIZER_CORE_GUARD: &str = "kubectl-addons.dev/core-guard";
 
-/// ConfigMap in the system namespace with the add-ons that every cluster gets (semantics 14).
+/// ConfigMap in the system namespace with the add-ons that every cluster gets (semantics 14.4).
 pub const CUSTOM_CORE_ADDONS: &str = "custom-core-addons";
-/// ConfigMap in the system namespace with the rules that say which add-ons are core in which cluster (semantics 14).
+/// ConfigMap in the system namespace with the rules for core add-ons of clusters (semantics 14.4).
 pub const CORE_ADDON_RULES: &str = "core-addon-rules";
-/// ConfigMap in the system namespace in which the loop notes how far a change of them has reached (semantics 14).
+/// ConfigMap in the system namespace in which the loop stores how far a change of the core add-ons has been rolled out (semantics
+/// 14.8).
 pub const CORE_ADDON_ROLLOUT: &str = "core-addon-rollout";
-/// The group that may write core catalogues and core installations unless the webhook is told another one.
+/// The default group that may write core catalogues and core installations.
 pub const CORE_GROUP: &str = "kubectl-addons:core";
-/// Members may do what the guards deny (semantics 14); never `system:masters`.
+/// The group whose members may do what the guards deny (semantics 14.11). It is never `system:masters`.
 pub const BREAK_GLASS_GROUP: &str = "kubectl-addons:break-glass";
-/// The group that may write [`LABEL_DERIVED_FROM`], and the catalogues that carry it (semantics 1).
+/// The group that may write [`LABEL_DERIVED_FROM`], and the catalogues that carry it (semantics 1.2).
 pub const DISTRIBUTOR_GROUP: &str = "kubectl-addons:distributor";
 /// The user agent of the plugin, and the prefix of every field manager.
 pub const CLIENT: &str = "kubectl-addons";
 
-/// Namespace and name of an installation.
+/// The namespace and name of an installation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InstallationName {
-    /// Namespace of the record.
+    /// The namespace of the record.
     pub namespace: String,
-    /// Name of the record.
+    /// The name of the record.
     pub name: String,
 }
 
@@ -173,25 +176,26 @@ impl std::fmt::Display for InstallationName {
     }
 }
 
-/// Hash of the owning installation as it stands in [`LABEL_OWNER`]: 32 hex digits (semantics 5).
+/// Returns the hash of the owning installation, the value of [`LABEL_OWNER`]: 32 hex digits (semantics 5).
 #[must_use]
 pub fn owner_hash(namespace: &str, name: &str) -> String {
     hex_prefix(format!("{namespace}/{name}").as_bytes(), 32)
 }
 
-/// Field manager of an installation: two installations never undo each other (semantics 5).
+/// Returns the field manager of an installation. Each has its own, so that installations never undo each other's fields (semantics
+/// 5).
 #[must_use]
 pub fn field_manager(namespace: &str, name: &str) -> String {
     manager_of_owner(&owner_hash(namespace, name))
 }
 
-/// Field manager of the installation with this value of [`LABEL_OWNER`].
+/// Returns the field manager of the installation with this value of [`LABEL_OWNER`].
 #[must_use]
 pub fn manager_of_owner(owner: &str) -> String {
     format!("{CLIENT}.{owner}")
 }
 
-/// Object name of an add-on's installation: the add-on's own name, or, where that is not an RFC 1123 subdomain
+/// Returns the object name of an add-on's installation: the name of the add-on or, if that is not an RFC 1123 subdomain
 /// (`alb_ssl_ingress`), the sanitised name with 8 hex digits of its hash (semantics 5).
 #[must_use]
 pub fn installation_name(addon: &str) -> String {
@@ -221,14 +225,15 @@ pub fn installation_name(addon: &str) -> String {
     }
 }
 
-/// Name of an installation whose own name is taken by an entry of the same name for another namespace: with 8 hex digits of the
-/// hash of its namespace (semantics 5).
+/// Returns the name of an installation if an entry of the same name for another namespace already uses its own: with 8 hex digits of
+/// the hash of its namespace (semantics 5).
 #[must_use]
 pub fn second_name(name: &str, namespace: &str) -> String {
     format!("{name}-{}", hex_prefix(namespace.as_bytes(), 8))
 }
 
-/// What names and labels of an installation's revisions begin with: its name, or a hash where that is too long for a label.
+/// Returns the prefix of the names and labels of an installation's revisions: its name, or a hash if the name is too long for a
+/// label.
 #[must_use]
 pub fn revision_stem(installation: &InstallationName) -> String {
     let InstallationName { namespace, name } = installation;
@@ -238,19 +243,19 @@ pub fn revision_stem(installation: &InstallationName) -> String {
     }
 }
 
-/// Name of the ControllerRevision with this number: no controller of Kubernetes names its own ones like that.
+/// Returns the name of the ControllerRevision with this number. No controller of Kubernetes uses such names.
 #[must_use]
 pub fn revision_name(installation: &InstallationName, number: i64) -> String {
     format!("{}.v{number}", revision_stem(installation))
 }
 
-/// Whether `name` can be the name of a Kubernetes object (RFC 1123 subdomain, 253 characters at most).
+/// Whether `name` can be the name of a Kubernetes object: an RFC 1123 subdomain of at most 253 characters.
 #[must_use]
 pub fn is_object_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 253 && name.split('.').all(is_label_name)
 }
 
-/// Whether `name` is an RFC 1123 label without the length limit of 63 (a part of an object name).
+/// Whether `part` is an RFC 1123 label, apart from the length limit of 63.
 fn is_label_name(part: &str) -> bool {
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     edge(part.chars().next())
@@ -260,7 +265,7 @@ fn is_label_name(part: &str) -> bool {
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// The first `digits` hex digits of the sha256 of `bytes`.
+/// Returns the first `digits` hex digits of the sha256 of `bytes`.
 #[must_use]
 pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
     let mut prefix = hex::of(&Sha256::digest(bytes));

@@ -1,4 +1,4 @@
-//! `AddonPolicy`: what the administrators of a cluster let others install (semantics 19).
+//! `AddonPolicy`: restricts what users of a cluster may install (semantics 19).
 
 use std::collections::BTreeMap;
 
@@ -33,14 +33,14 @@ use super::catalogue::Support;
 pub struct AddonPolicySpec {
     /// What happens to an installation that does not comply.
     pub action: PolicyAction,
-    /// The namespaces of the installations that are judged, by their labels; absent = all of them. A namespace has its name as label
-    /// kubernetes.io/metadata.name.
+    /// Selects the namespaces to which the policy applies, by their labels; all of them if absent. Every namespace has its name as
+    /// the label kubernetes.io/metadata.name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<NamespaceSelector>,
-    /// What may be installed; a field that is absent restricts nothing.
+    /// What may be installed. An absent field restricts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Allowed>,
-    /// Who may create installations there, and change what policies judge; absent = everyone whom RBAC lets.
+    /// Who may create installations, and change the fields that policies judge; everyone with the RBAC permission if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installers: Option<Installers>,
 }
@@ -57,11 +57,11 @@ pub enum PolicyAction {
     Warn,
 }
 
-/// Namespaces by their labels: all requirements have to be met.
+/// Selects namespaces by their labels. All requirements have to be met.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceSelector {
-    /// Labels and their values.
+    /// Required labels and their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32))]
     pub match_labels: BTreeMap<String, String>,
@@ -80,9 +80,9 @@ pub struct LabelRequirement {
     /// The label.
     #[schemars(length(min = 1, max = 317))]
     pub key: String,
-    /// How it is compared.
+    /// How the label is compared.
     pub operator: LabelOperator,
-    /// What it is compared with.
+    /// The values for the comparison.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 64), inner(length(max = 63)))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
@@ -92,23 +92,23 @@ pub struct LabelRequirement {
 /// How a label is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum LabelOperator {
-    /// It has one of the values.
+    /// The label has one of the values.
     #[default]
     In,
-    /// It is missing, or has another value.
+    /// The label is missing, or has another value.
     NotIn,
-    /// It is there.
+    /// The label exists.
     Exists,
-    /// It is missing.
+    /// The label is missing.
     DoesNotExist,
 }
 
-/// What may be installed. A field that is absent restricts nothing.
+/// What may be installed. An absent field restricts nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct Allowed {
-    /// Names of AddonCatalogues. With this field, nothing comes from an index or a directory.
+    /// Names of AddonCatalogues. If set, installations from an index or a directory are not allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 64),
@@ -119,10 +119,10 @@ pub struct Allowed {
     )]
     #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
     pub catalogues: Vec<String>,
-    /// Hosts that indexes, manifests, charts and images with manifests are read from: HOST, *.DOMAIN for all names below a
-    /// domain, either with :PORT, or s3://BUCKET, gs://BUCKET, az://CONTAINER; without a port, all ports. What a catalogue holds inline is
-    /// read from no host; files and directories of a machine are not allowed with this field. Hosts inside an index are judged by
-    /// kubectl addons and the reconciler only.
+    /// Hosts from which indexes, manifests, charts and images with manifests may be read: HOST, or *.DOMAIN for all names below a
+    /// domain, each with an optional :PORT; or s3://BUCKET, gs://BUCKET, az://CONTAINER. Without a port, all ports are allowed.
+    /// Inline content of a catalogue is read from no host; files and directories of a machine are not allowed if this field is set.
+    /// Hosts inside an index are judged by kubectl addons and the reconciler only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 64),
@@ -135,9 +135,9 @@ pub struct Allowed {
     )]
     #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
     pub source_hosts: Vec<String>,
-    /// Registries of the images of installed objects: HOST or *.DOMAIN, either with :PORT and /PATH; docker.io is the one of
-    /// images without a registry. Images are known only after rendering, so they are judged by kubectl addons and the reconciler
-    /// only.
+    /// Registries of the images of installed objects: HOST or *.DOMAIN, each with an optional :PORT and /PATH. docker.io is the
+    /// registry of images that name none. Images are known only after rendering, so they are judged by kubectl addons and the
+    /// reconciler only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 64),
@@ -150,15 +150,15 @@ pub struct Allowed {
     )]
     #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
     pub image_registries: Vec<String>,
-    /// Support classes of add-ons; an add-on without one is not allowed with this field. Of add-ons of an index, kubectl addons and
-    /// the reconciler alone know it.
+    /// Support classes of add-ons. If set, an add-on without a class is not allowed. For add-ons of an index, the class is known only
+    /// to kubectl addons and the reconciler.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 3))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
     pub support_classes: Vec<Support>,
 }
 
-/// Who may install: whoever one of the lists names.
+/// Who may install: everyone who is in one of the lists.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -183,16 +183,16 @@ pub struct Installers {
 /// A ServiceAccount.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceAccountName {
-    /// Its namespace.
+    /// Namespace of the account.
     #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
-    /// Its name.
+    /// Name of the account.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
 
 impl ServiceAccountName {
-    /// The user name that the API server gives it.
+    /// Returns the user name that the API server uses for the account.
     #[must_use]
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)

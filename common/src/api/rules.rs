@@ -1,16 +1,16 @@
-//! The rules that chose an entry, as a record keeps them (semantics 11).
+//! The rules that chose an entry, as a record stores them (semantics 11.1).
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Which rules chose an installed entry: spelled in lower case.
+/// The rules that chose an installed entry, spelt in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleSet {
-    /// Highest semver, then id, then hash; never a downgrade.
+    /// The highest semver, then id, then hash; never a downgrade.
     Documented,
-    /// kops >= 1.22: id, hash, generation; the version is not read.
+    /// Rules of kops 1.22 and later: id, hash, generation. The version is not read.
     Channels,
 }
 
@@ -23,10 +23,10 @@ impl fmt::Display for RuleSet {
     }
 }
 
-/// Reads the rules of a record. An unknown text is `None`: a record of a newer client can still be read.
+/// Reads the rules of a record. An unknown text becomes `None`, so that a record of a newer client can be read.
 ///
 /// # Errors
-/// Anything but a string or null.
+/// The value is neither a string nor null.
 pub(super) fn lenient<'de, D: Deserializer<'de>>(input: D) -> Result<Option<RuleSet>, D::Error> {
     let text = Option::<String>::deserialize(input)?;
     Ok(match text.as_deref() {

@@ -1,4 +1,4 @@
-//! Parts of stored objects that are read by themselves.
+//! Reads stored objects of which some fields may be unreadable.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
 
-/// The fields of an object, as text.
+/// The fields of an object, as raw JSON.
 pub(super) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Reads an object; where that fails, those of its fields that `keeps` wants. `field`: what is left out then.
+/// Reads an object. If that fails, reads only the fields that `keeps` accepts, and returns `field` as the part that is missing.
 pub(super) fn without<T: DeserializeOwned>(
     text: &RawValue,
     field: &'static str,
@@ -27,7 +27,7 @@ pub(super) fn without<T: DeserializeOwned>(
     Ok((read, Some(Unreadable { field, why })))
 }
 
-/// Reads an object with some of its fields.
+/// Reads an object from some of its fields.
 pub(super) fn kept<T: DeserializeOwned>(
     fields: &Fields<'_>,
     keeps: impl Fn(&str) -> bool,

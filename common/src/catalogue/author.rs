@@ -1,5 +1,5 @@
-//! Who named the place that entries were read from. It travels with them, because it decides what they may open on the machine of the
-//! reader (semantics 16).
+//! Who named the location that entries were read from. The author travels with the entries, because it decides what they may open on
+//! the machine of the reader (semantics 16.3).
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 /// A location that the user typed on the command line of this run.
 ///
-/// Only what reads the command line makes one: it opens the keys, accounts and files of the user. Nothing that comes from an API object,
-/// an index, a revision or a plan file becomes one.
+/// Only the code that reads the command line creates one, because it opens keys, accounts and files of the user. Text from an API
+/// object, an index, a revision or a plan file never becomes one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Typed(Arc<str>);
 
 impl Typed {
-    /// The text of an argument. A test allows this call in the module that reads the command line, and nowhere else.
+    /// Marks the text of an argument as typed. A test allows this call only in the module that reads the command line.
     #[must_use]
     pub fn on_command_line(text: &str) -> Self {
         Self(text.into())
@@ -39,17 +39,17 @@ impl fmt::Display for Typed {
 pub enum Author {
     /// The user, on the command line.
     Typed(Typed),
-    /// An object of the cluster that an administrator writes: a record in the system namespace, or a plan or set for it.
+    /// A writer with administrator rights: a record in the system namespace, or a plan or set for it.
     Record,
     /// An installation outside the system namespace.
     Tenant,
-    /// It is not known, or nothing was read: the place of the installation decides.
+    /// Unknown, or nothing was read: the namespace of the installation decides.
     #[default]
     Unknown,
 }
 
 impl Author {
-    /// Whether the user named it on the command line.
+    /// Whether the user named the location on the command line.
     #[must_use]
     pub fn is_typed(&self) -> bool {
         matches!(self, Self::Typed(_))

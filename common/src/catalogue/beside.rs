@@ -1,7 +1,7 @@
-//! What a catalogue in a repository or an image names beside itself.
+//! Turns relative manifests of a catalogue in a repository or an image into sources.
 //!
-//! In the cluster, no relative location leads there. Each such manifest becomes a source of its own, at the revision that the
-//! catalogue was read at: the catalogue and its manifests are always of one state.
+//! In the cluster, a relative location cannot be resolved. Each relative manifest therefore becomes a source of its own, at the
+//! revision that the catalogue was read at, so that the catalogue and its manifests always match (semantics 1.4).
 
 use super::channel::{LocationError, resolve_manifest};
 use crate::api::catalogue::at_digest;
@@ -9,41 +9,41 @@ use crate::api::catalogue::{
     AddonCatalogueSpec, CatalogueFrom, DockerSource, GitRef, GitSource, Method, Source,
 };
 
-/// Why a manifest beside a catalogue cannot be a source.
+/// Why a relative manifest cannot become a source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BesideError {
-    /// It cannot be resolved.
+    /// The location cannot be resolved.
     #[error("{place}")]
     Location {
-        /// `web 1.0.0`.
+        /// The add-on and version, such as `web 1.0.0`.
         place: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: LocationError,
     },
-    /// It is not in the repository or image.
+    /// The location is outside of the repository or image.
     #[error("{place}: source.url.manifest: {manifest:?} leads out of the repository or image")]
     Outside {
-        /// `web 1.0.0`.
+        /// The add-on and version, such as `web 1.0.0`.
         place: String,
-        /// As written.
+        /// The manifest as written.
         manifest: String,
     },
-    /// An archive of a chart.
+    /// The location is a chart archive.
     #[error(
         "{place}: source.url.manifest: {manifest:?} is a chart archive beside the catalogue; name the folder of the chart with \
          source.git or source.docker, or a repository of charts"
     )]
     Chart {
-        /// `web 1.0.0`.
+        /// The add-on and version, such as `web 1.0.0`.
         place: String,
-        /// As written.
+        /// The manifest as written.
         manifest: String,
     },
 }
 
-/// Makes each relative manifest of a catalogue that was read from a repository or an image a source there, at `revision`: a commit,
-/// or the digest of the image. What came by URL has a base, against which relative manifests are resolved when they are read.
+/// Turns each relative manifest of a catalogue from a repository or an image into a source there, at `revision`: a commit, or the
+/// digest of the image. A catalogue that was read by URL stays unchanged, because its manifests are resolved against its base URL.
 ///
 /// # Errors
 /// [`BesideError`].
@@ -85,7 +85,7 @@ pub fn resolve(
     Ok(())
 }
 
-/// The file of the catalogue.
+/// Returns the path of the catalogue's file in the repository or image.
 fn path(from: &CatalogueFrom) -> Option<&str> {
     let git = from.git.as_ref().and_then(|git| git.path.as_deref());
     git.or_else(|| from.docker.as_ref()?.path.as_deref())

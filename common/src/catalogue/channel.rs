@@ -1,7 +1,7 @@
-//! kops indexes (`kind: Addons`) read into our own model.
+//! Reads kops indexes (`kind: Addons`) into the model of AddonCatalogues.
 //!
-//! As in kops, unknown fields are ignored, field names may have any case (with a warning), and only the first
-//! document counts. What kops would fail on later is an error here that names the entry.
+//! As in kops, unknown fields are ignored, field names may have any case (with a warning), and only the first document counts. Where
+//! kops would fail later, reading fails here, with an error that names the entry.
 
 pub mod annotation;
 mod entry;
@@ -21,38 +21,38 @@ use crate::api::names;
 use crate::manifest::digest::sha256_trimmed;
 use crate::manifest::yaml::{self, DuplicateKeys, Floats, YamlError, YamlOptions};
 
-/// An index, as our own catalogue.
+/// A kops index, as an AddonCatalogue spec.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Channel {
-    /// `metadata.name`; empty where it is missing.
+    /// `metadata.name`; empty if it is missing.
     pub name: String,
-    /// The entries, those of one name together, in the order of the file.
+    /// The catalogue: versions with the same name are one add-on, and all are in the order of the file.
     pub spec: AddonCatalogueSpec,
-    /// Misspelled fields and unreadable ranges.
+    /// Warnings about misspelt fields and unreadable ranges.
     pub warnings: Vec<String>,
-    /// Of each add-on, where its entries stand in the list of the index.
+    /// For each add-on, the positions of its entries in the list of the index.
     pub entries: Vec<Vec<usize>>,
 }
 
-/// Why an index cannot be used; `location` is where it was read from.
+/// Why an index cannot be used. `location` is the place that it was read from.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// Not YAML.
+    /// The document is not YAML.
     #[error("{location} is neither an index nor a manifest")]
     Yaml {
-        /// Of the index.
+        /// The location of the index.
         location: String,
-        /// With line and column.
+        /// The error, with line and column.
         #[source]
         source: YamlError,
     },
     /// A field of the index itself has the wrong type.
     #[error("{location}: {field} must be {expected}")]
     Type {
-        /// Of the index.
+        /// The location of the index.
         location: String,
-        /// Its path, `the document` at the root.
+        /// The path of the field; `the document` at the root.
         field: &'static str,
         /// The expected type, e.g. a list.
         expected: &'static str,
@@ -60,20 +60,20 @@ pub enum ChannelError {
     /// An entry cannot be used.
     #[error("{location}: {place}: {problem}")]
     Entry {
-        /// Of the index.
+        /// The location of the index.
         location: String,
-        /// `spec.addons[2] (coredns)`.
+        /// The path and the name, such as `spec.addons[2] (coredns)`.
         place: String,
-        /// What is wrong; part of the message.
+        /// What is wrong. It is part of the message.
         problem: EntryProblem,
     },
 }
 
 /// Reads the document at `location`.
 ///
-/// `kind: Addons` without apiVersion is an index. Any other document makes the whole file one add-on,
-/// `manifest-<12 hex digits of sha256(location)>`, whose hash is that of the trimmed bytes (kops 1.36). A file without
-/// documents has no entries.
+/// A document with `kind: Addons` and without apiVersion is an index. Any other document makes the whole file one add-on,
+/// `manifest-<12 hex digits of sha256(location)>`, with the hash of the trimmed bytes (kops 1.36). A file without documents has no
+/// entries.
 ///
 /// # Errors
 /// [`ChannelError`].
@@ -85,11 +85,11 @@ pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
     }
 }
 
-/// As [`parse`], with everything that is wrong: entries that cannot be used are left out, and each is named with its path,
-/// `spec.addons[2]`.
+/// Like [`parse`], but collects all errors: it leaves out the entries that cannot be used, and returns each of these with its path
+/// (`spec.addons[2]`) and error.
 ///
 /// # Errors
-/// [`ChannelError`]: there is no list of entries.
+/// [`ChannelError`] if the index itself cannot be read.
 pub fn every(
     bytes: &[u8],
     location: &str,
@@ -135,7 +135,7 @@ pub fn every(
 }
 
 impl Channel {
-    /// The field of the index that a field of [`Channel::spec`] was read from.
+    /// Returns the field of the index that a field of [`Channel::spec`] was read from.
     #[must_use]
     pub fn written(&self, field: &str) -> String {
         let found = self.entry_of(field);
@@ -151,7 +151,7 @@ impl Channel {
         format!("spec.addons[{entry}]{name}")
     }
 
-    /// The entry of a field, and the rest of its path.
+    /// Returns the position of the entry that a field belongs to, and the rest of the field's path.
     fn entry_of<'f>(&self, field: &'f str) -> Option<(usize, &'f str)> {
         let (addon, rest) = field.strip_prefix("spec.addons[")?.split_once(']')?;
         let entries = self.entries.get(addon.parse::<usize>().ok()?)?;
@@ -179,8 +179,8 @@ pub fn holds_index(bytes: &[u8]) -> bool {
     first_document(bytes).is_ok_and(|document| is_index(&document))
 }
 
-/// The first document with content; null where there is none. Repeated keys are tolerated, as in kops, and an
-/// unquoted `version: 1.0` is the text `1.0`.
+/// Returns the first document with content, or null if there is none. Repeated keys are tolerated, as in kops, and an unquoted
+/// `version: 1.0` is the text `1.0`.
 fn first_document(bytes: &[u8]) -> Result<Value, YamlError> {
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,
@@ -206,7 +206,7 @@ fn section<'a>(
     }
 }
 
-/// Adds the entries of an index, those of one name together. Returns those that cannot be used.
+/// Adds the entries of an index, grouped by name. Returns an error for each entry that cannot be used.
 fn add(channel: &mut Channel, entries: &[Value], location: &str) -> Vec<(String, ChannelError)> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut mistakes = Vec::new();
@@ -248,19 +248,19 @@ fn add(channel: &mut Channel, entries: &[Value], location: &str) -> Vec<(String,
     mistakes
 }
 
-/// Beginning of the name of a plain manifest.
+/// The prefix of the name of a plain manifest.
 const BARE: &str = "manifest-";
-/// How many digits of the hash of its location end that name.
+/// The number of hash digits after this prefix; they are those of the location's hash.
 const BARE_DIGITS: usize = 12;
 
-/// Whether a name is that of a manifest which neither a catalogue nor an index lists.
+/// Whether a name is that of a plain manifest, which neither a catalogue nor an index lists.
 #[must_use]
 pub fn is_bare(name: &str) -> bool {
     let digits = name.strip_prefix(BARE).unwrap_or_default();
     digits.len() == BARE_DIGITS && digits.chars().all(|sign| sign.is_ascii_hexdigit())
 }
 
-/// A plain manifest as a channel of one add-on.
+/// Returns a channel with a plain manifest as its only add-on.
 fn manifest(bytes: &[u8], location: &str) -> Channel {
     let text = String::from_utf8_lossy(bytes);
     let digits = names::hex_prefix(location.as_bytes(), BARE_DIGITS);

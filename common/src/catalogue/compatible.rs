@@ -1,4 +1,4 @@
-//! What of the catalogues fits one cluster, by reference alone (semantics 1).
+//! The versions that fit a cluster, as references (semantics 1.7).
 
 use serde::Serialize;
 
@@ -7,10 +7,10 @@ use super::select::{ClusterFacts, misfit};
 use crate::api::catalogue::CatalogueClass;
 use crate::manifest::digest::sha256_trimmed;
 
-/// The most that is stored for one cluster, in bytes.
+/// The maximum size of the references that are stored for a cluster, in bytes.
 pub const MAX_BYTES: usize = 256 << 10;
 
-/// A version, without what it installs.
+/// The identity of a version, without its content.
 #[derive(Serialize)]
 struct Reference<'a> {
     name: &'a str,
@@ -18,26 +18,26 @@ struct Reference<'a> {
     version: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     id: &'a str,
-    /// Of its manifest, where the catalogue tells: its hash, or what it holds itself.
+    /// The hash of the manifest, or the sha256 of an inline manifest; absent if neither is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
 }
 
-/// References that take too much.
+/// The references exceed [`MAX_BYTES`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the {versions} versions that fit take {} KiB, and at most {} KiB are stored for a cluster",
     bytes >> 10, MAX_BYTES >> 10
 )]
 pub struct TooMany {
-    /// How many versions fit.
+    /// The number of versions that fit.
     pub versions: usize,
-    /// What their references take.
+    /// The size of their references.
     pub bytes: usize,
 }
 
-/// The versions that fit a cluster as a JSON list, one a line, in the order of the catalogues; not those of class Core, which no user
-/// chooses. The same catalogues and cluster make the same bytes.
+/// Returns the versions that fit a cluster as a JSON list, one per line, in the order of the catalogues. Versions of class Core are
+/// left out, because users do not choose them. The same catalogues and cluster give the same bytes.
 ///
 /// # Errors
 /// [`TooMany`].

@@ -1,4 +1,4 @@
-//! What core add-ons are installed from: content that no one replaces under them, and that moves in waves (semantics 8, 14).
+//! Rules for the content of core add-ons: it has to be fixed, and changes of it reach the clusters in waves (semantics 8, 14.8).
 
 use serde_json::json;
 
@@ -7,10 +7,10 @@ use crate::api::catalogue::{CatalogueClass, SourceKind};
 use crate::api::installation::AddonInstallationSpec;
 use crate::manifest::digest::sha256_canonical;
 
-/// Why an installation is not installed from an entry.
+/// Why an installation cannot be installed from an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
-    /// Whoever may write to its source decides what is installed.
+    /// The content of the source can change: anyone who may write to the source decides what is installed.
     #[error(
         "{entry}: its source may have other content later, and a core add-on is installed from fixed content: give the entry a \
          manifestHash"
@@ -19,7 +19,7 @@ pub enum ContentError {
         /// The entry.
         entry: String,
     },
-    /// It is not the one that the installation names.
+    /// The entry has another digest than the one that the installation names.
     #[error(
         "{entry}: its digest is {found}, and spec.addonRef.digest is {named}: an upgrade of a core add-on accepts the entry as it is \
          now, and another installation is changed by hand"
@@ -32,7 +32,7 @@ pub enum ContentError {
         /// The digest that the installation names.
         named: String,
     },
-    /// Others than the core group write its catalogue.
+    /// Users outside the core group can change the catalogue of the entry.
     #[error(
         "{entry}: the catalogue is of class Custom, which not only the core group changes: list it in one of class Core, or name the \
          entry with digest: {digest}"
@@ -46,7 +46,7 @@ pub enum ContentError {
 }
 
 impl ContentError {
-    /// Of an entry that others may change.
+    /// Returns the error for an entry of a catalogue that is not of class Core.
     #[must_use]
     pub fn unguarded(entry: &Entry) -> Self {
         Self::Unguarded {
@@ -57,8 +57,8 @@ impl ContentError {
 }
 
 impl Entry {
-    /// Digest of everything in a catalogue that decides what this entry installs: a sha256. A hash verifies the content whatever the
-    /// commit is, so that a catalogue from a repository keeps its digests when another file of it changes.
+    /// Returns the sha256 of everything in a catalogue that decides what this entry installs. The commit of a source does not count
+    /// if a hash verifies the content: a catalogue in a repository keeps its digests when another file in the repository changes.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut version = self.version.clone();
@@ -75,7 +75,7 @@ impl Entry {
         ]))
     }
 
-    /// Whether its source always has the same content, or other content is refused.
+    /// Whether the source always has the same content, because a hash, a commit or a digest pins it.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         self.verifiable_hash().is_some()
@@ -94,7 +94,8 @@ impl Entry {
     }
 }
 
-/// What a core set chooses an add-on from: what catalogues of class Core list, or the entry with the digest that the set names.
+/// Returns the entries that a core set may choose from: those in catalogues of class Core or, if the set names a digest, the entry
+/// with it (semantics 14.5).
 #[must_use]
 pub fn guarded(all: &Catalogue, addon: &str, digest: Option<&str>) -> Catalogue {
     let is_guarded = |entry: &&Entry| {
@@ -112,8 +113,8 @@ pub fn guarded(all: &Catalogue, addon: &str, digest: Option<&str>) -> Catalogue 
     }
 }
 
-/// The digest that the record of a core add-on names when a member of the core group, or the core set, chooses an entry; `None` for
-/// what is not of a catalogue.
+/// Returns the digest to record for a core add-on when a member of the core group, or the core set, chooses an entry. Returns `None`
+/// if the entry is not from a catalogue.
 ///
 /// # Errors
 /// [`ContentError::Moves`].
@@ -129,8 +130,8 @@ pub fn accepted(entry: &Entry) -> Result<Option<String>, ContentError> {
     Ok(Some(entry.digest()))
 }
 
-/// Whether an installation may be installed from an entry: from the one whose digest it names, and where a core add-on names none, from
-/// fixed content of class Core.
+/// Checks that an installation may be installed from an entry: the entry must have the digest that the installation names. For a core
+/// add-on that names none, it must be fixed content of class Core (semantics 8).
 ///
 /// # Errors
 /// [`ContentError`].

@@ -1,4 +1,4 @@
-//! Whether an installed add-on is due for the chosen entry (semantics 11, 12).
+//! Decides whether the chosen entry is due for an installation (semantics 11, 12).
 
 use std::fmt;
 
@@ -10,22 +10,22 @@ use super::select::Rules;
 use crate::api::installation::{AddonInstallationSpec, Installed};
 use addons_versions::tolerant;
 
-/// The verdict.
+/// Whether an installation is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "due")]
 pub enum Due {
-    /// It is up to date.
+    /// The installation is up to date.
     No,
-    /// It has to be rolled out.
+    /// The entry has to be rolled out.
     Yes {
-        /// Why.
+        /// The reason.
         reason: DueReason,
     },
-    /// A lower version, which is installed only when the user allows a downgrade.
+    /// The chosen version is lower. It is installed only if the user allows a downgrade.
     Downgrade {
-        /// Installed.
+        /// The installed version.
         from: String,
-        /// Chosen.
+        /// The chosen version.
         to: String,
     },
 }
@@ -37,37 +37,37 @@ pub enum DueReason {
     NotInstalled,
     /// The last operation did not end.
     Interrupted,
-    /// Another version.
+    /// The version differs.
     Version {
-        /// Installed.
+        /// The installed version.
         from: Option<String>,
-        /// Chosen.
+        /// The chosen version.
         to: Option<String>,
     },
-    /// Another id.
+    /// The id differs.
     Id {
-        /// Installed.
+        /// The installed id.
         from: Option<String>,
-        /// Chosen.
+        /// The chosen id.
         to: Option<String>,
     },
-    /// The same version and id, and another manifest.
+    /// Version and id are equal, but the manifest differs.
     ManifestChanged,
-    /// Other merged values.
+    /// The merged values differ.
     ValuesChanged,
     /// The last operation failed.
     Failed,
-    /// Other data of templates.
+    /// The template data differs.
     TemplateDataChanged,
-    /// Its images come from another private registry, or from none any more.
+    /// The images come from another private registry, or no longer from one.
     RegistryChanged,
-    /// The spec of the installation was changed.
+    /// The spec of the installation changed.
     InstallationChanged,
-    /// kops' record of the add-on is missing, though it is installed.
+    /// The add-on is installed, but kops' record of it is missing.
     NotRecorded,
-    /// The authority that the entry needs is missing.
+    /// The certificate authority that the entry needs is missing.
     NoAuthority,
-    /// It was taken over from another tool, and nothing of it was applied.
+    /// The installation was adopted from another tool, and nothing was applied since.
     Adopted,
 }
 
@@ -96,16 +96,16 @@ impl fmt::Display for DueReason {
     }
 }
 
-/// As it is printed.
+/// Serializes the text that is printed.
 impl Serialize for DueReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// Judges `entry` against what is installed. `rules` is that of [`super::select::Selection`] (never `Auto`);
-/// `manifest_hash` is computed from the bytes of an entry without a hash that can be verified, where they were fetched
-/// (without either, the hash is not compared); `values_hash` is the digest of the merged values; `spec` is the wanted one.
+/// Decides whether `entry` is due for what is installed. `rules` are those of [`super::select::Selection`], never `Auto`.
+/// `manifest_hash` is computed from the fetched bytes of an entry without a verifiable hash; without either, the hash is not
+/// compared. `values_hash` is the digest of the merged values. `spec` is the desired one.
 #[must_use]
 pub fn due(
     installed: &Installed,
@@ -133,7 +133,7 @@ pub fn due(
     Due::Yes { reason }
 }
 
-/// Judges by version, id and hash alone. `rules` is never `Auto`.
+/// Decides by version, id and hash alone. `rules` is never `Auto`.
 #[must_use]
 pub fn compare(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> Due {
     let owned = |version: Option<&str>| version.unwrap_or_default().to_owned();
@@ -156,7 +156,7 @@ pub fn compare(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> Due {
     }
 }
 
-/// Whether both versions can be read and the new one is lower, whatever the id.
+/// Whether both versions can be read and the new one is lower.
 fn is_lower(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     let read = |recorded: Recorded<'_>| tolerant::parse(recorded.version?).ok();
     match (read(old), read(new)) {
@@ -165,7 +165,7 @@ fn is_lower(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     }
 }
 
-/// The first difference that the rules consider.
+/// Returns the first difference that the rules consider.
 fn difference(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> DueReason {
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let version = |recorded: Recorded<'_>| recorded.version.unwrap_or("none").to_owned();

@@ -1,5 +1,6 @@
-//! Which entries are duplicates, and which catalogue keeps them (semantics 2): equal name and equal version, unless both carry an id and
-//! these differ. The older catalogue keeps its entries, and one of class Core its names.
+//! Finds duplicate entries, and the catalogue that keeps them (semantics 2.1, 2.4). Entries with equal names and versions are
+//! duplicates, unless both carry an id and the ids differ. The older catalogue keeps its entries, and a catalogue of class Core keeps
+//! its names.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -11,16 +12,16 @@ use super::Entry;
 use crate::api::catalogue::{AddonVersion, CatalogueClass};
 use addons_versions::tolerant;
 
-/// A version as duplicates compare it: `v1`, `1` and `1.0.0` are equal, build metadata is ignored.
+/// A version as it is compared for duplicates: `v1`, `1` and `1.0.0` are equal, build metadata is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum VersionKey {
     /// A readable version.
     Version(Version),
-    /// Any other text, or none.
+    /// Any other text, also an empty one.
     Text(String),
 }
 
-/// The key of a version as it is written.
+/// Returns the key of a version text.
 fn version_key(version: &str) -> VersionKey {
     match tolerant::parse(version) {
         Ok(mut version) => {
@@ -31,17 +32,17 @@ fn version_key(version: &str) -> VersionKey {
     }
 }
 
-/// An entry as far as duplicates compare it, with its place.
+/// The fields of an entry that decide about duplicates, and its place.
 #[derive(Debug)]
 pub struct Compared<'a, P> {
     key: (&'a str, VersionKey),
     id: &'a str,
-    /// Where it is.
+    /// The place of the entry.
     pub place: P,
 }
 
 impl<'a, P> Compared<'a, P> {
-    /// A version of add-on `name`.
+    /// Creates the entry for a version of the add-on `name`.
     pub fn new(name: &'a str, version: &'a AddonVersion, place: P) -> Self {
         Self {
             key: (name, version_key(&version.version)),
@@ -50,19 +51,19 @@ impl<'a, P> Compared<'a, P> {
         }
     }
 
-    /// The name of its add-on.
+    /// Returns the name of the add-on.
     pub fn addon(&self) -> &'a str {
         self.key.0
     }
 }
 
-/// All entries seen so far, by name and version.
+/// The entries that were already compared, by name and version.
 #[derive(Debug)]
 pub struct Seen<'a, P> {
     entries: HashMap<(&'a str, VersionKey), Group<'a, P>>,
 }
 
-/// The entries of one name and version.
+/// The entries with one name and version.
 #[derive(Debug)]
 struct Group<'a, P> {
     first: P,
@@ -71,19 +72,19 @@ struct Group<'a, P> {
 }
 
 impl<'a, P: Copy> Seen<'a, P> {
-    /// Nothing yet, with space for `entries`.
+    /// Creates an empty set with space for `entries`.
     pub fn with_capacity(entries: usize) -> Self {
         Self {
             entries: HashMap::with_capacity(entries),
         }
     }
 
-    /// Whether nothing was seen.
+    /// Whether no entry was inserted.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The earlier entry that this one duplicates.
+    /// Returns the place of the earlier entry that this one duplicates.
     pub fn earlier<Q>(&self, entry: &Compared<'a, Q>) -> Option<P> {
         let group = self.entries.get(&entry.key)?;
         match entry.id {
@@ -92,7 +93,7 @@ impl<'a, P: Copy> Seen<'a, P> {
         }
     }
 
-    /// Adds one.
+    /// Adds an entry.
     pub fn insert(&mut self, Compared { key, id, place }: Compared<'a, P>) {
         let group = self.entries.entry(key).or_insert_with(|| Group {
             first: place,
@@ -107,7 +108,7 @@ impl<'a, P: Copy> Seen<'a, P> {
     }
 }
 
-/// The older catalogue first, of the same age the first by name.
+/// Orders catalogues by age, the older one first, and catalogues of the same age by name.
 pub fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
     let age = |catalogue: &ObjectMeta| {
         let created = catalogue.creation_timestamp.as_ref();
@@ -120,14 +121,14 @@ pub fn by_age(a: &ObjectMeta, b: &ObjectMeta) -> Ordering {
     age(a).cmp(&age(b))
 }
 
-/// A source catalogue as far as it is compared with others.
+/// The fields of a source catalogue that decide which entries it keeps.
 #[derive(Debug)]
 pub struct Source<'a> {
     /// Its metadata.
     pub metadata: &'a ObjectMeta,
     /// Its class.
     pub class: CatalogueClass,
-    /// The names that it lists, be it without a version.
+    /// The names that it lists, also those without a version.
     pub addons: Vec<&'a str>,
     /// Its entries.
     pub entries: &'a [Entry],
@@ -139,7 +140,7 @@ impl Source<'_> {
     }
 }
 
-/// Which of two catalogues keeps what both list: the earlier one.
+/// Orders catalogues by precedence: the first of two keeps the entries that both list. Class Core comes first, then age decides.
 pub fn precedence(
     (a, of_a): (&ObjectMeta, CatalogueClass),
     (b, of_b): (&ObjectMeta, CatalogueClass),
@@ -149,10 +150,10 @@ pub fn precedence(
     by_class.then_with(|| by_age(a, b))
 }
 
-/// The entries that sources lost to others, by the position of the source and that of the entry in it; and the position of the source
-/// that holds each.
+/// Returns the entries that sources lost to others: from the position of the source and of the entry in it to the position of the
+/// source that holds it.
 pub fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
-    // The usual case: other catalogues list other add-ons.
+    // Usually, catalogues list different add-ons: only names that several of them list are compared.
     let mut listed: HashMap<&str, usize> = HashMap::new();
     for addon in sources.iter().flat_map(|source| &source.addons) {
         *listed.entry(addon).or_default() += 1;
@@ -181,7 +182,7 @@ pub fn lost(sources: &[Source<'_>]) -> HashMap<(usize, usize), usize> {
                 lost.insert(one.place, holder);
             }
         }
-        // Only then: what is twice in one catalogue is lost to no other.
+        // Inserted only after the loop: a catalogue does not lose its own duplicates to another one.
         for one in compared {
             seen.insert(one);
         }

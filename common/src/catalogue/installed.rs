@@ -1,17 +1,17 @@
-//! The entry that an installation was made of, as its catalogue has it now.
+//! Finds the entry that an installation was installed from, as its catalogue lists it now.
 
 use super::{Catalogue, Entry, Lost, Origin};
 use crate::api::installation::AddonInstallation;
 use addons_versions::tolerant;
 
-/// The entry with the version and id that are installed; `None` where nothing is, or it is no longer listed.
+/// Returns the entry with the installed version and id, or `None` if nothing is installed or the version is no longer listed.
 #[must_use]
 pub fn entry<'a>(record: &AddonInstallation, catalogue: &'a Catalogue) -> Option<&'a Entry> {
     let mut entries = catalogue.entries.iter();
     entries.find(|entry| is_installed(record, entry))
 }
 
-/// The same of what its catalogue lost to another one (semantics 2).
+/// Returns the installed entry if its catalogue lost it to another one (semantics 2.4).
 #[must_use]
 pub fn lost<'a>(record: &AddonInstallation, catalogue: &'a Catalogue) -> Option<&'a Lost> {
     let mut lost = catalogue.lost.iter();

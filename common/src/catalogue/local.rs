@@ -3,8 +3,8 @@
 use super::channel::{LocationError, resolve_manifest};
 use crate::api::catalogue::{Source, SourceKind};
 
-/// Where a source lies that only this machine can read; `base` is that of relative manifests. An entry with several sources is
-/// refused elsewhere.
+/// Returns the location of a source that only this machine can read, or `None` if others can read it. `base` resolves relative
+/// manifests. An entry with several sources counts as not local: another check refuses it.
 ///
 /// # Errors
 /// [`LocationError`].

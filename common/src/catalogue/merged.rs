@@ -1,4 +1,4 @@
-//! Catalogues of one class as one, for other clusters (semantics 1).
+//! Merges the catalogues of one class into one, for other clusters (semantics 1.6).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, CatalogueClass, MergedFrom,
 };
 
-/// The name of the merged catalogue of a class.
+/// Returns the name of the merged catalogue of a class.
 #[must_use]
 pub fn name(class: CatalogueClass) -> &'static str {
     match class {
@@ -19,29 +19,29 @@ pub fn name(class: CatalogueClass) -> &'static str {
     }
 }
 
-/// Before the name of a catalogue by reference whose copy it is: what its file holds cannot be merged.
+/// The prefix of the name of a copied catalogue by reference, which is not merged because its versions are in a file.
 const REFERENCE: &str = "merged-ref-";
 
-/// The name of the copy of a catalogue by reference.
+/// Returns the name of the copy of a catalogue by reference.
 #[must_use]
 pub fn name_of_reference(source: &str) -> String {
     format!("{REFERENCE}{source}")
 }
 
-/// The catalogue by reference whose copy has this name; `None` for a name that copies do not have.
+/// Returns the name of the catalogue by reference that `copy` is a copy of, or `None` if `copy` is not the name of one.
 #[must_use]
 pub fn source_of_reference(copy: &str) -> Option<&str> {
     copy.strip_prefix(REFERENCE)
 }
 
-/// Whether it is the copy of a catalogue by reference.
+/// Whether a catalogue is the copy of a catalogue by reference.
 #[must_use]
 pub fn is_of_reference(catalogue: &ObjectMeta) -> bool {
     let name = catalogue.name.as_deref().unwrap_or_default();
     is_copy(catalogue) && name.starts_with(REFERENCE)
 }
 
-/// The name by which the file of a catalogue knows it: of a copy, that of its source.
+/// Returns the name that identifies a catalogue in its file: of a copy, that of its source.
 #[must_use]
 pub fn name_in_file(catalogue: &ObjectMeta) -> &str {
     let name = catalogue.name.as_deref().unwrap_or_default();
@@ -49,12 +49,12 @@ pub fn name_in_file(catalogue: &ObjectMeta) -> &str {
     source.filter(|_| is_copy(catalogue)).unwrap_or(name)
 }
 
-/// The catalogues of a class as one: by the names of the add-ons, each with its versions in the order of the names of their
-/// catalogues. Every version says which catalogue it is from, and its relative manifest becomes a whole location: bases differ. The
-/// same catalogues make the same bytes, in whatever order they are given.
+/// Merges the catalogues of a class. The add-ons are sorted by name, their versions by the names of the catalogues. Every version
+/// names its catalogue, and its relative manifest becomes an absolute location, because base URLs differ. The result does not depend
+/// on the order of `sources`.
 ///
 /// # Errors
-/// A relative manifest that cannot be resolved.
+/// [`LocationError`] if a relative manifest cannot be resolved.
 pub fn merge(
     sources: &[&AddonCatalogue],
     class: CatalogueClass,
@@ -80,7 +80,8 @@ pub fn merge(
                 if let (Some(url), Some(base)) = (&mut version.source.url, base) {
                     url.manifest = resolve_manifest(base, &url.manifest)?;
                 }
-                // What a version brought along from an archive or another cluster stays with it (semantics 11).
+                // A version keeps the registry and policy that it brought along from an archive or another cluster (semantics 1.6,
+                // 11.5).
                 version.merged_from = Some(MergedFrom {
                     catalogue: name(source),
                     registry: source.spec.registry_of(&version).map(str::to_owned),

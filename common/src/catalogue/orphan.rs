@@ -1,29 +1,29 @@
-//! Installations whose catalogue, add-on or version is gone: they stay as they are, and nothing else waits for them.
+//! Finds installations whose catalogue, add-on or version no longer exists. They stay installed, and nothing else waits for them.
 
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::AddonInstallation;
 use crate::catalogue::{Catalogue, held_elsewhere, installed};
 
-/// What an installation was installed from and is not there any more.
+/// Why the origin of an installation no longer exists.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// No catalogue has the name.
+    /// There is no catalogue with this name.
     #[error("catalogue {catalogue} no longer exists")]
     Catalogue {
-        /// Its name.
+        /// The name of the catalogue.
         catalogue: String,
     },
-    /// The catalogue does not have the add-on any more.
+    /// The catalogue no longer lists the add-on.
     #[error("catalogue {catalogue} no longer has {addon}")]
     Addon {
-        /// Name of the catalogue.
+        /// The name of the catalogue.
         catalogue: String,
-        /// Name of the add-on.
+        /// The name of the add-on.
         addon: String,
     },
 }
 
-/// An installed version that its catalogue does not offer any more.
+/// An installed version that its catalogue no longer offers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", match (catalogue, holder) {
     (Some(name), Some(holder)) => held_elsewhere(holder, addon, version, name),
@@ -31,17 +31,18 @@ pub enum Lost {
     (None, _) => format!("no catalogue has {addon} {version}"),
 })]
 pub struct Unlisted {
-    /// Name of the catalogue; `None` where the installation names none.
+    /// The name of the catalogue, or `None` if the installation names none.
     pub catalogue: Option<String>,
-    /// Name of the add-on.
+    /// The name of the add-on.
     pub addon: String,
-    /// The version, or its id where it has none.
+    /// The version or, if it has none, its id.
     pub version: String,
-    /// The catalogue that holds it, where the one of the installation lost it (semantics 2).
+    /// The catalogue that holds the version, if the installation's catalogue lost it (semantics 2.4).
     pub holder: Option<String>,
 }
 
-/// What is lost of the origin of an installation; `None` where nothing is, or where it is not of a catalogue.
+/// Returns what no longer exists of an installation's origin. Returns `None` if all of it exists, or if the origin is not a
+/// catalogue.
 #[must_use]
 pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option<Lost> {
     let reference = &record.spec.addon_ref;
@@ -69,8 +70,9 @@ pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option
     })
 }
 
-/// The installed version, where it was removed from its catalogue, or another one holds it (semantics 2, 18). `catalogue`: the entries of
-/// all catalogues. The index of an installation does not count: it lists only what is newest.
+/// Returns the installed version if its catalogue no longer lists it, or lost it to another catalogue (semantics 1.8, 2.4).
+/// `catalogue` holds the entries of all catalogues. An installation from an index is never unlisted, because an index lists only the
+/// newest versions.
 #[must_use]
 pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unlisted> {
     let reference = &record.spec.addon_ref;
@@ -78,7 +80,7 @@ pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unl
         return None;
     }
     let installed = record.installed()?;
-    // What cannot be read is not known to be gone.
+    // A catalogue that cannot be read may still list the version.
     let unread = catalogue.unread(&reference.name, reference.catalogue.as_deref());
     if unread.is_some() || installed::entry(record, catalogue).is_some() {
         return None;

@@ -1,24 +1,24 @@
-//! Catalogues by reference: the object holds the digest of a file and the names of its add-ons, and the file everything else
-//! (semantics 1).
+//! Catalogues by reference: the object holds the digest of a file and the names of its add-ons, and the file holds everything else
+//! (semantics 1.5).
 
 use std::collections::BTreeSet;
 
 use crate::api::catalogue::{Addon, AddonCatalogueSpec, CatalogueFrom};
 
-/// The file lists other add-ons than the object: it was written by hand.
+/// The file and the object list different add-ons: the object was edited by hand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("spec.addons: {}", match is_in_file {
     true => format!("{addon} is in the file and not among the names"),
     false => format!("{addon} is among the names and not in the file"),
 })]
 pub struct OtherNames {
-    /// The first of them.
+    /// The first add-on that only one of them lists.
     pub addon: String,
     /// Whether the file lists it.
     pub is_in_file: bool,
 }
 
-/// The spec of a catalogue by reference with this content.
+/// Returns the spec of a catalogue by reference to `content`.
 #[must_use]
 pub fn refer(
     content: &AddonCatalogueSpec,
@@ -44,7 +44,7 @@ pub fn refer(
     }
 }
 
-/// Refuses content with other names than those of the object: the rules for names were judged by these.
+/// Checks that the content has the same names as the object, because only the names in the object were validated.
 ///
 /// # Errors
 /// [`OtherNames`].

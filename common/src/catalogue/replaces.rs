@@ -1,24 +1,25 @@
-//! Whether an entry replaces another one, or an installed one: both rule sets of kops.
+//! Decides whether an entry replaces another entry, or an installed one: both rule sets of kops.
 
 use std::cmp::Ordering;
 
 use addons_versions::tolerant;
 
-/// The fields that the rules compare; of an entry, or of the record of an installed one.
+/// The fields that the replacement rules compare, of an entry or of the record of an installed one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded<'a> {
-    /// Version as written. An empty one is a version that cannot be read, not an absent one (`tests/golden/replaces.tsv`).
+    /// The version as written. An empty one is unreadable, not absent (`tests/golden/replaces.tsv`).
     pub version: Option<&'a str>,
-    /// kops id; absent and empty are equal.
+    /// The kops id. Absent and empty are equal.
     pub id: Option<&'a str>,
-    /// Hash as written, compared as text; absent and empty are equal.
+    /// The hash as written, compared as text. Absent and empty are equal.
     pub manifest_hash: Option<&'a str>,
     /// kops' `systemGeneration`: 1, or 0 in records from before it pruned.
     pub generation: u32,
 }
 
 impl<'a> Recorded<'a> {
-    /// Of our own objects, where empty text means that there is none; of the generation that prunes.
+    /// Creates the fields of one of our own objects, where an empty text means absent. The generation is the one that kops has
+    /// written since it prunes.
     #[must_use]
     pub fn of(version: &'a str, id: &'a str, manifest_hash: &'a str) -> Self {
         let some = |text: &'a str| (!text.is_empty()).then_some(text);
@@ -31,9 +32,9 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Whether `new` replaces `old` by the documented rules, the code of kops 1.15 to 1.21: the version decides and never
-/// goes down; of equal versions another id or hash replaces. An unreadable version replaces nothing that has a version
-/// and is replaced by any readable one.
+/// Whether `new` replaces `old` under the documented rules, those of kops 1.15 to 1.21. The version decides, and never goes down; if
+/// the versions are equal, another id or hash replaces. An unreadable version replaces only an entry without a version, and is
+/// replaced by any readable one.
 #[must_use]
 pub fn documented(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     let (Some(old_version), Some(new_version)) = (old.version, new.version) else {
@@ -52,8 +53,8 @@ pub fn documented(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     }
 }
 
-/// Whether `new` replaces `old` by the rules of kops from 1.22 on: another id or hash, else a higher generation. The
-/// version is not read.
+/// Whether `new` replaces `old` under the rules of kops 1.22 and later: another id or hash, else a higher generation. The version is
+/// not read.
 #[must_use]
 pub fn channels(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     other_id_or_hash(old, new) || new.generation > old.generation

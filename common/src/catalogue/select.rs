@@ -1,4 +1,4 @@
-//! Which entry fits a cluster, and why every other one was rejected (semantics 3 and 11).
+//! Chooses the entry that fits a cluster, and says why every other one was rejected (semantics 3, 11).
 
 use std::fmt;
 
@@ -15,21 +15,21 @@ mod rank;
 pub use fit::misfit;
 use rank::Rank;
 
-/// Which rules decide between entries, and whether an installed one is due (semantics 11).
+/// The rules that choose between entries, and decide whether an installed one is due (semantics 11.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rules {
-    /// Documented where the chosen entry has a version, else channels.
+    /// Documented rules if the chosen entry has a version, otherwise channels rules.
     #[default]
     Auto,
-    /// Highest semver, then id, then hash; never a downgrade.
+    /// The highest semver, then id, then hash; never a downgrade.
     Documented,
-    /// kops >= 1.22: id, hash, generation; the version is not read.
+    /// Rules of kops 1.22 and later: id, hash, generation. The version is not read.
     Channels,
 }
 
 impl Rules {
-    /// The rules as a record keeps them. A [`Selection`] never has `Auto`.
+    /// Returns the rules as a record stores them. A [`Selection`] never has `Auto`.
     #[must_use]
     pub fn recorded(self) -> RuleSet {
         match self {
@@ -48,50 +48,50 @@ impl From<RuleSet> for Rules {
     }
 }
 
-/// The request.
+/// A request for an entry of an add-on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
-    /// Name of the add-on.
+    /// The name of the add-on.
     pub addon: &'a str,
-    /// Exactly this version, read tolerantly.
+    /// The exact version, compared tolerantly.
     pub version: Option<&'a str>,
-    /// Exactly this id.
+    /// The exact id.
     pub id: Option<&'a str>,
-    /// Only from this AddonCatalogue.
+    /// The name of the only AddonCatalogue to choose from.
     pub catalogue: Option<&'a str>,
 }
 
 /// The cluster that an entry must fit.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterFacts {
-    /// Kubernetes, without its pre-release; `None` = unknown, every range matches.
+    /// The version of Kubernetes, without its pre-release. If it is unknown, every range matches.
     pub kubernetes: Option<Version>,
-    /// KKP; `None` = unknown, every constraint matches.
+    /// The version of KKP. If it is unknown, every constraint matches.
     pub kkp: Option<Version>,
 }
 
-/// [`Selection`] among entries that stay where they are.
+/// A [`Selection`] that borrows its entries.
 #[derive(Clone, Debug)]
 pub struct Choice<'a> {
     /// The chosen entry.
     pub chosen: Option<&'a Entry>,
-    /// The rules that decided.
+    /// The rules that were applied: never `Auto`.
     pub rules: Rules,
-    /// Every rejected entry of this name, best first.
+    /// Every rejected entry of the add-on, best first.
     pub rejections: Vec<(&'a Entry, Reason)>,
     /// Ties and unreadable ranges.
     pub warnings: Vec<String>,
 }
 
-/// The entry to install, and why not the others.
+/// The entry to install, and why the others were rejected.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Selection {
-    /// The chosen entry; `None` where nothing fits.
+    /// The chosen entry, or `None` if nothing fits.
     pub chosen: Option<Entry>,
-    /// The rules that decided: never `Auto`.
+    /// The rules that were applied: never `Auto`.
     pub rules: Rules,
-    /// Every rejected entry of this name, best first.
+    /// Every rejected entry of the add-on, best first.
     pub rejections: Vec<Rejection>,
     /// Ties and unreadable ranges.
     pub warnings: Vec<String>,
@@ -103,7 +103,7 @@ pub struct Selection {
 pub struct Rejection {
     /// The entry.
     pub entry: Entry,
-    /// Why; Display is the text that `show` prints.
+    /// Why it was rejected. Its `Display` is the text that `show` prints.
     pub reason: Reason,
 }
 
@@ -115,33 +115,33 @@ pub enum Reason {
     DoesNotMatch {
         /// `kubernetesVersion`, `k8sVersion` or `kkpVersion`.
         field: &'static str,
-        /// As written.
+        /// The range as written.
         range: String,
-        /// Of the cluster.
+        /// The version of the cluster.
         version: String,
     },
-    /// The range cannot be read; kops skips such entries with a warning.
+    /// The range cannot be read. kops skips such entries with a warning.
     UnreadableRange {
-        /// Field.
+        /// The field.
         field: &'static str,
-        /// As written.
+        /// The range as written.
         range: String,
         /// What is wrong with it.
         error: String,
     },
-    /// Another version, id or catalogue was asked for.
+    /// The request is for another version, id or catalogue.
     NotAskedFor,
     /// `0.9.0 is newer`
     Newer {
-        /// The better version.
+        /// The newer version.
         than: String,
     },
-    /// Equal version, a later entry wins the tie; by the channels rules, a later entry with another id or hash.
+    /// A later entry with an equal version wins. Under the channels rules: a later entry with another id or hash wins.
     LaterEntryWins {
-        /// Its id, where it has one.
+        /// The id of that entry; empty if it has none.
         id: String,
     },
-    /// By the channels rules only: an earlier entry has the same id and hash.
+    /// Only under the channels rules: an earlier entry has the same id and hash.
     EarlierEntryWins,
 }
 
@@ -170,7 +170,7 @@ impl fmt::Display for Reason {
 }
 
 impl Selection {
-    /// Where nothing fits: the newest entry for other clusters; its reason names these.
+    /// Returns the newest entry whose constraints exclude this cluster. Its reason names the clusters that it is for.
     #[must_use]
     pub fn newest_misfit(&self) -> Option<&Rejection> {
         self.rejections
@@ -179,9 +179,9 @@ impl Selection {
     }
 }
 
-/// Chooses. Independent of the order of entries but for ties, where the later entry wins (semantics 11).
+/// Chooses an entry. The order of the entries matters only for ties, where the later entry wins (semantics 11.2).
 ///
-/// `Auto` means the documented rules as soon as one entry that fits has a version: the chosen one then has one too.
+/// `Auto` means the documented rules if any entry that fits has a version: then the chosen entry has one, too.
 #[must_use]
 pub fn select(
     catalogue: &Catalogue,
@@ -203,7 +203,7 @@ pub fn select(
     }
 }
 
-/// As [`select`], without a copy of any entry.
+/// Like [`select`], but borrows the entries instead of copying them.
 #[must_use]
 pub fn choose<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
@@ -261,11 +261,11 @@ pub fn choose<'a>(
     }
 }
 
-/// Index of the best candidate; of equal ones the last.
+/// Returns the index of the best candidate. Of equal ones, the last one wins.
 fn best(fitting: &[Candidate<'_>], rules: Rules) -> Option<usize> {
     let candidates = fitting.iter().enumerate();
     let best = if rules == Rules::Channels {
-        // As in kops: the later one wins where its id or hash differs, else the first stays.
+        // As in kops, a later candidate wins if its id or hash differs; otherwise the first one stays.
         candidates.reduce(|kept, later| {
             let (old, new) = (kept.1.entry.recorded(), later.1.entry.recorded());
             if replaces::channels(old, new) {
@@ -280,7 +280,7 @@ fn best(fitting: &[Candidate<'_>], rules: Rules) -> Option<usize> {
     best.map(|(index, _)| index)
 }
 
-/// The warning about equal versions.
+/// Returns the warning about several entries with the chosen version.
 fn tie(best: &Entry, others: usize) -> String {
     let version = match best.version.version.as_str() {
         "" => "without version",
@@ -297,7 +297,7 @@ fn tie(best: &Entry, others: usize) -> String {
 }
 
 impl Request<'_> {
-    /// Whether `entry` has the requested version, id and catalogue; an empty request matches any.
+    /// Whether `entry` has the requested version, id and catalogue. A missing or empty field matches any.
     fn asks_for(&self, entry: &Entry) -> bool {
         let wants = |wish: Option<&str>, is_met: &dyn Fn(&str) -> bool| {
             wish.filter(|wish| !wish.is_empty()).is_none_or(is_met)
@@ -312,11 +312,11 @@ impl Request<'_> {
     }
 }
 
-/// An entry with the requested name.
+/// An entry with the requested name, and its rank.
 struct Candidate<'a> {
     entry: &'a Entry,
     rank: Rank,
-    /// In the catalogue.
+    /// The position in the catalogue.
     position: usize,
 }
 
@@ -329,7 +329,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Why this one was chosen and `other` was not.
+    /// Returns why `other` was rejected in favour of this candidate.
     fn reason_against(&self, other: &Self, rules: Rules) -> Reason {
         let version = &self.entry.version;
         if rules != Rules::Channels && other.rank != self.rank {

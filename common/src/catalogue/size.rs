@@ -1,10 +1,10 @@
-//! Whether a catalogue fits into an object of the cluster.
+//! Checks whether a catalogue fits into an object of the cluster.
 
 use crate::api::catalogue::AddonCatalogueSpec;
 
-/// What a catalogue may take as JSON: etcd refuses requests over 1.5 MiB, of which metadata takes a part.
+/// The maximum size of a catalogue as JSON. etcd refuses requests over 1.5 MiB, and metadata takes a part of that.
 pub const MAX_BYTES: usize = 1 << 20;
-/// Entries that are named.
+/// The number of largest entries that the error names.
 const NAMED: usize = 3;
 
 /// A catalogue that does not fit into an object.
@@ -14,13 +14,13 @@ const NAMED: usize = 3;
     mebibytes(*bytes), MAX_BYTES >> 20, largest.join(", ")
 )]
 pub struct TooLarge {
-    /// Of the whole.
+    /// The size of the catalogue.
     pub bytes: usize,
-    /// `web 1.0.0 (0.6 MiB)`, the largest first.
+    /// The largest entries, such as `web 1.0.0 (0.6 MiB)`, the largest first.
     pub largest: Vec<String>,
 }
 
-/// Refuses what the API server could not store.
+/// Checks that the API server can store a catalogue.
 ///
 /// # Errors
 /// [`TooLarge`].
@@ -46,9 +46,9 @@ pub fn check(spec: &AddonCatalogueSpec) -> Result<(), TooLarge> {
     })
 }
 
-/// Bytes as JSON.
+/// Returns the size of a value as JSON.
 fn size(value: &impl serde::Serialize) -> usize {
-    // What was read from JSON or YAML can always be written as JSON.
+    // Values that were read from JSON or YAML can always be written as JSON.
     serde_json::to_vec(value).map_or(0, |json| json.len())
 }
 

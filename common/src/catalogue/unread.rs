@@ -1,32 +1,32 @@
-//! Catalogues that cannot be read, or are by reference and their file cannot be read: what they hold is not known.
+//! Catalogues whose entries are unknown, because the object or the referenced file cannot be read.
 
 use super::{held, is_copy, offering};
 use crate::api::catalogue::{AddonCatalogue, CatalogueClass};
 
-/// A catalogue that cannot be read, or is by reference and its file cannot be read.
+/// A catalogue that cannot be read, or whose referenced file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Its name.
+    /// The name of the catalogue.
     pub catalogue: String,
-    /// Its class.
+    /// The class of the catalogue.
     pub class: CatalogueClass,
-    /// The names of its add-ons.
+    /// The names of the add-ons that it lists.
     pub addons: Vec<String>,
-    /// The catalogues that lose to it what both list: what they offer is not known either.
+    /// The catalogues that lose shared entries to it, so that their offer is unknown, too.
     pub losers: Vec<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl Unread {
-    /// Whether a catalogue loses to it what both list.
+    /// Whether `catalogue` loses the entries that both list to this one.
     #[must_use]
     pub fn takes_from(&self, catalogue: &str) -> bool {
         self.losers.iter().any(|loser| loser == catalogue)
     }
 }
 
-/// The names of the sources that lose to `catalogue` what both list; a copy takes nothing from them.
+/// Returns the names of the sources that lose the entries they share with `catalogue`. A copy takes nothing from a source.
 #[must_use]
 pub fn losers(catalogue: &AddonCatalogue, objects: &[AddonCatalogue]) -> Vec<String> {
     if is_copy(&catalogue.metadata) {

@@ -1,11 +1,11 @@
-//! The prune allow-list of the addon-manager: kinds as `GROUP/VERSION/KIND`, with `core` for the group without a name.
+//! The prune allow-list of the addon-manager: kinds as `GROUP/VERSION/KIND`, with `core` for the core group.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use crate::manifest::key::ObjectKey;
 
-/// What the addon-manager prunes unless it is told otherwise.
+/// The default list of the addon-manager.
 const DEFAULT: [&str; 16] = [
     "core/v1/ConfigMap",
     "core/v1/Endpoints",
@@ -25,14 +25,14 @@ const DEFAULT: [&str; 16] = [
     "networking.k8s.io/v1/Ingress",
 ];
 
-/// Group and kind of one row of the list; the version is not compared, because an object is the same in all of them.
+/// Group and kind of one line of the list. The version is not compared, because an object is the same in all of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Allowed {
     group: String,
     kind: String,
 }
 
-/// Text that is not `GROUP/VERSION/KIND`.
+/// The text is not `GROUP/VERSION/KIND`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a kind of a prune allow-list; write it as apps/v1/Deployment or core/v1/Secret"
@@ -58,13 +58,13 @@ impl FromStr for Allowed {
     }
 }
 
-/// The kinds that may be pruned; without a list every kind may be, within rule 7 of semantics.
+/// The kinds that may be pruned. Without a list, every kind may be pruned, within the limits of semantics 7.3.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowList(Option<BTreeSet<Allowed>>);
 
 impl AllowList {
-    /// As the addon-manager makes it: `replaced` stands for its own list, `extra` is added to either. Where neither is given, every
-    /// kind may be pruned.
+    /// Creates the list as the addon-manager does: `replaced` takes the place of its default list, and `extra` is added to either. If
+    /// neither is given, every kind may be pruned.
     #[must_use]
     pub fn new(replaced: &[Allowed], extra: &[Allowed]) -> Self {
         if replaced.is_empty() && extra.is_empty() {

@@ -1,5 +1,5 @@
-//! What the labels of an object ask for. They are judged for each object, as the addon-manager of today does it, and not for a whole
-//! file, as that of 2015 did.
+//! The class of an object, from its labels. As in the current addon-manager, each object has a class of its own; in that of 2015, a
+//! whole file had one.
 
 use std::fmt;
 
@@ -7,28 +7,28 @@ use serde_json::Value;
 
 use crate::api::names::{LABEL_MODE, MODE_ENSURE_EXISTS};
 
-/// Label of 2015; without a class it means `Reconcile`.
+/// The label of 2015. Without a class, it means `Reconcile`.
 pub const CLUSTER_SERVICE: &str = "kubernetes.io/cluster-service";
-/// Both: their bare `true` counts as text.
+/// Both labels. The bare boolean `true` counts as text in them.
 pub const LABELS: [&str; 2] = [LABEL_MODE, CLUSTER_SERVICE];
 
-/// What becomes of an object.
+/// What `sync` does with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Restored, updated, and pruned when its manifest is gone.
+    /// Restored, updated, and pruned when its manifest is deleted.
     Reconcile,
-    /// Created whenever it is missing; never changed or pruned.
+    /// Created whenever it is missing, never changed or pruned.
     EnsureExists,
     /// Not applied.
     Ignored(Unmanaged),
 }
 
-/// Why an object is ignored.
+/// Why an object is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmanaged {
-    /// It has neither label.
+    /// It has none of the labels.
     NoLabel,
-    /// A class that is not known.
+    /// Its class is unknown.
     OtherMode(String),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Unmanaged {
     }
 }
 
-/// The class of an object. `all`: an object without a label is reconciled.
+/// Returns the class of an object. With `all`, an object without a label is reconciled.
 #[must_use]
 pub fn class(object: &Value, all: bool) -> Class {
     let labels = object.pointer("/metadata/labels");
@@ -53,7 +53,7 @@ pub fn class(object: &Value, all: bool) -> Class {
     match label(LABEL_MODE) {
         Some("Reconcile") => Class::Reconcile,
         Some(MODE_ENSURE_EXISTS) => Class::EnsureExists,
-        // The addon-manager selects the label of 2015 with every class but EnsureExists.
+        // The addon-manager selects objects with the label of 2015 whatever their class, except EnsureExists.
         _ if is_service => Class::Reconcile,
         Some(other) => Class::Ignored(Unmanaged::OtherMode(other.to_owned())),
         None if all => Class::Reconcile,

@@ -1,27 +1,27 @@
-//! Installations of a directory whose manifest is gone.
+//! Finds installations of a directory whose manifest was deleted.
 
 use std::collections::BTreeSet;
 
 use super::Directory;
 
-/// Installations without a manifest.
+/// Installations whose manifest was deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gone {
-    /// Their names, sorted.
+    /// The names of these installations, sorted.
     pub names: Vec<String>,
-    /// How many installations the directory has.
+    /// The number of all installations from the directory.
     pub of: usize,
 }
 
 impl Gone {
-    /// Whether more than half of the installations are gone: that is rarely intended.
+    /// Whether more than half of the installations have lost their manifest, which is rarely intended.
     #[must_use]
     pub fn is_most(&self) -> bool {
         self.names.len() * 2 > self.of
     }
 }
 
-/// Which of the installations that came from the directory are not in it any more.
+/// Returns which of the installations from the directory are no longer in it.
 #[must_use]
 pub fn gone<'a>(directory: &Directory, installed: impl IntoIterator<Item = &'a str>) -> Gone {
     let installed: BTreeSet<&str> = installed.into_iter().collect();

@@ -1,8 +1,8 @@
-//! The naming rule of 2015: `<basename>-<version>`, where the version changes and the basename does not.
+//! The naming rule of 2015: `<basename>-<version>`, where only the version changes.
 
 use crate::manifest::key::ObjectKey;
 
-/// Kinds whose names carry a version. The names of all others, Services first of all, are whole.
+/// The kinds whose names carry a version. Names of all other kinds, such as Services, are never split.
 pub const VERSIONED: [(&str, &str); 4] = [
     ("", "ReplicationController"),
     ("apps", "Deployment"),
@@ -10,8 +10,8 @@ pub const VERSIONED: [(&str, &str); 4] = [
     ("apps", "StatefulSet"),
 ];
 
-/// Basename and version of an object. Of a name without a version the whole name is the basename: `kube-dns` is not version `dns` of
-/// `kube`. A version begins with a digit, or with `v` and a digit, and has no `-` in it.
+/// Splits the name of an object into basename and version. A version begins with a digit, or with `v` and a digit, and contains no
+/// `-`. A name without a version is its own basename: `kube-dns` is not version `dns` of `kube`.
 #[must_use]
 pub fn split(key: &ObjectKey) -> (&str, Option<&str>) {
     let kind = (key.group.as_str(), key.kind.as_str());
@@ -29,8 +29,7 @@ fn is_version(text: &str) -> bool {
     number.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether an object is another version of `wanted`: of the same kind, namespace and basename. The namespace does not count
-/// as part of the basename.
+/// Whether an object is another version of `wanted`, with the same kind, namespace and basename.
 #[must_use]
 pub fn is_other_version(key: &ObjectKey, wanted: &ObjectKey) -> bool {
     let (basename, version) = split(key);

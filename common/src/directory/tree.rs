@@ -1,10 +1,11 @@
-//! A directory as a whole: whether those of two machines hold the same.
+//! Compares the files of a directory on several machines.
 
 use super::File;
 use crate::api::names::hex_prefix;
 use crate::manifest::digest::sha256;
 
-/// Digest of all files, sorted by path; `None` where one of them cannot be read, is empty, or is still being written.
+/// Returns a digest of all files, which are sorted by path. Returns `None` if a file cannot be read, is empty, or is still being
+/// written.
 #[must_use]
 pub fn digest(files: &[File]) -> Option<String> {
     let mut text = String::new();

@@ -1,8 +1,8 @@
-//! Fields that others own by contract: the documentation of the field, or its validation, gives it to a controller. They are never sent,
-//! so nothing of them is ever taken back.
+//! Fields that other controllers own by contract, according to the field's documentation or validation. They are never sent, so they are
+//! never taken back (semantics 12.6).
 //!
-//! Sources are the types and defaults of Kubernetes 1.36 (`staging/src/k8s.io/api/GROUP/VERSION/types.go`, named by the Go field), and the
-//! documentation of the tool that injects the field.
+//! Sources: the types and defaults of Kubernetes 1.36 (`staging/src/k8s.io/api/GROUP/VERSION/types.go`, cited by Go field), and the
+//! documentation of the tools that inject a field.
 
 use serde_json::Value;
 
@@ -10,20 +10,20 @@ use super::key::ObjectKey;
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
-/// When a field of a manifest belongs to another manager.
+/// The condition under which a field of a manifest belongs to another manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     /// Always.
     Always,
-    /// Where the object has this field at its root.
+    /// If the object has this field at its root.
     Beside(&'static str),
-    /// Where the manifest only keeps the place: an empty text or list, 0, or a CA bundle that is blank.
+    /// If the value is only a placeholder: an empty text or list, 0, or a blank CA bundle.
     Blank,
-    /// The same, and where an annotation asks a tool to inject it ([`INJECTORS`]).
+    /// The same, or if an annotation asks a tool to inject the value ([`INJECTORS`]).
     Injected,
 }
 
-/// One row a field: group, kind, path (`*` is every item of a list), and when.
+/// A field: group, kind, path (`*` stands for every item of a list), and condition.
 type Row = (&'static str, &'static str, &'static [&'static str], Case);
 
 #[rustfmt::skip]
@@ -63,7 +63,7 @@ const INJECTORS: [&str; 4] = [
     "service.beta.openshift.io/inject-cabundle",
 ];
 
-/// Removes what others own by contract from a wanted object.
+/// Removes the fields from a wanted object that others own by contract.
 pub(super) fn leave(key: &ObjectKey, object: &mut Value) {
     let rows = TABLE
         .iter()
@@ -87,7 +87,7 @@ fn is_injected(object: &Value) -> bool {
     annotations.is_some_and(|all| INJECTORS.iter().any(|name| all.get(name).is_some()))
 }
 
-/// Removes the values at a path that are theirs. The recursion ends with the path.
+/// Removes the values at a path for which `is_theirs` is true. Recursion ends with the path.
 fn remove(value: &mut Value, path: &[&str], is_theirs: &dyn Fn(&Value) -> bool) {
     match (path, value) {
         ([field], Value::Object(fields)) if fields.get(*field).is_some_and(is_theirs) => {
@@ -108,7 +108,7 @@ fn remove(value: &mut Value, path: &[&str], is_theirs: &dyn Fn(&Value) -> bool) 
     }
 }
 
-/// Whether a value only keeps the place. `Cg==` is a line feed in base64: kubebuilder writes it into caBundle.
+/// Returns whether a value is only a placeholder. `Cg==` is a line feed in base64, which kubebuilder writes into caBundle.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,

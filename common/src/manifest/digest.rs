@@ -1,4 +1,4 @@
-//! Digests: of objects for the inventory, of values, and the `manifestHash` of an index.
+//! Digests of objects (for the inventory) and values, and the `manifestHash` of an index.
 
 use std::io::Write;
 
@@ -8,19 +8,19 @@ use sha2::{Digest, Sha256};
 
 use crate::hex;
 
-/// The algorithm of a `manifestHash`, told by its length.
+/// The algorithm of a `manifestHash`, which its length determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// 64 hex digits.
     Sha256,
     /// 40 hex digits (kops up to 1.21).
     Sha1,
-    /// 32 hex digits (opzkit writes them). It is not verified: two manifests with one md5 can be made.
+    /// 32 hex digits (opzkit writes them). It is not verified, because two manifests with the same md5 can be made.
     Md5,
 }
 
 impl Algorithm {
-    /// The algorithm of a hash; `None` where the text is not a hash.
+    /// Returns the algorithm of a hash, or `None` if the text is not a hash.
     #[must_use]
     pub fn of(hash: &str) -> Option<Self> {
         let is_hex = hash.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -33,10 +33,10 @@ impl Algorithm {
     }
 }
 
-/// Why the bytes do not stand for the `manifestHash` of their entry.
+/// Why bytes do not match the `manifestHash` of their entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HashError {
-    /// They have another one.
+    /// The bytes have another hash.
     #[error(
         "manifestHash is {expected}, but the {algorithm} of the manifest is {actual}: it was changed on the way, or the index was not updated with it"
     )]
@@ -48,13 +48,13 @@ pub enum HashError {
         /// The hash of the trimmed bytes.
         actual: String,
     },
-    /// It is an md5.
+    /// The hash is an md5.
     #[error("manifestHash {hash} is an md5, which is not verified; use the sha256 of the manifest")]
     Md5 {
         /// As written.
         hash: String,
     },
-    /// It is not a hash.
+    /// The text is not a hash.
     #[error("manifestHash {hash:?} is neither a sha256 (64 hex digits) nor a sha1 (40 hex digits)")]
     NotAHash {
         /// As written.
@@ -62,7 +62,7 @@ pub enum HashError {
     },
 }
 
-/// First 20 hex digits of the sha256 of the canonical JSON of a value: keys sorted, no blanks.
+/// Returns the first 20 hex digits of the sha256 of a value's canonical JSON: keys sorted, no blanks.
 #[must_use]
 pub fn digest(value: &Value) -> String {
     let mut text = sha256_canonical(value);
@@ -70,7 +70,7 @@ pub fn digest(value: &Value) -> String {
     text
 }
 
-/// sha256 of the canonical JSON of a value, in hex.
+/// Returns the hex sha256 of a value's canonical JSON.
 #[must_use]
 pub fn sha256_canonical(value: &Value) -> String {
     let mut hasher = Sha256::new();
@@ -78,11 +78,11 @@ pub fn sha256_canonical(value: &Value) -> String {
     hex::of(&hasher.finalize())
 }
 
-/// Compares bytes with the `manifestHash` of an index: 64 hex digits are a sha256, 40 a
-/// sha1, of the bytes without white space around them (kops) or as they are (topfreegames).
+/// Compares bytes with the `manifestHash` of an index: 64 hex digits are a sha256, 40 a sha1. The hash may be that of the bytes without
+/// surrounding white space (kops) or of all bytes (topfreegames).
 ///
 /// # Errors
-/// [`HashError`] where neither of them has that hash, or it cannot be verified.
+/// [`HashError`] if neither has this hash, or if the hash cannot be verified.
 pub fn verify(bytes: &[u8], expected: &str) -> Result<Algorithm, HashError> {
     let found = check(expected)?;
     let (algorithm, hash): (_, fn(&[u8]) -> String) = match found {
@@ -100,7 +100,7 @@ pub fn verify(bytes: &[u8], expected: &str) -> Result<Algorithm, HashError> {
     })
 }
 
-/// The algorithm of a `manifestHash` that content can be verified with.
+/// Returns the algorithm of a `manifestHash`, if content can be verified with it.
 ///
 /// # Errors
 /// [`HashError::Md5`] and [`HashError::NotAHash`].
@@ -113,20 +113,20 @@ pub fn check(hash: &str) -> Result<Algorithm, HashError> {
     }
 }
 
-/// sha256 of bytes, in hex.
+/// Returns the hex sha256 of bytes.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hex::of(&Sha256::digest(bytes))
 }
 
-/// sha256 of the bytes without white space around them, in hex: what kops writes as `manifestHash`, and what replaces
-/// it where an entry has none (semantics 11).
+/// Returns the hex sha256 of the bytes without surrounding white space. kops writes it as `manifestHash`, and it replaces that of an entry
+/// without one (semantics 11.4).
 #[must_use]
 pub fn sha256_trimmed(bytes: &[u8]) -> String {
     sha256(trimmed(bytes))
 }
 
-/// Go's `strings.TrimSpace`: white space of Unicode.
+/// Go's `strings.TrimSpace`: removes Unicode white space.
 fn trimmed(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.trim().as_bytes(),
@@ -134,7 +134,7 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Streams JSON with sorted keys, whatever order the map of `serde_json` keeps.
+/// Writes JSON with sorted keys to the hasher, independent of the key order of the `serde_json` map.
 fn write_canonical(value: &Value, hasher: &mut Sha256) {
     match value {
         Value::Array(items) => {
@@ -149,7 +149,7 @@ fn write_canonical(value: &Value, hasher: &mut Sha256) {
         }
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
-            // This is cheap where the map is sorted already.
+            // Cheap if the map is already sorted.
             entries.sort_unstable_by_key(|(key, _)| *key);
             hasher.update(b"{");
             for (index, (key, item)) in entries.into_iter().enumerate() {
@@ -167,7 +167,7 @@ fn write_canonical(value: &Value, hasher: &mut Sha256) {
 }
 
 fn write_scalar(scalar: &(impl serde::Serialize + ?Sized), hasher: &mut impl Write) {
-    // Scalars can always be written as JSON, and a hasher takes every byte.
+    // Scalars can always be written as JSON, and a hasher never fails.
     let _ = serde_json::to_writer(hasher, scalar);
 }
 

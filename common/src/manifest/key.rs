@@ -1,4 +1,4 @@
-//! Identity of an object: group, kind, namespace and name. The version is not part of it.
+//! The identity of an object: group, kind, namespace and name. The version is not part of it.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// From `apiVersion` and `kind` as an object spells them.
+    /// Reads `apiVersion` and `kind` as objects spell them.
     #[must_use]
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -28,7 +28,7 @@ impl Gvk {
         }
     }
 
-    /// Of an object; `None` without apiVersion or kind.
+    /// Returns the group, version and kind of an object, or `None` if apiVersion or kind is missing.
     #[must_use]
     pub fn of(object: &Value) -> Option<Self> {
         Some(Self::new(
@@ -37,7 +37,7 @@ impl Gvk {
         ))
     }
 
-    /// `apiVersion` as an object spells it.
+    /// Returns `apiVersion` as objects spell it.
     #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -48,7 +48,7 @@ impl Gvk {
     }
 }
 
-/// Identity of an object in a cluster. Printed as `namespace/Kind name`, or `Kind name`.
+/// The identity of an object in a cluster. It prints as `namespace/Kind name`, or `Kind name`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectKey {
     /// API group, empty for core.
@@ -62,7 +62,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// Of an object as it stands; `None` without apiVersion, kind or name.
+    /// Returns the key of an object as it is, or `None` if apiVersion, kind or name is missing.
     #[must_use]
     pub fn of(object: &Value) -> Option<Self> {
         let gvk = Gvk::of(object)?;
@@ -80,14 +80,14 @@ impl ObjectKey {
 }
 
 impl ObjectKey {
-    /// Whether its values are confidential: no error, plan, diff or record holds them.
+    /// Returns whether the object's values are confidential. If so, no error, plan, diff or record contains them.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.group.is_empty() && self.kind == "Secret"
     }
 
-    /// Whether this object of a cluster is the one that a manifest with the key `written` means: objects that name no namespace get
-    /// `target`, and one that is cluster-scoped loses its own (semantics 7).
+    /// Returns whether a manifest with the key `written` describes this object of a cluster. A manifest without a namespace gets `target`;
+    /// that of a cluster-scoped object loses its namespace (semantics 7.1).
     #[must_use]
     pub fn is_meant_by(&self, written: &Self, target: &str) -> bool {
         let namespace = written.namespace.as_deref().unwrap_or(target);

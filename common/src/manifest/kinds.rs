@@ -1,4 +1,4 @@
-//! The kinds that a cluster serves, as a value: the engine discovers it, the core reads it.
+//! The kinds that a cluster serves. The engine discovers them, and pure code reads them as a value.
 
 pub mod traits;
 mod types;
@@ -14,33 +14,33 @@ use super::ownership::is_create_only;
 /// How the API server serves a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindInfo {
-    /// Plural name, as it stands in URLs.
+    /// Plural name, as in URLs.
     pub plural: String,
-    /// Singular name, for people.
+    /// Singular name.
     pub singular: String,
     /// Whether its objects are namespaced.
     pub namespaced: bool,
-    /// Whether it can be listed, patched and deleted (a review object cannot).
+    /// Whether it can be listed, patched and deleted. A review object cannot.
     pub writable: bool,
-    /// Whether its controller reports in a subresource `status`.
+    /// Whether it has a subresource `status`, in which its controller reports.
     pub has_status: bool,
 }
 
-/// A version of a group, and its kinds.
+/// A version of a group, with its kinds.
 type Served = (String, BTreeMap<String, KindInfo>);
 
-/// Every served kind of a cluster.
+/// All kinds that a cluster serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindTable {
-    /// group → version → kind. Versions stand in the server's order of preference.
+    /// Versions by group, in the server's order of preference, each with its kinds.
     groups: BTreeMap<String, Vec<Served>>,
-    /// Groups of which the server behind at least one version did not answer: more kinds may be served.
+    /// Groups for which the server behind at least one version did not answer, so more kinds may be served.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     silent: BTreeSet<String>,
 }
 
 impl KindTable {
-    /// Adds a kind; the first version added to a group is its preferred one.
+    /// Adds a kind. The first version that is added to a group is the preferred one.
     pub fn insert(&mut self, gvk: &Gvk, info: KindInfo) {
         let versions = self.groups.entry(gvk.group.clone()).or_default();
         match versions
@@ -57,7 +57,7 @@ impl KindTable {
         }
     }
 
-    /// Adds every served version of a CustomResourceDefinition object; anything else is ignored.
+    /// Adds every served version of a CustomResourceDefinition object. Other objects are ignored.
     pub fn insert_crd(&mut self, crd: &Value) {
         let Some(spec) = crd.get("spec") else { return };
         let text =
@@ -99,8 +99,8 @@ impl KindTable {
         }
     }
 
-    /// This table once a CustomResourceDefinition object is applied: its versions take the place of those of its kind. One that is
-    /// only created, where it does not exist, only adds its own.
+    /// Updates the table as if a CustomResourceDefinition object was applied: its versions replace those of its kind. A definition that is
+    /// only created if missing adds its versions.
     pub fn define(&mut self, crd: &Value) {
         if !is_create_only(crd) {
             let text = |pointer| crd.pointer(pointer).and_then(Value::as_str);
@@ -113,7 +113,7 @@ impl KindTable {
         self.insert_crd(crd);
     }
 
-    /// This table, completed from another one.
+    /// Returns this table, with kinds added that only `other` contains.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let mut both = self.clone();
@@ -135,7 +135,7 @@ impl KindTable {
         both
     }
 
-    /// How exactly this version of a kind is served.
+    /// Returns how this exact version of a kind is served.
     #[must_use]
     pub fn get(&self, gvk: &Gvk) -> Option<&KindInfo> {
         let versions = self.groups.get(&gvk.group)?;
@@ -146,7 +146,7 @@ impl KindTable {
             .get(&gvk.kind)
     }
 
-    /// A kind in its preferred served version.
+    /// Returns a kind in its preferred served version.
     #[must_use]
     pub fn preferred(&self, group: &str, kind: &str) -> Option<(Gvk, &KindInfo)> {
         self.groups.get(group)?.iter().find_map(|(version, kinds)| {
@@ -162,30 +162,30 @@ impl KindTable {
         })
     }
 
-    /// Whether a group is served as a whole: then a kind that is missing in the table is gone, and not just unavailable
+    /// Returns whether a group is served completely. If so, a kind that is missing in the table does not exist, and is not just unavailable
     /// because an API server behind the group does not answer.
     #[must_use]
     pub fn serves_group(&self, group: &str) -> bool {
         self.groups.contains_key(group) && !self.silent.contains(group)
     }
 
-    /// Whether a version of a group did not say what it serves.
+    /// Returns whether at least one version of a group did not say what it serves.
     #[must_use]
     pub fn is_silent(&self, group: &str) -> bool {
         self.silent.contains(group)
     }
 
-    /// The groups of which a version did not say what it serves.
+    /// Iterates over the groups of which at least one version did not say what it serves.
     pub fn silent(&self) -> impl Iterator<Item = &str> {
         self.silent.iter().map(String::as_str)
     }
 
-    /// Notes that a version of a group did not say what it serves.
+    /// Records that a version of a group did not say what it serves.
     pub fn note_silent(&mut self, group: &str) {
         self.silent.insert(group.to_owned());
     }
 
-    /// Keeps what was known before of groups that did not answer now.
+    /// Adds the kinds of `before` for groups that do not answer now.
     pub fn keep_silent(&mut self, before: &Self) {
         let known = before.groups.iter();
         let groups = known.filter(|(group, _)| self.silent.contains(*group));
@@ -198,7 +198,7 @@ impl KindTable {
         *self = self.with(&before);
     }
 
-    /// The groups that serve a kind of this name.
+    /// Iterates over the groups that serve a kind with this name.
     pub fn groups_of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
         let groups = self.groups.iter();
         groups
@@ -206,7 +206,7 @@ impl KindTable {
             .map(|(group, _)| group.as_str())
     }
 
-    /// A kind in all of its served versions, the preferred one first.
+    /// Iterates over the served versions of a kind, the preferred one first.
     pub fn versions<'a>(&'a self, group: &str, kind: &'a str) -> impl Iterator<Item = &'a str> {
         let versions = self.groups.get(group).into_iter().flatten();
         versions
@@ -214,7 +214,7 @@ impl KindTable {
             .map(|(version, _)| version.as_str())
     }
 
-    /// Every kind in its preferred served version.
+    /// Iterates over all kinds in their preferred served version.
     pub fn iter(&self) -> impl Iterator<Item = (Gvk, &KindInfo)> {
         self.groups.iter().flat_map(|(group, versions)| {
             let kinds: BTreeSet<&String> = versions
@@ -227,7 +227,7 @@ impl KindTable {
         })
     }
 
-    /// Everything that is served, as helm's `.Capabilities.APIVersions` spells it: `apps/v1`, `apps/v1/Deployment`.
+    /// Returns everything that is served, as helm's `.Capabilities.APIVersions` spells it: `apps/v1`, `apps/v1/Deployment`.
     #[must_use]
     pub fn api_versions(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -245,14 +245,14 @@ impl KindTable {
         all
     }
 
-    /// Whether nothing is in the table.
+    /// Returns whether the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 }
 
-/// The singular name of a kind, where a definition or a server does not give one: the API server's own default.
+/// Returns the singular name of a kind. If a definition or server gives none, it is the API server's default.
 #[must_use]
 pub fn singular_or_default(singular: String, kind: &str) -> String {
     if singular.is_empty() {

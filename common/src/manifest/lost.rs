@@ -1,8 +1,8 @@
-//! Fields of a document that its type does not have: reading it loses them without a word.
+//! Finds fields of a document that its type does not have. Deserialization drops them silently.
 
 use serde_json::Value;
 
-/// The paths of what was written and not read, below `path`; an empty value loses nothing.
+/// Returns the paths, below `path`, of fields that are in `written` but not in `read`. An empty value does not count as lost.
 #[must_use]
 pub fn lost(written: &Value, read: &Value, path: &str) -> Vec<String> {
     let mut found = Vec::new();

@@ -1,8 +1,8 @@
-//! `metadata.managedFields`: entries of client-side managers become ours, and entries of versions that are gone become
-//! readable again.
+//! Rewrites `metadata.managedFields`: entries of client-side managers become entries of our field manager, and entries of API versions that
+//! no longer exist are moved to one that does.
 //!
-//! An entry is kept as the server wrote it, except for what has to change. `fieldsV1` is a set of fields as nested maps: `{}`
-//! is a field as a whole, `.` the field itself where some below it are named too.
+//! An entry is kept as the server wrote it, except for necessary changes. `fieldsV1` is a set of fields as nested maps: `{}` is a whole
+//! field, and `.` is the field itself if fields below it are listed as well.
 
 pub mod former;
 pub mod path;
@@ -12,21 +12,21 @@ use serde_json::{Map, Value, json};
 use crate::manifest::digest;
 use path::Path;
 
-/// The manager of client-side `kubectl apply`.
+/// The field manager of client-side `kubectl apply`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-/// The managers of client-side apply: what they own was applied as a whole object (kubernetes#99003).
+/// The field managers of client-side apply. The fields that they own were applied as a whole object (kubernetes#99003).
 pub const CLIENT_SIDE: &[&str] = &[CLIENT_SIDE_APPLY, BEFORE_FIRST_APPLY];
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
-/// Hex digits of a digest of fields: the inventory keeps one for each object.
+/// Number of hex digits of a digest of fields. The inventory contains one for each object.
 const DIGEST: usize = 12;
 
-/// Digest of the fields that a manager owns of an object, by whatever operation, but for its status; empty where it owns none.
+/// Returns a digest of the fields of an object that a manager owns, by any operation, without its status; empty if it owns none.
 ///
-/// A field leaves this set as soon as another client gives it another value or removes it, and no other write changes the set: as long as
-/// the digest is that of our last apply, no field of ours was edited (semantics 12). What admission rewrote in our own write counts as
-/// ours, because the server writes it down as an update of the manager that applied.
+/// A field leaves this set as soon as another client gives it another value or removes it, and no other write changes the set. So as long
+/// as the digest is that of our last apply, no field of ours was edited (semantics 12.5). Changes that admission made to our own write
+/// count as ours, because the server records them as an update of the manager that applied.
 #[must_use]
 pub fn digest_of_owned(entries: &[Value], manager: &str) -> String {
     let owned = owned(entries, manager);
@@ -38,7 +38,7 @@ pub fn digest_of_owned(entries: &[Value], manager: &str) -> String {
     text
 }
 
-/// The fields that a manager owns of an object, but for its status.
+/// Returns the fields of an object that a manager owns, without its status.
 #[must_use]
 pub fn owned(entries: &[Value], manager: &str) -> Map<String, Value> {
     let ours = entries
@@ -52,7 +52,7 @@ pub fn owned(entries: &[Value], manager: &str) -> Map<String, Value> {
     owned
 }
 
-/// The managers that own a field, or anything below it, without `ours`: their names and when they last wrote.
+/// Returns the managers other than `ours` that own a field or any field below it: their names, and the time of their last write.
 #[must_use]
 pub fn other_owners(entries: &[Value], at: &Path, ours: &str) -> Vec<(String, Option<String>)> {
     let others = entries.iter().filter(|entry| {
@@ -70,8 +70,8 @@ pub fn other_owners(entries: &[Value], at: &Path, ours: &str) -> Vec<(String, Op
     owners.collect()
 }
 
-/// The entries where the apply manager `to` alone owns the fields at `paths`: an apply without them removes them. `None` where that is so
-/// already.
+/// Returns entries in which only the apply manager `to` owns the fields at `paths`, so that an apply without these fields removes them.
+/// `None` if nothing changes.
 #[must_use]
 pub fn claim(live: &[Value], paths: &[Path], to: &str, api_version: &str) -> Option<Vec<Value>> {
     let is_ours = |entry: &Value| is(entry, to, "Apply") && text(entry, "subresource").is_empty();
@@ -99,17 +99,17 @@ pub fn claim(live: &[Value], paths: &[Path], to: &str, api_version: &str) -> Opt
             path.add_to(fields);
         }
     }
-    // The server keeps no entry without fields.
+    // The server keeps no entries without fields.
     entries.retain(|entry| entry.get("fieldsV1") != Some(&Value::Object(Map::new())));
     entries.push(ours);
     let is_same = entries.len() == live.len() && entries.iter().all(|entry| live.contains(entry));
     (!is_same).then_some(entries)
 }
 
-/// The entries after the fields that `from` updated were transferred to the apply manager `to`; `None` where there are none to
-/// transfer. Subresources stay, and so do entries in another version than that of `to`: their paths may mean
-/// something else. Of `before-first-apply` only what client-side apply left behind (its annotation) is taken: otherwise it
-/// stands for everything that was ever written before managers were tracked.
+/// Returns the entries after the fields that the managers `from` updated were transferred to the apply manager `to`, or `None` if there are
+/// none to transfer. Entries of subresources stay, and so do entries in another version than that of `to`, because their paths may mean
+/// something else. An entry of `before-first-apply` is taken only if client-side apply left it behind (it has its annotation); otherwise it
+/// stands for all writes before managers were tracked.
 #[must_use]
 pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
     transfer(live, to, |entry| {
@@ -118,7 +118,7 @@ pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
     })
 }
 
-/// Unites the entries of the object itself that `is_theirs` with that of the apply manager `to`.
+/// Merges the entries of the object itself for which `is_theirs` is true into the entry of the apply manager `to`.
 fn transfer(live: &[Value], to: &str, is_theirs: impl Fn(&Value) -> bool) -> Option<Vec<Value>> {
     let is_main = |entry: &Value| text(entry, "subresource").is_empty();
     let is_ours = |entry: &Value| is(entry, to, "Apply") && is_main(entry);
@@ -151,8 +151,8 @@ fn transfer(live: &[Value], to: &str, is_theirs: impl Fn(&Value) -> bool) -> Opt
     Some(rest)
 }
 
-/// The entries with what the apply manager `from` owned as fields of the apply manager `to`: an object changes its owner, and no field
-/// of it changes. `None` where it owned nothing.
+/// Returns the entries after the fields of the apply manager `from` became fields of the apply manager `to`: the object changes its owner,
+/// but no field. `None` if `from` owned nothing.
 #[must_use]
 pub fn inherit(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
     let is_from = |entry: &&Value| is(entry, from, "Apply");
@@ -173,8 +173,8 @@ pub fn inherit(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
     Some(entries)
 }
 
-/// The entries with what other managers than `ours` owned `before`: a field that was taken from them by force is theirs, too, again.
-/// `None` where nothing was taken.
+/// Returns the entries in which other managers than `ours` own again what they owned in `before`, so that fields taken from them by force
+/// are theirs as well. `None` if nothing was taken.
 #[must_use]
 pub fn give_back(live: &[Value], before: &[Value], ours: &str) -> Option<Vec<Value>> {
     let mut entries = live.to_vec();
@@ -187,9 +187,9 @@ pub fn give_back(live: &[Value], before: &[Value], ours: &str) -> Option<Vec<Val
     (entries != live).then_some(entries)
 }
 
-/// The entries with those of an API version that `is_gone` in `to`; `None` where there are none. While an object has an entry of a
-/// version that its definition no longer has, the server refuses every apply, and any other write makes it forget all managers of the
-/// object (fluxcd/pkg#1131, kubernetes#111937).
+/// Returns the entries with those of API versions that are gone moved to version `to`, or `None` if there are none. While an object has an
+/// entry of a version that its definition no longer has, the server refuses every apply, and any other write makes it forget all managers
+/// of the object (fluxcd/pkg#1131, kubernetes#111937).
 #[must_use]
 pub fn move_versions(
     live: &[Value],
@@ -206,7 +206,7 @@ pub fn move_versions(
         if is_gone(&entry) {
             set(&mut entry, "apiVersion", to);
         }
-        // The server would merge two entries of one manager, and lose the first.
+        // The server would merge two entries of one manager, and lose the first one.
         match entries.iter_mut().find(|other| is_same(other, &entry)) {
             Some(other) => unite(other, &entry),
             None => entries.push(entry),
@@ -215,7 +215,7 @@ pub fn move_versions(
     Some(entries)
 }
 
-/// The managers of one field of an object, or of a field that it is in as a whole.
+/// Iterates over the managers that own a field of an object, or a whole field that contains it.
 pub fn managers_of<'a>(object: &'a Value, field: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     let entries = object
         .pointer("/metadata/managedFields")
@@ -235,13 +235,13 @@ fn has_field(set: &Value, field: &[&str]) -> bool {
         return true;
     };
     set.get(format!("f:{first}")).is_some_and(|below| {
-        // A field as a whole.
+        // A whole field.
         let is_whole = below.as_object().is_some_and(Map::is_empty);
         is_whole || has_field(below, rest)
     })
 }
 
-/// Whether two entries are those of one manager: the server keeps one of them.
+/// Returns whether two entries belong to the same manager; the server would keep only one of them.
 fn is_same(one: &Value, other: &Value) -> bool {
     ["manager", "operation", "subresource", "apiVersion"]
         .iter()
@@ -288,7 +288,7 @@ fn unite(entry: &mut Value, other: &Value) {
     }
 }
 
-/// The union of two sets; the recursion ends with the depth of an object.
+/// Adds the fields of `other` to `set`. Recursion ends with the depth of the object.
 fn unite_sets(set: &mut Map<String, Value>, other: &Map<String, Value>) {
     for (name, below) in other {
         let Some(known) = set.get_mut(name).and_then(Value::as_object_mut) else {
@@ -298,7 +298,7 @@ fn unite_sets(set: &mut Map<String, Value>, other: &Map<String, Value>) {
         let Some(below) = below.as_object() else {
             continue;
         };
-        // One of them has the field as a whole, the other some fields below it.
+        // One set has the whole field, the other only some fields below it.
         if known.is_empty() != below.is_empty() {
             known.insert(".".to_owned(), Value::Object(Map::new()));
         }

@@ -1,8 +1,9 @@
-//! The one form of a wanted object that the API server would answer: aliases and write-only fields as it stores them, defaults that depend
-//! on other fields written out, items of a list that stand there twice. Digest, comparison and apply all see this form.
+//! Brings a wanted object into the normal form in which the API server would return it (semantics 12.6): aliases and write-only fields as
+//! it stores them, defaults that depend on other fields written out, and duplicate list items removed. Digest, comparison and apply all use
+//! this form.
 //!
-//! Server-side apply removes only what a manager owns, under the name that it was applied with: a field that the server moves, copies or
-//! derives would stay when the manifest drops it.
+//! Server-side apply removes only fields that a manager owns, under the names with which they were applied. A field that the server moves,
+//! copies or derives would therefore stay when the manifest drops it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +13,7 @@ use super::contract;
 use super::key::ObjectKey;
 use super::kinds::traits::is_built_in;
 
-/// Brings an object into its normal form; what the user should know, as `FIELD: what was done`.
+/// Brings an object into its normal form. Returns messages for the user, as `FIELD: what was done`.
 pub fn normalise(key: &ObjectKey, object: &mut Value) -> Vec<String> {
     if is_built_in(&key.group) {
         drop_nulls(object);
@@ -29,7 +30,7 @@ pub fn normalise(key: &ObjectKey, object: &mut Value) -> Vec<String> {
     }
 }
 
-/// Where an object of a kind has the spec of its pods.
+/// Returns the path of the pod spec in objects of a kind.
 #[must_use]
 pub fn pod_spec(key: &ObjectKey) -> Option<&'static [&'static str]> {
     Some(match (key.group.as_str(), key.kind.as_str()) {
@@ -43,9 +44,9 @@ pub fn pod_spec(key: &ObjectKey) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Fields of built-in kinds whose content is not described by their types: there a null is a value.
+/// Fields of built-in kinds whose content their types do not describe. In these, null is a value.
 const OPEN: [&str; 21] = [
-    // Texts by names that the manifest chooses: a null is the empty text.
+    // Maps of texts with keys that the manifest chooses: null is the empty text.
     "annotations",
     "attributes",
     "binaryData",
@@ -56,7 +57,7 @@ const OPEN: [&str; 21] = [
     "options",
     "stringData",
     "volumeAttributes",
-    // Quantities by the names of resources.
+    // Maps of quantities by resource name.
     "capacity",
     "default",
     "defaultRequest",
@@ -66,13 +67,13 @@ const OPEN: [&str; 21] = [
     "min",
     "overhead",
     "requests",
-    // Any object: of a driver, of a definition.
+    // Arbitrary objects, described by a driver or a definition.
     "parameters",
     "schema",
 ];
 
-/// Removes fields that are null: to every other verb they are not there, but server-side apply owns them and keeps what the server had in
-/// their place (`livenessProbe: null`, `rollingUpdate: null`). The recursion ends with the depth of an object.
+/// Removes fields that are null. All other verbs treat them as missing, but server-side apply owns them, and keeps the server's former
+/// value (`livenessProbe: null`, `rollingUpdate: null`). Recursion ends with the depth of the object.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -88,7 +89,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Whether it is the selector of a Service or ReplicationController: labels and no more.
+/// Returns whether this is the selector of a Service or ReplicationController, which contains only labels.
 fn is_label_set(name: &str, value: &Value) -> bool {
     let has = |field| value.get(field).is_some();
     name == "selector" && !has("matchLabels") && !has("matchExpressions")
@@ -103,10 +104,10 @@ fn string_data(object: &mut Value) {
     let texts = match fields.get("stringData") {
         Some(Value::Object(texts)) => texts.clone(),
         Some(Value::Null) => Map::new(),
-        // The server says what is wrong with it.
+        // The server reports what is wrong with it.
         _ => return,
     };
-    // Neither is a number; the server refuses it.
+    // A value of another type: the server refuses it.
     if !texts
         .values()
         .all(|text| text.is_string() || text.is_null())
@@ -197,8 +198,8 @@ fn account(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Keeps the last of the items that have the same keys. Create and update accept them with a warning, and the kubelet takes the last
-/// one; server-side apply refuses the whole object.
+/// Keeps only the last of several items with the same keys. Create and update accept duplicates with a warning, and the kubelet takes the
+/// last one; server-side apply refuses the whole object.
 fn twice(
     object: &mut Map<String, Value>,
     field: &str,
@@ -215,7 +216,7 @@ fn twice(
             return None;
         }
         let value = |key: &&str| match item.get(key) {
-            // The default of ContainerPort.Protocol, the only key of these lists that has one.
+            // ContainerPort.Protocol is the only key of these lists with a default.
             None if *key == "protocol" => json!("TCP"),
             value => value.cloned().unwrap_or_default(),
         };

@@ -1,4 +1,4 @@
-//! Marks of ownership, the namespace, and fields that only the server writes.
+//! Ownership marks, the namespace of an object, and fields that only the server writes.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::api::names::{
     owner_hash,
 };
 
-/// What an object of an installation carries: owner label and installation annotation (semantics 5).
+/// The marks of all objects of an installation: owner label and installation annotation (semantics 5).
 #[derive(Clone, Debug)]
 pub struct Marks {
     owner: String,
@@ -15,7 +15,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those of an installation.
+    /// Returns the marks of an installation.
     #[must_use]
     pub fn of(installation: &InstallationName) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl Marks {
         }
     }
 
-    /// Marks an object as one of the installation.
+    /// Adds the marks to an object.
     pub fn put_on(&self, object: &mut Value) {
         let Some(metadata) = metadata_mut(object) else {
             return;
@@ -35,15 +35,15 @@ impl Marks {
     }
 }
 
-/// Sets an annotation; what is not an object stays as it is.
+/// Sets an annotation. A value that is not an object stays unchanged.
 pub fn annotate(object: &mut Value, name: &str, value: &str) {
     if let Some(metadata) = metadata_mut(object) {
         set(metadata, "annotations", name, value.to_owned());
     }
 }
 
-/// Whether an object is created where it does not exist, and never changed (annotation `kubectl-addons.dev/apply: create-only`,
-/// semantics 12).
+/// Returns whether an object is only created if it does not exist, and never changed (annotation `kubectl-addons.dev/apply: create-only`,
+/// semantics 12.9).
 #[must_use]
 pub fn is_create_only(object: &Value) -> bool {
     let annotation = || {
@@ -56,7 +56,7 @@ pub fn is_create_only(object: &Value) -> bool {
     annotation() == Some(APPLY_CREATE_ONLY)
 }
 
-/// The value of the owner label.
+/// Returns the value of the owner label.
 #[must_use]
 pub fn owner_label(object: &Value) -> Option<&str> {
     object
@@ -66,7 +66,7 @@ pub fn owner_label(object: &Value) -> Option<&str> {
         .as_str()
 }
 
-/// The installation that the annotation names. Any client can write it: only [`is_owned_by`] decides.
+/// Returns the installation that the annotation names. Any client can write the annotation, so only [`is_owned_by`] is proof.
 #[must_use]
 pub fn owner(object: &Value) -> Option<InstallationName> {
     let pair = object
@@ -81,14 +81,14 @@ pub fn owner(object: &Value) -> Option<InstallationName> {
     })
 }
 
-/// Whether the owner label is that of an installation.
+/// Returns whether an object carries the owner label of an installation.
 #[must_use]
 pub fn is_owned_by(object: &Value, installation: &InstallationName) -> bool {
     owner_label(object) == Some(&owner_hash(&installation.namespace, &installation.name))
 }
 
-/// Gives a namespaced object without a namespace the target namespace, and removes it from a cluster-scoped one; the
-/// latter is a warning (semantics 7).
+/// Sets the target namespace on a namespaced object without a namespace, and removes the namespace from a cluster-scoped object, which
+/// returns a warning (semantics 7.1).
 #[must_use]
 pub fn set_namespace(object: &mut Value, namespaced: bool, target: &str) -> Option<String> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or("?");
@@ -119,13 +119,13 @@ const OF_SERVER: [&str; 8] = [
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 ];
-/// Those of them that no generator writes: an object that has one was copied from a cluster.
+/// The fields of these that no generator writes. An object with one of them was copied from a cluster.
 const OF_EXPORT: [&str; 4] = ["managedFields", "resourceVersion", "uid", "selfLink"];
 
-/// Removes what only a cluster can know: `status`, the server's fields of `metadata`, owners, and of an object that was copied from
-/// a cluster also the finalizers. Sent to the server, these would claim fields, make every apply fail, have the object deleted
-/// because its owner does not exist here, or hold its deletion for a controller that does not run. Returns the names of those
-/// fields that someone may miss: generators of definitions write an empty `status` and `creationTimestamp`.
+/// Removes data that only a cluster can know: `status`, the server's fields of `metadata`, owners, and from an object copied from a cluster
+/// also the finalizers (semantics 12.8). If sent to the server, they would claim fields, make every apply fail, have the object deleted
+/// because its owner does not exist here, or block its deletion for a controller that does not run. Returns the names of removed fields
+/// that a user may miss. Generators of definitions write an empty `status` and `creationTimestamp`; those are not returned.
 pub fn strip(object: &mut Value) -> Vec<&'static str> {
     let has = |value: Option<&Value>| value.is_some_and(|value| !is_empty(value));
     let metadata = object.get("metadata");
@@ -154,7 +154,7 @@ pub fn strip(object: &mut Value) -> Vec<&'static str> {
     missed
 }
 
-/// Null, or a list, map or text without content.
+/// Returns whether a value is null, or an empty list, map or text.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -169,7 +169,7 @@ fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.get_mut("metadata")?.as_object_mut()
 }
 
-/// Sets an entry of `labels` or `annotations`; a missing or null map is created.
+/// Sets an entry of `labels` or `annotations`. A missing or null map is created.
 fn set(metadata: &mut Map<String, Value>, map: &str, key: &str, value: String) {
     let map = metadata.entry(map).or_insert(Value::Null);
     if map.is_null() {

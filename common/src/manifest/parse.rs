@@ -1,4 +1,4 @@
-//! From bytes to the objects of a manifest: lists are expanded, what is not an object is an error with its place.
+//! Parses bytes to the objects of a manifest. Lists are expanded; a value that is not an object is an error with its position.
 
 mod error;
 mod metadata;
@@ -17,14 +17,14 @@ pub use error::ManifestError;
 /// Options and limits of parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes of one file.
+    /// Maximum size of one file, in bytes.
     pub bytes: usize,
-    /// Objects in all files; semantics 13 sets how many an inventory can hold.
+    /// Maximum number of objects in all files. The size of an inventory limits it (semantics 13.4).
     pub objects: usize,
-    /// How a repeated key is handled: if it is not an error it is a warning, because the API server's own clients take the last
-    /// one, and existing manifests depend on that.
+    /// How a repeated key is handled. If it is not an error, it is a warning: the API server's own clients take the last one, and existing
+    /// manifests depend on that.
     pub duplicate_keys: DuplicateKeys,
-    /// Labels whose bare `true` counts as the text "true", with a warning; of every other label that is an error.
+    /// Labels whose bare `true` counts as the text "true", with a warning. In any other label, it is an error.
     pub bare_labels: &'static [&'static str],
 }
 
@@ -39,10 +39,10 @@ impl Default for Options {
     }
 }
 
-/// One file of manifests.
+/// A file with manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
-    /// The name in places.
+    /// The file name in positions.
     pub name: &'a str,
     /// Its bytes.
     pub bytes: &'a [u8],
@@ -51,32 +51,31 @@ pub struct File<'a> {
 /// The objects of a manifest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
-    /// The objects in the order of the file, each key once.
+    /// The objects in the order of the files, without duplicate keys.
     pub manifests: Vec<Manifest>,
-    /// Warnings about what was left out, with places.
+    /// Warnings about omitted documents and objects, with positions.
     pub warnings: Vec<String>,
 }
 
-/// Reads the objects of one file, see [`parse_files`].
+/// Reads the objects of one file; see [`parse_files`].
 ///
 /// # Errors
-/// [`ManifestError`], with its place.
+/// [`ManifestError`], with its position.
 pub fn parse(bytes: &[u8], name: &str, options: &Options) -> Result<Parsed, ManifestError> {
     parse_files([File { name, bytes }], options)
 }
 
 /// Reads the objects of the files of one add-on.
 ///
-/// - Empty documents are skipped. `List` and `…List` objects are replaced by their items, which take `apiVersion` and
-///   `kind` from the list where they have none, as kubectl does it.
-/// - A Kustomization is not a cluster object: skipped with a warning.
-/// - An object that is repeated word for word is dropped with a warning; a different one under the same key is an
-///   error, in whatever files they are. (kubectl and kops apply both one after the other, so that the last one stays
-///   without a warning.)
-/// - An empty `metadata.namespace` is the same as none.
+/// - Empty documents are skipped. `List` and `…List` objects are replaced by their items. As in kubectl, items without `apiVersion` and
+/// `kind` take them from the list.
+/// - A Kustomization is not a cluster object. It is skipped with a warning.
+/// - An object that is repeated word for word is dropped with a warning. A different one with the same key is an error, even in another
+/// file. (kubectl and kops apply one after the other, so that the last one silently wins.)
+/// - An empty `metadata.namespace` counts as missing.
 ///
 /// # Errors
-/// [`ManifestError`], with its place.
+/// [`ManifestError`], with its position.
 pub fn parse_files<'a>(
     files: impl IntoIterator<Item = File<'a>>,
     options: &Options,
@@ -88,7 +87,7 @@ pub fn parse_files<'a>(
     }
 }
 
-/// As [`parse_files`], with every error: of each document its first one. What is too much ends the file.
+/// Like [`parse_files`], but returns all errors, one per document. If there are too many objects, the rest of the file is skipped.
 pub fn every<'a>(
     files: impl IntoIterator<Item = File<'a>>,
     options: &Options,
@@ -130,12 +129,12 @@ struct Reader<'a> {
     limit: usize,
     bare_labels: &'static [&'static str],
     parsed: &'a mut Parsed,
-    /// Position in `parsed.manifests` by key.
+    /// Index in `parsed.manifests` by key.
     keys: &'a mut HashMap<ObjectKey, usize>,
 }
 
 impl Reader<'_> {
-    /// Reads strictly, so that repeated keys are known; reads once more where there are any and the last one counts.
+    /// Reads strictly, to find repeated keys. If there are any and the last one counts, reads once more.
     fn documents(
         &mut self,
         bytes: &[u8],
@@ -143,7 +142,7 @@ impl Reader<'_> {
     ) -> Vec<Result<Document, YamlError>> {
         let read: Vec<_> = documents(bytes, &YamlOptions::default()).collect();
         let errors: Vec<&YamlError> = read.iter().filter_map(|one| one.as_ref().err()).collect();
-        // Any other error is reported first.
+        // Report any other error first.
         let harmless = errors.iter().all(|error| error.is_overridden());
         let repeated: Vec<String> = errors
             .into_iter()
@@ -272,7 +271,8 @@ impl Reader<'_> {
     }
 }
 
-/// A Kustomization names its group, or is the nameless content of a file that kustomize finds by its name.
+/// Returns whether an object is a Kustomization: it has the API group, or it has neither version nor kind and is in a file with kustomize's
+/// name.
 fn is_kustomization(object: &Map<String, Value>, file: &str) -> bool {
     match object.get("apiVersion").and_then(Value::as_str) {
         Some(api_version) => api_version.starts_with("kustomize.config.k8s.io/"),
@@ -287,7 +287,8 @@ fn is_kustomization(object: &Map<String, Value>, file: &str) -> bool {
     }
 }
 
-/// kubectl takes everything with `items` for a list; an object of a kind like `AllowList` has a name.
+/// Returns whether an object is a list. kubectl treats every object with `items` as a list, but an object of a kind like `AllowList` has a
+/// name.
 fn is_list(object: &Map<String, Value>, kind: &str) -> bool {
     let has_name = object
         .get("metadata")
@@ -297,7 +298,7 @@ fn is_list(object: &Map<String, Value>, kind: &str) -> bool {
     kind == "List" || (kind.ends_with("List") && items.is_some_and(Value::is_array) && !has_name)
 }
 
-/// A text field that is not empty.
+/// Returns a text field, which must not be empty.
 fn text<'a>(
     object: &'a Map<String, Value>,
     field: &'static str,
@@ -326,7 +327,7 @@ fn wrong_type(place: &Place, field: &str, found: &Value, expected: &'static str)
     }
 }
 
-/// The type of a JSON value, for messages.
+/// Returns the type of a JSON value, for messages.
 pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,11 +1,11 @@
-//! YAML streams as Kubernetes' own loader reads them (`tests/golden/yaml`): documents become JSON values.
+//! Reads YAML streams as Kubernetes' own loader does (`tests/golden/yaml`). Documents become JSON values.
 //!
-//! As upstream, a stream is cut at lines that begin with `---` before any YAML is parsed, and scalars are
-//! those of YAML 1.1: `yes` is true (also as a key), `0644` is 420, dates are text. Where the original loses data
-//! silently we refuse instead: repeated keys, a merge key after the key that it replaces, bytes that are not
-//! text, a second document after `...` (which we read), keys that cannot be read back as JSON ([`crate::entrance`]). JSON is YAML, so it is read by the same code.
+//! As upstream, a stream is split at lines that begin with `---` before any YAML is parsed, and scalars are those of YAML 1.1: `yes` is
+//! true (also as a key), `0644` is 420, dates are text. Input in which the original silently loses data is refused: repeated keys, a merge
+//! key after the key that it replaces, bytes that are not text, and keys that cannot be read back as JSON ([`crate::entrance`]). A second
+//! document after `...`, which the original drops, is read. JSON is YAML, so the same code reads it.
 //!
-//! Sizes are bounded: [`MAX_BYTES`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_COPIED`].
+//! Sizes are limited: [`MAX_BYTES`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_COPIED`].
 
 mod build;
 mod error;
@@ -27,13 +27,14 @@ use section::Section;
 pub use error::{YamlError, YamlProblem};
 pub use places::Places;
 
-/// Longest input, in bytes.
+/// Maximum size of the input, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
-/// Deepest nesting of lists and maps: what can be read back as JSON.
+/// Maximum nesting of lists and maps, which is the depth that can be read back as JSON.
 pub const MAX_DEPTH: usize = entrance::MAX_DEPTH;
-/// Most scalars, lists and maps of a stream, copies by aliases included: more than the longest manifest has, and each takes memory.
+/// Maximum number of scalars, lists and maps of a stream, including copies by aliases. The longest manifests have fewer, and each takes
+/// memory.
 pub const MAX_NODES: usize = 2_000_000;
-/// Most bytes that anchors and aliases may copy in a stream; a node counts as 64.
+/// Maximum number of bytes that anchors and aliases may copy in a stream. A node counts as 64 bytes.
 pub const MAX_COPIED: usize = 16 << 20;
 
 /// How a stream is read.
@@ -48,39 +49,38 @@ pub struct YamlOptions {
 /// How a repeated key is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DuplicateKeys {
-    /// An error that names both places.
+    /// An error that names both positions.
     #[default]
     Error,
-    /// The last one counts, as in Kubernetes' lenient loader (kops indexes are read so).
+    /// The last one counts, as in Kubernetes' lenient loader. kops indexes are read this way.
     LastWins,
 }
 
 /// How an unquoted number with a point or an exponent is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Floats {
-    /// A number, as for Kubernetes.
+    /// As a number, like in Kubernetes.
     #[default]
     Number,
-    /// The text as it is written: an unquoted `version: 1.10` is not 1.1.
+    /// As text: an unquoted `version: 1.10` does not become 1.1.
     Text,
 }
 
-/// One document of a stream.
+/// A document of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The document as JSON; null where it holds nothing but comments.
+    /// The document as JSON; null if it contains only comments.
     pub value: Value,
-    /// Line of its root node, from 1 in the whole stream.
+    /// Line of its root node in the stream, from 1.
     pub line: usize,
-    /// Lines of the elements of a list `items` at its root: where the objects of a `List` begin.
+    /// Lines of the elements of a list `items` at the root, which are the objects of a `List`.
     pub item_lines: Vec<usize>,
 }
 
 /// Reads a stream document by document.
 ///
-/// An error replaces the document that it is in, and the stream continues after it, as upstream's does; only
-/// a `---` with text behind it and an input over [`MAX_BYTES`] or [`MAX_NODES`] end it. Collect into
-/// `Result<Vec<_>, _>` to take all or nothing.
+/// A document with an error is replaced by the error, and the stream continues after it, as upstream. Only text after a `---`, and an input
+/// over [`MAX_BYTES`] or [`MAX_NODES`], ends the stream. Collect into `Result<Vec<_>, _>` to stop at the first error.
 #[must_use]
 pub fn documents<'a>(bytes: &'a [u8], options: &YamlOptions) -> Documents<'a> {
     Documents {
@@ -92,14 +92,14 @@ pub fn documents<'a>(bytes: &'a [u8], options: &YamlOptions) -> Documents<'a> {
     }
 }
 
-/// The documents of a stream, see [`documents`].
+/// Iterator over the documents of a stream; see [`documents`].
 #[derive(Debug)]
 pub struct Documents<'a> {
-    /// The unread rest; `None` after an error that ends the stream.
+    /// The rest to read; `None` after an error that ends the stream.
     rest: Option<&'a [u8]>,
     /// Line of the first byte of `rest`.
     line: usize,
-    /// Documents of a section that were not returned yet: more than one only where `...` separates them.
+    /// Documents of a section that were not returned yet. There are several only if `...` separates them.
     read: VecDeque<Document>,
     budget: section::Budget,
     options: YamlOptions,
@@ -135,8 +135,8 @@ impl Iterator for Documents<'_> {
 }
 
 impl<'a> Documents<'a> {
-    /// Cuts the next section off, as `k8s.io/apimachinery/pkg/util/yaml` does: a separator line ends a section, but
-    /// the first line of a section belongs to it even if it is one.
+    /// Splits off the next section, as `k8s.io/apimachinery/pkg/util/yaml` does: a separator line ends a section, but the first line of a
+    /// section belongs to it even if it is a separator.
     fn next_section(&mut self) -> Option<Result<Section<'a>, YamlError>> {
         let rest = self.rest?;
         if rest.is_empty() {
@@ -170,7 +170,7 @@ impl<'a> Documents<'a> {
     }
 }
 
-/// The first line with its line break; `None` of nothing.
+/// Returns the first line with its line break, or `None` if there are no bytes.
 fn first_line(bytes: &[u8]) -> Option<&[u8]> {
     match memchr::memchr(b'\n', bytes) {
         Some(at) => bytes.get(..=at),

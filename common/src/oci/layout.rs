@@ -1,4 +1,4 @@
-//! `index.json` of an archive: every name, and the manifest that it stands for.
+//! Reads and writes `index.json` of an archive: names, and the manifests that they refer to.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use super::manifest::{Descriptor, INDEX, is_digest};
 use crate::entrance;
 use crate::image::{Image, ImageError};
 
-/// The content of `oci-layout`.
+/// The content of the file `oci-layout`.
 pub const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
-/// The annotation with the name, which skopeo and oras read as well.
+/// The annotation with the name, which skopeo and oras also read.
 const NAME: &str = "org.opencontainers.image.ref.name";
 
-/// A name and what it stands for.
+/// A name, and the manifest that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// With a tag or a digest, spelled out in full. Referrers have the name of their repository and their own digest.
+    /// The name, written out in full, with a tag or a digest. A referrer has the name of its repository and its own digest.
     pub image: Image,
     /// The manifest.
     pub descriptor: Descriptor,
@@ -25,26 +25,26 @@ pub struct Named {
 /// Why `index.json` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    /// Not JSON of this shape.
+    /// It is not JSON, or has another structure.
     #[error("index.json cannot be read: {0}")]
     Malformed(#[source] serde_json::Error),
-    /// An entry without a name.
+    /// An entry has no name.
     #[error(
         "index.json: {digest} has no annotation {NAME}: `kubectl addons export` wrote no such archive"
     )]
     NoName {
-        /// Of the entry.
+        /// The digest of the entry.
         digest: String,
     },
-    /// A name that is not one.
+    /// The name of an entry is not a valid image reference.
     #[error("index.json")]
     Name(#[from] ImageError),
-    /// A name that stands for another manifest than it says, or for none.
+    /// A name has neither tag nor digest, or its digest differs from that of the entry, or the entry's digest is not valid.
     #[error("index.json: {name} stands for {digest}")]
     Digest {
         /// The name.
         name: String,
-        /// Of the entry.
+        /// The digest of the entry.
         digest: String,
     },
 }
@@ -65,7 +65,7 @@ struct Entry {
     annotations: BTreeMap<String, String>,
 }
 
-/// The bytes of `index.json`.
+/// Returns the bytes of `index.json`.
 #[must_use]
 pub fn write(named: &[Named]) -> Vec<u8> {
     let entries = named.iter().map(|one| Entry {
@@ -81,7 +81,7 @@ pub fn write(named: &[Named]) -> Vec<u8> {
     serde_json::to_vec(&index).unwrap_or_default()
 }
 
-/// What `index.json` lists, in its order: an image before what refers to it.
+/// Reads the entries of `index.json` in their order: an image before its referrers.
 ///
 /// # Errors
 /// [`LayoutError`].

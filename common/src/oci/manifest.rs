@@ -1,4 +1,4 @@
-//! What a manifest needs: the manifests of an index, the configuration and the layers of an image or an artifact.
+//! Reads the dependencies of a manifest: the manifests of an index, or the configuration and layers of an image or artifact.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,51 +13,52 @@ pub const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
 pub const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 /// The media type of Docker's image.
 pub const DOCKER_IMAGE: &str = "application/vnd.docker.distribution.manifest.v2+json";
-/// Manifests of one image: its platforms, and their signatures and attestations. Each counts as often as it is listed.
+/// The maximum number of manifests of an image: its platforms, their signatures and attestations. Each counts as often as it is
+/// listed.
 pub const MAX_MANIFESTS: usize = 10_000;
 
-/// Some content, by its digest.
+/// A reference to content by its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// Its type.
+    /// The media type.
     pub media_type: String,
     /// `sha256:…`
     pub digest: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
-/// A manifest, as far as copying needs it. Its bytes are what is copied.
+/// The parts of a manifest that copying needs. The manifest itself is copied as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Its type.
+    /// The media type.
     pub media_type: String,
     /// The manifests that an index lists.
     pub manifests: Vec<Descriptor>,
-    /// Configuration and layers that are in the registry.
+    /// The configuration and the layers that are in the registry.
     pub blobs: Vec<Descriptor>,
-    /// The digest of the manifest that this one refers to: it is a signature, an attestation or the like.
+    /// The digest of the manifest that this one refers to. Then this one is a signature, an attestation or the like.
     pub subject: Option<String>,
-    /// What the list of referrers says of it.
+    /// The artifact type in the list of referrers.
     pub artifact_type: Option<String>,
-    /// Its annotations.
+    /// The annotations.
     pub annotations: Option<Value>,
 }
 
 /// Why a manifest cannot be copied.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// Not JSON of this shape.
+    /// It is not JSON, or has another structure.
     #[error("the manifest cannot be read: {0}")]
     Malformed(#[source] serde_json::Error),
-    /// Another kind.
+    /// Its media type is not supported.
     #[error("a manifest of type {0} is not supported; push the image in OCI or Docker v2 format")]
     Type(String),
-    /// An image and an index in one (CVE-2021-41190).
+    /// It is both an image and an index (CVE-2021-41190).
     #[error("the manifest is both an image and an index, which programs read differently")]
     Ambiguous,
-    /// A digest that is not sha256.
+    /// A digest is not a sha256.
     #[error("{0} is not a valid sha256 digest, the only kind supported")]
     Digest(String),
 }
@@ -90,7 +91,7 @@ impl Manifest {
         } else {
             [IMAGE, DOCKER_IMAGE]
         };
-        // OCI lets it away; then it is a manifest of OCI.
+        // OCI allows the media type to be missing. Then the manifest is in OCI format.
         let default = if is_index { INDEX } else { IMAGE };
         let media_type = written.media_type.unwrap_or_else(|| default.to_owned());
         if !allowed.contains(&media_type.as_str()) || (!is_index && written.config.is_none()) {
@@ -116,7 +117,7 @@ impl Manifest {
     }
 }
 
-/// `sha256:` and 64 hex digits: it is a name of a file as well.
+/// Whether a digest is `sha256:` and 64 hex digits, so that it can also be the name of a file.
 #[must_use]
 pub fn is_digest(digest: &str) -> bool {
     let hex = digest.strip_prefix("sha256:").unwrap_or_default();
@@ -126,7 +127,7 @@ pub fn is_digest(digest: &str) -> bool {
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Layers of Windows that may not be given away are fetched by container runtimes from their maker.
+/// Whether a layer is in the registry. Container runtimes fetch the nondistributable layers of Windows from Microsoft instead.
 fn is_in_registry(media_type: &str) -> bool {
     !media_type.contains("nondistributable") && !media_type.contains("foreign")
 }

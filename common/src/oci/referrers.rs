@@ -1,42 +1,42 @@
-//! Referrers: signatures, attestations and the like, which name their subject.
+//! Referrers: signatures, attestations and other manifests that refer to a subject.
 //!
-//! A registry without the referrers API keeps a list of them under the tag `sha256-HEX` of the subject (OCI distribution 1.1,
-//! "Referrers Tag Schema"). Cosign before that had tags of its own for each kind.
+//! A registry without the referrers API stores a list of them under the tag `sha256-HEX` of the subject (OCI distribution 1.1,
+//! "Referrers Tag Schema"). Older releases of cosign use a separate tag for each kind.
 
 use serde_json::{Value, json};
 
 use super::manifest::{Descriptor, INDEX, Manifest, ManifestError};
 use crate::entrance;
 
-/// Endings of cosign's tags.
+/// The suffixes of cosign's tags.
 const COSIGN: [&str; 3] = ["sig", "att", "sbom"];
 
-/// The tag of the list of referrers: `sha256-HEX`.
+/// Returns the tag of the list of referrers: `sha256-HEX`.
 #[must_use]
 pub fn tag(digest: &str) -> String {
     digest.replace(':', "-")
 }
 
-/// Cosign's tags for a digest: `sha256-HEX.sig` and so on.
+/// Returns cosign's tags for a digest: `sha256-HEX.sig` and so on.
 pub fn cosign_tags(digest: &str) -> impl Iterator<Item = String> {
     let tag = tag(digest);
     COSIGN.into_iter().map(move |kind| format!("{tag}.{kind}"))
 }
 
-/// The digests that a list of referrers names.
+/// Returns the digests in a list of referrers.
 ///
 /// # Errors
-/// [`ManifestError`]: it is not an index.
+/// [`ManifestError`] if it is not an index.
 pub fn listed(bytes: &[u8]) -> Result<Vec<String>, ManifestError> {
     let index = Manifest::read(bytes)?;
     let manifests = index.manifests.into_iter();
     Ok(manifests.map(|referrer| referrer.digest).collect())
 }
 
-/// The list with one more referrer; `None` where it names that one already.
+/// Adds a referrer to the list. Returns `None` if the list already contains it.
 ///
 /// # Errors
-/// [`ManifestError`]: what is under the tag is not an index.
+/// [`ManifestError`] if the content of the tag is not an index.
 pub fn with(
     list: Option<&[u8]>,
     referrer: &Descriptor,

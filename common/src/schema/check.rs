@@ -1,4 +1,4 @@
-//! One object against one structural schema.
+//! Checks one object by one structural schema.
 
 mod scalar;
 
@@ -10,62 +10,62 @@ use serde_json::{Map, Value};
 use crate::nearest::nearest;
 pub use scalar::compile;
 
-/// How deep objects are judged; the YAML reader stops earlier.
+/// Maximum depth to which objects are checked. The YAML reader has a lower limit.
 const DEEPEST: usize = 128;
-/// How many values are judged in one object, again for every alternative; the rest is left to the API server.
+/// Maximum number of values that are checked in one object, counted again for every alternative. The rest is left to the API server.
 const MOST_VALUES: usize = 500_000;
-/// How many findings one object can have: a wrong list of thousands repeats the same finding.
+/// Maximum number of findings in one object: a wrong list of thousands repeats the same finding.
 const MOST: usize = 100;
 
-/// Fields of an object of the cluster that every definition has.
+/// Fields that every object of the cluster has, whatever its definition.
 const OWN: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// What was found in one object.
+/// The result of checking an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// The API server would refuse it.
+    /// The API server would refuse the object.
     Problem {
         /// Path of the field.
         path: String,
         /// What is wrong with it.
         message: String,
     },
-    /// A field that the schema does not have.
+    /// The schema does not have the field.
     Unknown {
         /// Path of the field.
         path: String,
-        /// The field that may have been meant.
+        /// The known field with the most similar name.
         near: Option<String>,
     },
-    /// The API server would accept it; the user should know.
+    /// The API server would accept the object, but the user should know this.
     Note(String),
 }
 
-/// Judges one object.
+/// Checks one object.
 #[derive(Default)]
 pub(super) struct Check<'a> {
     path: String,
     depth: usize,
     values: usize,
-    /// Patterns by their text; `None` where they cannot be computed here.
+    /// Patterns by their text; `None` if they cannot be compiled here.
     patterns: HashMap<&'a str, Option<Regex>>,
     findings: Vec<Finding>,
 }
 
-/// Where a schema stands.
+/// The schemas that apply to a value.
 #[derive(Clone, Copy)]
 struct Level<'a> {
-    /// The schemas to judge by.
+    /// The schema to check.
     schema: &'a Value,
-    /// The structural schema of the same field, which alone has defaults; inside `anyOf` and the like it is another one.
+    /// The structural schema of the same field, which alone has defaults. It differs from `schema` inside `anyOf` and the like.
     base: &'a Value,
-    /// Whether `schema` is the structural one.
+    /// Whether `schema` is the structural schema.
     structural: bool,
-    /// Whether this is an object of the cluster: its apiVersion, kind and metadata are not judged here.
+    /// Whether the value is an object of the cluster, whose apiVersion, kind and metadata are not checked here.
     embedded: bool,
 }
 
-/// Whether any part of a schema has CEL rules.
+/// Returns whether any part of a schema has CEL rules.
 pub(super) fn has_rules(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => map
@@ -76,7 +76,7 @@ pub(super) fn has_rules(schema: &Value) -> bool {
     }
 }
 
-/// Whether a value fits a schema, as far as it can be judged here.
+/// Returns whether a value fits a schema, as far as this module can check.
 pub fn fits(schema: &Value, value: &Value) -> bool {
     let level = Level {
         schema,
@@ -88,7 +88,7 @@ pub fn fits(schema: &Value, value: &Value) -> bool {
 }
 
 impl<'a> Check<'a> {
-    /// Judges an object by the schema of its definition; apiVersion, kind and metadata are left to the API server.
+    /// Checks an object by the schema of its definition. apiVersion, kind and metadata are left to the API server.
     pub(super) fn root(schema: &'a Value, object: &'a Value) -> Vec<Finding> {
         let mut check = Self::default();
         let level = Level {
@@ -185,7 +185,7 @@ impl<'a> Check<'a> {
                 let additional = base.get("additionalProperties");
                 property(base, name).or(additional).unwrap_or(sub)
             };
-            // Dropped, or replaced by its default, before it is judged.
+            // The API server drops the field, or sets its default, before it checks.
             if value.is_null() && !is(base_sub, "nullable") {
                 continue;
             }
@@ -219,7 +219,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Two items of a set, or two of a map with the same keys.
+    /// Reports equal items of a set, and items of a map with equal keys.
     fn duplicates(&mut self, schema: &'a Value, items: &'a [Value]) {
         let keys: Vec<&str> = strings(schema.get("x-kubernetes-list-map-keys")).collect();
         let default = |key: &str| schema.pointer(&format!("/items/properties/{key}/default"));
@@ -247,7 +247,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// `allOf` and its kin; what one alternative refuses is not a problem by itself.
+    /// Checks `allOf`, `anyOf`, `oneOf` and `not`. Findings of a single alternative are not problems by themselves.
     fn junctors(&mut self, level: Level<'a>, value: &'a Value) {
         let branch = |schema: &'a Value| Level {
             schema,
@@ -285,7 +285,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether a value fits; its findings are dropped.
+    /// Returns whether a value fits, without reporting its findings.
     fn fits(&mut self, level: Level<'a>, value: &'a Value) -> bool {
         let told = std::mem::take(&mut self.findings);
         self.value(level, value);

@@ -1,23 +1,24 @@
-//! Why a document cannot be read as an object of ours, with the path of each field: serde knows neither.
+//! Finds all reasons why a document cannot be read as one of our objects, with the paths of the fields. serde reports only the first,
+//! without a path.
 
 use kube::CustomResourceExt;
 use serde_json::Value;
 
 use crate::schema;
 
-/// How many mistakes are named.
+/// Maximum number of mistakes that are listed.
 const NAMED: usize = 5;
 
-/// Something wrong with a field.
+/// A mistake in a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// Path of the field.
     pub path: String,
-    /// What is wrong, with the path.
+    /// What is wrong, including the path.
     pub text: String,
 }
 
-/// The mistakes of an object of ours, by the schema that the API server would judge it by.
+/// Returns the mistakes of one of our objects, according to the schema by which the API server checks it.
 #[must_use]
 pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<Mistake> {
     let found = schema::problems(&schema_of::<K>(), document);
@@ -28,7 +29,7 @@ pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<Mistake> {
     found.into_iter().map(mistake).collect()
 }
 
-/// Fields that an object of ours does not have.
+/// Returns a mistake for each field that our type of object does not have.
 #[must_use]
 pub fn unknown(paths: Vec<String>) -> Vec<Mistake> {
     let mistake = |path| Mistake {
@@ -38,8 +39,8 @@ pub fn unknown(paths: Vec<String>) -> Vec<Mistake> {
     paths.into_iter().map(mistake).collect()
 }
 
-/// Mistakes in the order of their file: the line of the first one, and all as one text, which names the other lines. `line`: that of a
-/// path.
+/// Sorts mistakes by line. Returns the line of the first one, and a text of all mistakes, which names the other lines. `line` returns the
+/// line of a path.
 #[must_use]
 pub fn in_order(mistakes: &[Mistake], line: impl Fn(&str) -> usize) -> (usize, String) {
     let lines = mistakes.iter().map(|mistake| line(&mistake.path));
@@ -61,13 +62,13 @@ pub fn in_order(mistakes: &[Mistake], line: impl Fn(&str) -> usize) -> (usize, S
     (first, texts.join("; "))
 }
 
-/// All of them, and the fields that an object of ours does not have: paths, and what is wrong there.
+/// Returns all mistakes, including unknown fields, as pairs of path and message.
 #[must_use]
 pub fn every<K: CustomResourceExt>(document: &Value) -> Vec<(String, String)> {
     schema::strict(&schema_of::<K>(), document)
 }
 
-/// A definition can always be written as JSON.
+/// Returns the schema of one of our definitions. A definition can always be written as JSON.
 fn schema_of<K: CustomResourceExt>() -> Value {
     let mut definition = serde_json::to_value(K::crd()).unwrap_or_default();
     let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema");

@@ -1,5 +1,5 @@
-//! The version of KKP that manages a cluster: no object of the cluster tells it, so it is an annotation of the namespace that
-//! stands for the cluster (semantics 3).
+//! The version of KKP that manages a cluster. No object of the cluster has it, so it is an annotation of the namespace that stands
+//! for the cluster (semantics 3).
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,8 @@ pub struct KkpError {
     text: String,
 }
 
-/// The version that the annotations of a namespace name; none where it is missing or empty: every constraint matches then.
+/// Returns the version in the annotations of a namespace, or `None` if the annotation is missing or empty. Then every constraint
+/// matches.
 ///
 /// # Errors
 /// [`KkpError`].

@@ -1,5 +1,5 @@
-//! Kubeconfigs that come from a Secret. Whoever may write that Secret is not the user of this machine or the loop, whose files,
-//! programs and network these must not reach: such a kubeconfig holds data only (semantics 6).
+//! Checks kubeconfigs from Secrets. Anyone who may write the Secret is not the user of this machine or the loop, so a kubeconfig must
+//! not reach their files, programs and network: it may hold only data (semantics 6.3).
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::address::{Scope, scope};
 use crate::values;
 
-/// The largest kubeconfig that is read, in bytes.
+/// The maximum size of a kubeconfig in bytes.
 pub const LARGEST: usize = 256 * 1024;
 
-/// What a cluster may name.
+/// The fields that a cluster may have.
 const OF_CLUSTER: &[&str] = &[
     "server",
     "certificate-authority-data",
@@ -19,7 +19,7 @@ const OF_CLUSTER: &[&str] = &[
     "disable-compression",
     "extensions",
 ];
-/// What a user may name.
+/// The fields that a user may have.
 const OF_USER: &[&str] = &[
     "token",
     "client-certificate-data",
@@ -29,7 +29,7 @@ const OF_USER: &[&str] = &[
     "extensions",
 ];
 
-/// Why a kubeconfig is not used. Nothing of its content is repeated but names of fields.
+/// Why a kubeconfig is not used. Errors repeat nothing of its content except names of fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KubeconfigError {
     /// It is too large.
@@ -41,10 +41,10 @@ pub enum KubeconfigError {
     /// A field is missing or has another type.
     #[error("{0} is missing, or not what a kubeconfig has there")]
     Missing(&'static str),
-    /// A reference leads nowhere.
+    /// A reference names an entry that does not exist.
     #[error("{0} names an entry that is not in it")]
     Dangling(&'static str),
-    /// A field that reaches beyond the kubeconfig.
+    /// A field refers to something outside of the kubeconfig.
     #[error(
         "{part}.{field} is refused: a kubeconfig in a Secret holds data only, as server, certificate-authority-data, token, \
          client-certificate-data and client-key-data"
@@ -55,20 +55,20 @@ pub enum KubeconfigError {
         /// The field.
         field: String,
     },
-    /// Credentials would be sent in clear.
+    /// The credentials would be sent unencrypted.
     #[error("cluster.server is not an https URL")]
     NotHttps,
-    /// The server is at an address that only the machine of the reader may ask.
+    /// The server is at an address that only the reader's machine may connect to.
     #[error(
         "cluster.server leads to {0}, which is an address of the machine that reads it or of its cloud"
     )]
     Address(IpAddr),
-    /// Credentials would be named wherever the server is.
+    /// The credentials would appear wherever the server is named.
     #[error("cluster.server contains credentials: move them to the user of the kubeconfig")]
     CredentialsInServer,
 }
 
-/// The kubeconfig with its current context alone, which holds data only.
+/// Returns a kubeconfig with only the current context, after checking that it holds only data.
 ///
 /// # Errors
 /// [`KubeconfigError`].
@@ -96,7 +96,7 @@ pub fn checked(text: &[u8]) -> Result<Value, KubeconfigError> {
     let rest = server.strip_prefix("https://");
     let rest = rest.ok_or(KubeconfigError::NotHttps)?;
     let mut authority = rest.chars().take_while(|c| !matches!(c, '/' | '?' | '#'));
-    // Errors name the server, and stand in the status and in Events.
+    // Errors name the server, and appear in the status and in Events.
     if authority.any(|c| c == '@') {
         return Err(KubeconfigError::CredentialsInServer);
     }
@@ -111,7 +111,7 @@ pub fn checked(text: &[u8]) -> Result<Value, KubeconfigError> {
     }))
 }
 
-/// Checks an address that the name of the server resolves to. `is_near`: the server of the records is on this machine, too.
+/// Checks an address that the server's name resolves to. `is_near`: the API server with the records is on this machine, too.
 ///
 /// # Errors
 /// [`KubeconfigError::Address`].
@@ -125,14 +125,14 @@ pub fn check_address(address: IpAddr, is_near: bool) -> Result<(), KubeconfigErr
     }
 }
 
-/// The named entry of a list, without its name.
+/// Returns the named entry of a list, without its name.
 fn entry<'a>(whole: &'a Value, list: &str, part: &str, name: &str) -> Option<&'a Value> {
     let mut entries = whole[list].as_array()?.iter();
     let found = entries.find(|entry| entry["name"] == name)?;
     found.get(part)
 }
 
-/// The fields of a part, where all that are set may be. What says the same as its absence does not count as set.
+/// Returns the fields of a part that are set, if all of them are allowed. Null, false and an empty text count as not set.
 fn only(
     part: &Value,
     name: &'static str,

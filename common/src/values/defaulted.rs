@@ -1,7 +1,7 @@
-//! Values that were filled in by default, and which they are (semantics 10).
+//! Fills in defaults, and records which values were filled in (semantics 10.1).
 //!
-//! The record marks every defaulted leaf with a digest of its value. While the digest is that of the
-//! value, the leaf is ours and follows the catalogue; after an edit it is the user's.
+//! The record contains a digest of every leaf that was filled in. As long as the leaf has this digest, it follows the catalogue; once it
+//! was edited, it is the user's.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,17 @@ use crate::api::catalogue::AddonVersion;
 use crate::api::names::hex_prefix;
 use crate::entrance;
 
-/// Annotations of an object may have 256 KiB together; a larger record is not written, because rendering merges by itself.
+/// Size limit of a record in bytes. Annotations of an object may have 256 KiB together. A larger record is not written; rendering merges
+/// the defaults anyway.
 const MAX_RECORD: usize = 128 << 10;
-/// No object has deeper values: the API server refuses them.
+/// Maximum depth of values. The API server refuses deeper ones.
 const MAX_DEPTH: usize = 100;
 
-/// Which leaves of `spec.values` were filled in: JSON pointer → digest of the value.
+/// The leaves of `spec.values` that were filled in: digests by JSON pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record(BTreeMap<String, String>);
 
-/// Values with their record.
+/// Values with the record of what was filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filled {
     /// The new `spec.values`.
@@ -35,7 +36,7 @@ pub struct Filled {
 }
 
 impl Record {
-    /// Reads the annotation. An unreadable record counts as empty: then everything is the user's.
+    /// Reads the annotation. An unreadable record counts as empty, so that all values are the user's.
     #[must_use]
     pub fn parse(annotation: Option<&str>) -> Self {
         annotation
@@ -44,7 +45,7 @@ impl Record {
             .unwrap_or_default()
     }
 
-    /// The annotation's text; `None` where nothing is recorded.
+    /// Returns the text of the annotation, or `None` if the record is empty.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         if self.0.is_empty() {
@@ -53,13 +54,13 @@ impl Record {
         serde_json::to_string(&self.0).ok()
     }
 
-    /// The keys of the values in which something was filled in.
+    /// Iterates over the top-level keys of the values in which something was filled in.
     pub fn keys(&self) -> impl Iterator<Item = String> {
         let first = |pointer: &String| Some(unescaped(pointer.split('/').nth(1)?));
         self.0.keys().filter_map(first)
     }
 
-    /// Whether `value` at `pointer` is what was filled in there.
+    /// Returns whether `value` at `pointer` is what was filled in.
     fn holds(&self, pointer: &Pointer, value: &Value) -> bool {
         self.0
             .get(pointer.as_str())
@@ -67,7 +68,7 @@ impl Record {
     }
 }
 
-/// The defaults of an entry: its values, over them the form's defaults.
+/// Returns the defaults of an entry: its values, overridden by the form's defaults.
 #[must_use]
 pub fn defaults(version: &AddonVersion) -> Map<String, Value> {
     let values = version.values.as_ref().unwrap_or(&Value::Null);
@@ -78,9 +79,9 @@ pub fn defaults(version: &AddonVersion) -> Map<String, Value> {
     }
 }
 
-/// The user's own values: without unchanged values that were filled in.
+/// Returns the user's own values: those without unchanged defaults.
 ///
-/// Layers between (`valuesFrom`) are merged over the defaults and under these (semantics 9).
+/// The layer between, `valuesFrom`, is merged over the defaults and under the user's values (semantics 9).
 #[must_use]
 pub fn own(current: &Map<String, Value>, record: &Record) -> Map<String, Value> {
     let mut own = current.clone();
@@ -88,7 +89,7 @@ pub fn own(current: &Map<String, Value>, record: &Record) -> Map<String, Value> 
     own
 }
 
-/// Fills `defaults` into the user's own values. `None` where they are too deep, or the record would be too long.
+/// Fills `defaults` into the user's own values. Returns `None` if they are nested too deeply, or if the record would be too long.
 #[must_use]
 pub fn fill(
     current: &Map<String, Value>,
@@ -108,8 +109,8 @@ pub fn fill(
     })
 }
 
-/// Removes the leaves that are recorded with their value, and the objects that are empty without them (also one that
-/// the user wrote as `{}` before it was filled: merged, both are the same).
+/// Removes the leaves that still have their recorded value, and the objects that become empty. This includes an object that the user wrote
+/// as `{}` before it was filled; merging gives the same result.
 fn remove_recorded(
     values: &mut Map<String, Value>,
     record: &Record,
@@ -133,7 +134,7 @@ fn remove_recorded(
     });
 }
 
-/// Adds what is missing, and records every leaf of it.
+/// Adds missing values, and records all leaves of them.
 fn add_missing(
     values: &mut Map<String, Value>,
     defaults: Map<String, Value>,
@@ -150,7 +151,7 @@ fn add_missing(
             (Some(Value::Object(inner)), Value::Object(default)) => {
                 add_missing(inner, default, pointer, record, depth + 1)?;
             }
-            // The user's own value; also null, which deletes.
+            // The user's own value. A null, which deletes, is one as well.
             (Some(_), _) => {}
             (None, Value::Object(default)) if !default.is_empty() => {
                 let mut inner = Map::new();
@@ -170,7 +171,7 @@ fn add_missing(
     Some(())
 }
 
-/// The operations that turn `old` into `new`: as few and as deep as possible, lists as a whole.
+/// Appends the operations that turn `old` into `new`. They are as few and as deep as possible; lists are replaced as a whole.
 pub fn difference(
     path: &Pointer,
     old: &Map<String, Value>,
@@ -200,12 +201,12 @@ pub fn difference(
     }
 }
 
-/// First 16 hex digits of the sha256 of a value as the API server would store it.
+/// Returns the first 16 hex digits of the sha256 of a value as the API server would store it.
 fn digest(value: &Value) -> String {
     hex_prefix(as_stored(value.clone()).to_string().as_bytes(), 16)
 }
 
-/// A value as the API server returns it: 1.0 is 1 there. serde_json keeps keys sorted.
+/// Converts a value to what the API server returns: 1.0 becomes 1. serde_json keeps keys sorted.
 fn as_stored(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(integral(&number).unwrap_or(number)),
@@ -220,7 +221,7 @@ fn as_stored(value: Value) -> Value {
     }
 }
 
-/// The integer that a float is, where it can be written exactly.
+/// Returns the integer that a float is equal to, if it is exact.
 fn integral(number: &Number) -> Option<Number> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64().filter(|_| number.is_f64())?;

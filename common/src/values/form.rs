@@ -13,21 +13,21 @@ use crate::manifest::parse::type_of;
 pub use allowed::{Patterns, is_one_of, listed, refusal};
 pub use unknown::unknown;
 
-/// One problem of values or of a form.
+/// A problem of values or of a form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Dotted path of the field, as the form writes it.
     pub path: String,
-    /// What is wrong, without the value: it could be a secret.
+    /// What is wrong. It does not contain the value, which could be a secret.
     pub message: String,
 }
 
-/// Checks values against a form: types, what fields allow (`enum`, `pattern`), and, where `required` is asked for, that required
-/// fields have a value.
+/// Checks values against a form: types, restrictions of fields (`enum`, `pattern`), and with `required` also that required fields have a
+/// value.
 ///
-/// The values are the merged ones. `required` is for installations without `valuesFrom`: a Secret may hold the rest
-/// (semantics 10). Null and, for required fields, empty text count as no value. Keys that the form does not name are
-/// not judged here: see [`unknown()`].
+/// The values must be merged. Set `required` only for installations without `valuesFrom`, because a Secret may contain the rest (semantics
+/// 10.3). Null and, for required fields, empty text count as no value. Keys that the form does not contain are not checked here; see
+/// [`unknown()`].
 #[must_use]
 pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violation> {
     form.iter()
@@ -52,7 +52,7 @@ pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violatio
         .collect()
 }
 
-/// The fields that require a value and have none, where all values are known: see [`check`].
+/// Returns the required fields without a value, if all values are known; see [`check`].
 #[must_use]
 pub fn missing<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> {
     let is_missing = |field: &&FormField| {
@@ -61,7 +61,7 @@ pub fn missing<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> 
     form.iter().filter(is_missing).collect()
 }
 
-/// Why a value does not fit a field of this type: nothing nested, nothing converted. `None` where it fits.
+/// Returns why a value does not have this type, or `None` if it does. Lists and maps never do, and nothing is converted.
 #[must_use]
 pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
     let is_fit = match kind {
@@ -84,8 +84,8 @@ pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
     ))
 }
 
-/// Checks a form by itself: paths are valid and not inside each other, `enum` and `pattern` can be used, defaults have their type and
-/// are allowed. `patterns` are those of the whole catalogue.
+/// Checks a form: paths are valid and not nested in each other, `enum` and `pattern` are usable, and defaults have the right type and are
+/// allowed. `patterns` contains the patterns of the whole catalogue.
 #[must_use]
 pub fn check_form<'a>(form: &'a [FormField], patterns: &mut Patterns<'a>) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -123,8 +123,7 @@ pub fn check_form<'a>(form: &'a [FormField], patterns: &mut Patterns<'a>) -> Vec
     violations
 }
 
-/// The defaults of a form as values: the layer [`super::merge::Layer::Form`]. Fields that [`check_form`] refuses are
-/// left out.
+/// Returns the defaults of a form as values, the layer [`super::merge::Layer::Form`]. Fields that [`check_form`] refuses are left out.
 #[must_use]
 pub fn defaults(form: &[FormField]) -> Value {
     let mut values = Value::Object(Map::new());
@@ -133,7 +132,7 @@ pub fn defaults(form: &[FormField]) -> Value {
             && !default.is_null()
             && let Ok(path) = Path::parse(&field.internal_name)
         {
-            // Only a path through another field cannot be set: the first one stays.
+            // This fails only for a path through another field: the first value stays.
             let _ = path.set(&mut values, default.clone());
         }
     }

@@ -1,4 +1,4 @@
-//! The values of one installation layer by layer: their merged result, and where each of them comes from (semantics 9).
+//! The layers of an installation's values: their merged result, and the layer from which each value comes (semantics 9).
 
 mod trace;
 
@@ -18,64 +18,64 @@ use crate::api::names::ANNOTATION_DEFAULTED;
 use crate::catalogue::Entry;
 use trace::Trace;
 
-/// The values of an installation, later ones win: the fields stand in the order of [`Layer`].
+/// The layers of an installation's values. The fields are in the order of [`Layer`]; later ones win.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layers {
-    /// The package's own; empty where it has none, or was not read.
+    /// The package's own values; empty if it has none, or was not read.
     pub package: Values,
     /// `values` of the entry.
     pub catalogue: Values,
-    /// Defaults of its form.
+    /// Defaults of the entry's form.
     pub form: Values,
     /// Keys of Secrets, in the order of `spec.valuesFrom`.
     pub values_from: Vec<Values>,
-    /// The user's values; what was filled in by default counts as the entry's (semantics 10).
+    /// The user's values. Values that were filled in by default belong to the entry (semantics 10.1).
     pub spec: Values,
 }
 
-/// Values, and their place. [`fmt::Debug`] does not show them, because they may come from a Secret.
+/// Values with their source. [`fmt::Debug`] does not show the values, because they may come from a Secret.
 #[derive(Clone, PartialEq)]
 pub struct Values {
     source: String,
-    /// A map.
+    /// Always a map.
     values: Value,
 }
 
-/// One leaf of the values: everything except maps that are not empty.
+/// A leaf of the merged values, with the layers that set it. A leaf is anything but a map with content.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explained {
-    /// Its dotted path.
+    /// Its path.
     pub path: Path,
-    /// The value; absent where it is deleted or masked.
+    /// The value; absent if it is deleted or masked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Whether it comes from a Secret, which is not shown.
+    /// Whether the value is hidden because it comes from a Secret.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
-    /// Whether a null deletes the values of other layers.
+    /// Whether it is deleted by a null in another layer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
     /// The layer that sets it.
     #[serde(flatten)]
     pub by: Provenance,
-    /// The layers that it overrides, in their order.
+    /// The layers that it overrides, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Provenance>,
 }
 
-/// A layer, and the place in it.
+/// A layer, with the source of its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Provenance {
     /// The layer.
     pub layer: Layer,
-    /// As [`Values::source`].
+    /// The source; see [`Values::source`].
     pub source: String,
 }
 
 impl Layers {
-    /// The layers of an installation of `entry`, without those that have to be fetched: package and Secrets.
+    /// Returns the layers of an installation of `entry`, without the layers that have to be fetched: package and Secrets.
     #[must_use]
     pub fn of(entry: &Entry, installation: &AddonInstallation) -> Self {
         let annotations = installation.metadata.annotations.as_ref();
@@ -88,7 +88,7 @@ impl Layers {
         Self::new(entry, Value::Object(written))
     }
 
-    /// The layers of `entry` under the user's values. Plain manifests take no values (semantics 10).
+    /// Returns the layers of `entry`, with `written` as the user's values. Plain manifests take no values (semantics 10.5).
     #[must_use]
     pub fn new(entry: &Entry, written: Value) -> Self {
         let (version, at) = (&entry.version, format!("{}, {}", entry.origin, entry.place));
@@ -111,15 +111,15 @@ impl Layers {
         }
     }
 
-    /// All layers merged (semantics 9): maps deeply, everything else replaces, a null deletes.
+    /// Merges all layers (semantics 9): maps merge deeply, other values are replaced, a null deletes.
     #[must_use]
     pub fn merged(&self) -> Value {
         let layers: Vec<_> = self.all().map(|(layer, it)| (layer, &it.values)).collect();
         merge(&layers)
     }
 
-    /// The values for helm, which merges the chart's own defaults itself: the layers above the package, with their nulls, because
-    /// these delete defaults of the chart and of its subcharts.
+    /// Returns the values for helm, which merges the chart's own defaults itself: all layers above the package, including nulls, which
+    /// delete defaults of the chart and its subcharts.
     #[must_use]
     pub fn overrides(&self) -> Value {
         let mut overrides = Value::Object(Map::new());
@@ -129,8 +129,8 @@ impl Layers {
         overrides
     }
 
-    /// The whole numbers that the layers above the package set, as helm's `--set` takes them ([`set::whole_numbers`]). Those of Secrets
-    /// are not among them: arguments of programs can be seen by others.
+    /// Returns the whole numbers in the layers above the package, as helm's `--set` takes them ([`set::whole_numbers`]). Values of Secrets
+    /// are left out, because other processes can read the arguments of programs.
     #[must_use]
     pub fn whole_numbers(&self) -> Vec<String> {
         let leaves = self.explain().into_iter();
@@ -141,7 +141,7 @@ impl Layers {
             .collect()
     }
 
-    /// All layers merged, with a note instead of every value that comes from a Secret: for people.
+    /// Merges all layers, and replaces every value from a Secret by a note.
     #[must_use]
     pub fn masked(&self) -> Value {
         let layers: Vec<_> = self.all().collect();
@@ -152,7 +152,7 @@ impl Layers {
         })
     }
 
-    /// Every leaf, sorted by path: the layer that sets it, and those that it overrides.
+    /// Returns all leaves, sorted by path, with the layer that sets each of them and the layers that it overrides.
     #[must_use]
     pub fn explain(&self) -> Vec<Explained> {
         let layers: Vec<_> = self.all().collect();
@@ -181,7 +181,7 @@ impl Layers {
         explained.collect()
     }
 
-    /// The package layer always exists: the nulls of the other layers delete in any case.
+    /// Iterates over all layers. The package layer always exists, so that nulls of other layers delete in any case.
     fn all(&self) -> impl Iterator<Item = (Layer, &Values)> {
         let entry = [
             (Layer::Package, &self.package),
@@ -197,7 +197,7 @@ impl Layers {
 }
 
 impl Values {
-    /// Values from `source`: `values.yaml of the package`, `spec.values`; anything but a map counts as an empty one.
+    /// Returns values from `source`, for example `values.yaml of the package` or `spec.values`. Anything but a map counts as an empty map.
     #[must_use]
     pub fn new(source: impl Into<String>, values: Value) -> Self {
         let values = match values {
@@ -210,19 +210,19 @@ impl Values {
         }
     }
 
-    /// Values of a key of a Secret.
+    /// Returns the values in a key of a Secret.
     #[must_use]
     pub fn of_secret(namespace: &str, name: &str, key: &str, values: Value) -> Self {
         Self::new(format!("Secret {namespace}/{name}, key {key}"), values)
     }
 
-    /// Their place.
+    /// Returns their source.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The values: a map.
+    /// Returns the values, which are always a map.
     #[must_use]
     pub fn values(&self) -> &Value {
         &self.values
@@ -242,7 +242,7 @@ impl fmt::Debug for Values {
 }
 
 impl Provenance {
-    /// The text in place of a value that is not shown: `(from Secret shop/db, key values)`.
+    /// Returns the text that replaces a hidden value: `(from Secret shop/db, key values)`.
     #[must_use]
     pub fn note(&self) -> String {
         note(&self.source)

@@ -1,10 +1,9 @@
-//! Hides values of Secrets in output for people: a template may have written them into any object, and servers quote them.
+//! Hides values of Secrets in output for users. Templates may have written them into any object, and servers quote them (semantics 13.3).
 //!
-//! A scalar of a Secret is hidden where it is a whole value, and where it is part of a longer text (a URL, a configuration
-//! file), also line by line, as base64, and escaped between quotes. Values that a template changed in other ways cannot be
-//! recognised.
+//! A scalar of a Secret is hidden if it is a whole value, or part of a longer text (a URL, a configuration file). It is also hidden line by
+//! line, as base64, and escaped between quotes. Values that a template changed in other ways cannot be recognised.
 //!
-//! Only free text is masked: names, keys, uids, digests and versions are not, whatever the Secret holds.
+//! Only free text is masked. Names, keys, uids, digests and versions never are, even if a Secret contains the same text.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -13,33 +12,33 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-/// The text in place of a hidden value.
+/// The text that replaces a hidden value.
 pub const MASK: &str = "***";
-/// Shortest value, in characters, that is hidden where it is a whole value: shorter ones are too common.
+/// Minimum length, in characters, of a whole value that is hidden. Shorter values are too common.
 const MIN_WHOLE: usize = 4;
-/// Shortest value that is hidden anywhere inside other texts; shorter ones only where they stand alone.
+/// Minimum length of a value that is hidden inside of other texts. Shorter values are hidden only if they stand alone.
 const MIN_PART: usize = 6;
-/// The same for Secrets of manifests, which also hold the names of users and databases, and files with their own syntax.
+/// The same for Secrets in manifests, which also contain names of users and databases, and files with their own syntax.
 const MIN_OBJECT_PART: usize = 12;
-/// With more values than these, whole texts are hidden instead of being searched.
+/// If there are more values than this, whole texts are hidden instead of being searched.
 const MAX_PARTS: usize = 1000;
 
-/// The scalars of Secrets. [`fmt::Debug`] does not show them.
+/// The scalars of Secrets to hide. [`fmt::Debug`] does not show them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Mask {
     whole: HashSet<String>,
-    /// The longest first, so that none is left over from inside another.
+    /// The longest come first, so that no remainder of a longer value stays visible.
     parts: Vec<String>,
-    /// Values that are hidden where they stand alone, with whether that means in quotes.
+    /// Values that are hidden only if they stand alone; true if only in quotes.
     short: BTreeMap<String, bool>,
-    /// Whether there is too much to search for, and whole texts are hidden.
+    /// Whether there are too many values to search, so that whole texts are hidden.
     hides_all: bool,
     /// See [`Mask::with_former`].
     hides_former: bool,
 }
 
 impl Mask {
-    /// Hides every scalar of these values.
+    /// Returns a mask that hides all scalars of these values.
     #[must_use]
     pub fn of<'a>(secrets: impl Iterator<Item = &'a Value>) -> Self {
         let mut mask = Self::default();
@@ -51,8 +50,8 @@ impl Mask {
         mask
     }
 
-    /// The same, and what is in these Secrets of a manifest, whose values other objects may repeat: as much of them as can be
-    /// searched, the shortest texts first, for passwords matter more than files.
+    /// Also hides the content of these Secrets of a manifest, which other objects may repeat. If there are too many texts to search, the
+    /// shortest are hidden, because passwords matter more than files.
     #[must_use]
     pub fn with_objects<'a>(mut self, secrets: impl Iterator<Item = &'a Value>) -> Self {
         let mut texts: Vec<String> = secrets.flat_map(texts_of).collect();
@@ -67,7 +66,7 @@ impl Mask {
         self
     }
 
-    /// The same, and this text.
+    /// Also hides this text.
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Self {
         self.hide(text, MIN_PART);
@@ -75,15 +74,15 @@ impl Mask {
         self
     }
 
-    /// The same, and where `hides` is set, the old side of every change: live objects may hold former values of Secrets, which cannot
-    /// be recognised any more.
+    /// If `hides` is true, also hides the old side of every change: live objects may contain former values of Secrets, which can no longer
+    /// be recognised.
     #[must_use]
     pub fn with_former(mut self, hides: bool) -> Self {
         self.hides_former = hides;
         self
     }
 
-    /// Hides what is in one Secret of a manifest, in messages about this Secret.
+    /// Returns a mask for messages about one Secret of a manifest, which hides its content.
     #[must_use]
     pub fn of_object(secret: &Value) -> Self {
         let mut mask = Self::default();
@@ -100,13 +99,13 @@ impl Mask {
         self.parts.dedup();
     }
 
-    /// Whether nothing is hidden.
+    /// Returns whether the mask hides nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.whole.is_empty()
     }
 
-    /// A text without the hidden values.
+    /// Returns a text without the hidden values.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
         if self.hides_all || self.whole.contains(text) {
@@ -126,7 +125,7 @@ impl Mask {
         shown
     }
 
-    /// A value without the hidden values; keys stay.
+    /// Returns a value without the hidden values. Keys stay.
     #[must_use]
     pub fn value(&self, value: &Value) -> Value {
         match value {
@@ -145,7 +144,7 @@ impl Mask {
         }
     }
 
-    /// An object without the hidden values. Its name is not one, even where a Secret has the same text.
+    /// Returns an object without the hidden values. Its name stays, even if a Secret contains the same text.
     #[must_use]
     pub fn object(&self, object: &Value) -> Value {
         let mut shown = self.value(object);
@@ -164,14 +163,14 @@ impl Mask {
         shown
     }
 
-    /// Whether something in a value is hidden.
+    /// Returns whether something in a value is hidden.
     #[must_use]
     pub fn hides(&self, value: &Value) -> bool {
         !self.is_empty() && self.value(value) != *value
     }
 
-    /// Hides both sides of a change, the old one first, where something in one of them is hidden: the other may be the former value of
-    /// the Secret. See also [`Mask::with_former`].
+    /// Hides both sides of a change (old, new) if something in one of them is hidden, because the other one may be the former value of the
+    /// Secret. See also [`Mask::with_former`].
     pub fn sides(&self, [old, new]: [&mut Option<Value>; 2]) {
         let is_hidden = |side: &Option<Value>| side.as_ref().is_some_and(|side| self.hides(side));
         let is_either = is_hidden(old) || is_hidden(new);
@@ -193,7 +192,7 @@ impl Mask {
         }
     }
 
-    /// Hides a text wherever it stands if it has so many characters, and the lines of it that have them.
+    /// Hides a text wherever it occurs if it has at least `least` characters, and all its lines with that length.
     fn hide(&mut self, text: &str, least: usize) {
         let trimmed = text.trim();
         let length = trimmed.chars().count();
@@ -213,7 +212,7 @@ impl Mask {
         }
         self.parts.push(trimmed.to_owned());
         self.parts.extend(escaped(trimmed));
-        // Templates indent, so texts of several lines are searched line by line.
+        // Templates indent texts, so texts of several lines are searched line by line.
         let lines = trimmed.lines().map(str::trim).filter(|one| *one != trimmed);
         for one in lines.filter(|one| one.chars().count() >= least) {
             if least == MIN_OBJECT_PART && self.parts.len() >= MAX_PARTS {
@@ -225,7 +224,7 @@ impl Mask {
     }
 }
 
-/// Whether a value is, or contains, one that would be hidden if a Secret had it.
+/// Returns whether a value is, or contains, one that would be hidden if it were in a Secret.
 fn may_be_of_secret(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().chars().count() >= MIN_WHOLE,
@@ -236,7 +235,7 @@ fn may_be_of_secret(value: &Value) -> bool {
     }
 }
 
-/// The values of a Secret; those that are not text as they are encoded.
+/// Returns the values of a Secret. Values that are not text stay encoded.
 fn texts_of(secret: &Value) -> Vec<String> {
     let texts = |field| {
         let map = secret.get(field).and_then(Value::as_object);
@@ -250,8 +249,8 @@ fn texts_of(secret: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A text without a short value, where that stands alone: between other signs than letters and digits, or in quotes, as servers quote
-/// values. Mere words and numbers are in many texts that have nothing to do with the Secret.
+/// Hides a short value where it stands alone: not next to letters or digits, or in quotes, as servers quote values. Plain words and numbers
+/// occur in many texts that are unrelated to the Secret.
 fn without_word(text: &str, value: &str, in_quotes: bool) -> String {
     let stands_alone = |before: Option<char>, after: Option<char>| {
         if in_quotes {
@@ -278,7 +277,7 @@ fn without_word(text: &str, value: &str, in_quotes: bool) -> String {
     shown
 }
 
-/// A text as JSON, Go and YAML write it between quotes, in every form that differs from the text.
+/// Returns a text as JSON, Go and YAML write it between quotes, in all forms that differ from the text.
 fn escaped(text: &str) -> impl Iterator<Item = String> {
     let quoted = serde_json::to_string(text).unwrap_or_default();
     let plain = quoted

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Layer {
-    /// The package's or chart's own.
+    /// The package's or chart's own values.
     Package,
     /// `values` of the catalogue entry.
     Catalogue,
@@ -20,7 +20,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// As JSON names it.
+    /// Returns the name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,10 +33,10 @@ impl Layer {
     }
 }
 
-/// Merges layers in the order of [`Layer`], whatever order they are given in; several of one layer in the order given.
+/// Merges layers in the order of [`Layer`], in whatever order they are given. Several values of one layer are merged in the given order.
 ///
-/// Maps merge deeply, everything else replaces; a null takes away what earlier layers set (RFC 7386). The first layer
-/// is taken unchanged, with its nulls. A layer that is not a map (the schemas forbid it) counts as empty.
+/// Maps merge deeply, other values are replaced, and a null removes what earlier layers set (RFC 7386). The first layer is taken unchanged,
+/// including its nulls. A layer that is not a map (which the schemas forbid) counts as empty.
 #[must_use]
 pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     let mut ordered: Vec<_> = layers
@@ -55,8 +55,8 @@ pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     merged
 }
 
-/// Merges one layer over another so that the result can be merged over a third later: nulls stay, because they still have to delete.
-/// Where a map replaces something else, the third one's map shows through, as with several `-f` of helm.
+/// Merges one layer over another, so that the result can be merged over a third one later. Nulls stay, because they still have to delete.
+/// If a map replaces another value, the third layer's map shows through, as with several `-f` of helm.
 pub fn overlay(under: &mut Value, over: &Value) {
     if let (Value::Object(under), Value::Object(over)) = (&mut *under, over) {
         for (key, value) in over {

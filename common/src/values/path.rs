@@ -1,11 +1,11 @@
-//! Dotted paths into values: `a.b`; a dot in a key is written `\.`. Lists have no paths.
+//! Dotted paths into values: `a.b`. A dot in a key is written as `\.`. Paths cannot lead into lists.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Most keys of a path.
+/// Maximum number of keys in a path.
 const MAX_KEYS: usize = 64;
 
 /// A dotted path of at least one key.
@@ -16,40 +16,40 @@ pub struct Path(Vec<String>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// An empty key before, between or after the dots.
+    /// A key before, between or after the dots is empty.
     #[error("a key of the path is empty")]
     EmptyKey,
-    /// A backslash at the end.
+    /// The path ends with a backslash.
     #[error("the path ends in a backslash: write \\\\ for one, \\. for a dot")]
     Backslash,
-    /// Too many keys.
+    /// The path has too many keys.
     #[error("the path has more than {MAX_KEYS} keys")]
     TooLong,
-    /// A path through text, a number or a list.
+    /// The path leads through a text, a number or a list.
     #[error("{at} is not a map, so nothing can be set in it")]
     NotAMap {
-        /// The path so far.
+        /// The path up to this value.
         at: String,
     },
 }
 
-/// A key as it stands in a JSON pointer (RFC 6901).
+/// Escapes a key for a JSON pointer (RFC 6901).
 #[must_use]
 pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// A key as it is, of its form in a JSON pointer.
+/// Unescapes a key of a JSON pointer.
 #[must_use]
 pub fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
 impl Path {
-    /// Reads a dotted path; a backslash takes the next character as it is.
+    /// Parses a dotted path. A backslash takes the next character literally.
     ///
     /// # Errors
-    /// [`PathError`] for empty keys, a backslash at the end and too many keys.
+    /// [`PathError`]: an empty key, a backslash at the end, or too many keys.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let mut keys = vec![String::new()];
         let mut chars = text.chars();
@@ -75,19 +75,19 @@ impl Path {
         Ok(Self(keys))
     }
 
-    /// The path of these keys, outermost first; `None` for no key.
+    /// Returns the path of these keys, outermost first, or `None` if there are none.
     #[must_use]
     pub fn of(keys: Vec<String>) -> Option<Self> {
         (!keys.is_empty()).then_some(Self(keys))
     }
 
-    /// The keys, outermost first.
+    /// Returns the keys, outermost first.
     #[must_use]
     pub fn keys(&self) -> &[String] {
         &self.0
     }
 
-    /// As a JSON pointer (RFC 6901), for patches and the annotation of defaulted values (semantics 10).
+    /// Returns the path as a JSON pointer (RFC 6901), for patches and the annotation of defaulted values (semantics 10.1).
     #[must_use]
     pub fn pointer(&self) -> String {
         self.0
@@ -96,7 +96,7 @@ impl Path {
             .collect()
     }
 
-    /// The value there; null counts as a value.
+    /// Returns the value at the path, which may be null.
     #[must_use]
     pub fn get<'a>(&self, values: &'a Value) -> Option<&'a Value> {
         self.0
@@ -104,10 +104,10 @@ impl Path {
             .try_fold(values, |value, key| value.as_object()?.get(key))
     }
 
-    /// Sets a value; missing and null maps on the way are created.
+    /// Sets a value. Missing and null maps above it are created.
     ///
     /// # Errors
-    /// [`PathError::NotAMap`] where the path leads through another value; then nothing is changed.
+    /// [`PathError::NotAMap`] if the path leads through another value; then nothing is changed.
     pub fn set(&self, values: &mut Value, value: Value) -> Result<(), PathError> {
         self.check_way(values)?;
         let mut at = values;
@@ -124,7 +124,7 @@ impl Path {
         Ok(())
     }
 
-    /// Removes a value; maps that become empty stay.
+    /// Removes a value. Maps that become empty stay.
     pub fn remove(&self, values: &mut Value) -> Option<Value> {
         let (last, way) = self.0.split_last()?;
         way.iter()
@@ -133,7 +133,7 @@ impl Path {
             .remove(last)
     }
 
-    /// Whether everything on the way is a map, or missing.
+    /// Checks that all values above the path are maps or missing.
     fn check_way(&self, values: &Value) -> Result<(), PathError> {
         let mut at = values;
         for (index, key) in self.0.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Whether live objects may hold values that Secrets supplied once and supply no longer: output cannot recognise those to mask them.
+//! Detects whether live objects may contain former values of Secrets. Output cannot recognise these to mask them.
 
 use crate::api::installation::{AddonInstallationStatus, Installed};
 
-/// Whether anything that may have been applied last was rendered from another state of Secrets than `to` is: what is installed, what
-/// failed since, and what was interrupted.
+/// Returns whether anything that may have been applied last was rendered from another state of Secrets than `to`: the installed version,
+/// later failed attempts, or an interrupted operation.
 #[must_use]
 pub fn were_replaced(status: Option<&AddonInstallationStatus>, to: &Installed) -> bool {
     let Some(status) = status else {

@@ -1,8 +1,8 @@
-//! Which Secrets become values or the data of templates (semantics 16).
+//! Decides which Secrets may become values or data of templates (semantics 16.5).
 //!
-//! Who may create an installation may name any Secret of its namespace, and whoever installs it may be able to read more of them: so
-//! outside the system namespace the Secret itself has to agree. The kubeconfig of a cluster lies in the namespace that stands for it,
-//! and never becomes part of an object, whatever its labels say.
+//! Anyone who may create an installation may name any Secret of its namespace, and the user who installs it may be able to read more
+//! Secrets than its author. Therefore, outside of the system namespace, the Secret itself has to agree with a label. The kubeconfig of a
+//! cluster is in the namespace that stands for the cluster. It never becomes part of an object, whatever its labels.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::api::names::LABEL_VALUES;
 
-/// Why a Secret does not become values.
+/// Why a Secret must not become values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotValues {
     /// The label is missing.
@@ -24,7 +24,7 @@ pub enum NotValues {
         /// Its name.
         name: String,
     },
-    /// It leads to a cluster.
+    /// The Secret contains a kubeconfig.
     #[error("Secret {namespace}/{name} holds a kubeconfig, which never becomes values")]
     Kubeconfig {
         /// Its namespace.
@@ -34,8 +34,8 @@ pub enum NotValues {
     },
 }
 
-/// Whether a Secret of a namespace agrees to be read. `is_of_system`: the namespace is the system namespace, whose installations only
-/// administrators create.
+/// Checks whether a Secret may be read, according to its label. `is_of_system`: the namespace is the system namespace, in which only
+/// administrators create installations.
 ///
 /// # Errors
 /// [`NotValues::Unlabelled`].
@@ -54,7 +54,7 @@ pub fn check_label(
     })
 }
 
-/// Whether what a Secret holds may become values.
+/// Checks whether the content of a Secret may become values.
 ///
 /// # Errors
 /// [`NotValues::Kubeconfig`].

@@ -1,4 +1,4 @@
-//! Values as flags assign them, in the grammar of helm's `--set`, and typed by the form (semantics 9).
+//! Values that flags assign, in the grammar of helm's `--set`, with types from the form (semantics 9).
 
 mod parse;
 mod removal;
@@ -11,15 +11,15 @@ use crate::values::path::Path;
 pub use parse::{Grammar, parse, removals};
 pub use removal::{Removal, remove};
 
-/// Largest index of a list, as helm has it.
+/// Maximum index of a list, as in helm.
 pub const MAX_INDEX: usize = 65_536;
-/// Most dots and indices of a path; of dots, helm allows as many.
+/// Maximum number of dots and indices in a path. Helm allows the same number of dots.
 pub const MAX_DEPTH: usize = 30;
 
-/// One value and where it is written.
+/// A value, with the path to which it is assigned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
-    /// The first one is a key.
+    /// The path. Its first step is a key.
     steps: Vec<Step>,
     given: Given,
 }
@@ -30,10 +30,10 @@ enum Step {
     Index(usize),
 }
 
-/// What stands behind the `=`.
+/// The text after the `=`.
 #[derive(Clone, Debug, PartialEq)]
 enum Given {
-    /// Text of which the form or, where it has no such field, the spelling decides the type.
+    /// A text whose type follows from the form's field or, without one, from the spelling.
     Typed(String),
     Value(Value),
 }
@@ -42,58 +42,58 @@ enum Given {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {
-    /// `a..b`
+    /// `a..b`.
     #[error("a key of the path is empty")]
     EmptyKey,
-    /// A backslash without a character to take as it is.
+    /// A backslash is not followed by a character.
     #[error("it ends in a backslash: write \\\\ for one, \\, for a comma, \\. for a dot")]
     Backslash,
-    /// Too many dots and indices.
+    /// There are too many dots and indices.
     #[error("the path has more than {MAX_DEPTH} dots and indices")]
     TooDeep,
-    /// `a[x]`
+    /// `a[x]`.
     #[error("an index is a number from 0 to {MAX_INDEX}, as in a[0]")]
     Index,
-    /// `a[0]x`
+    /// `a[0]x`.
     #[error("an index must be followed by =, a dot or another index")]
     AfterIndex,
-    /// The part after a comma cannot be read. It is not repeated: it may be the rest of a password.
+    /// The part after a comma cannot be parsed. The message does not repeat it, because it may be the rest of a password.
     #[error("what follows its comma is not PATH=VALUE; write \\, for a comma in a value")]
     AfterComma,
-    /// `a={x,y`
+    /// `a={x,y`.
     #[error("the list has no }} at its end; write \\{{ for a brace in a value")]
     OpenList,
-    /// `a=x` where only a path is expected.
+    /// `a=x`, although only a path is expected.
     #[error("give only the path, without = and a value")]
     Assigned,
-    /// Not JSON where that is expected.
+    /// The value is not JSON, although JSON is expected.
     #[error("the value is not valid JSON")]
     Json,
-    /// A number that the API server would change.
+    /// The API server would change a number.
     #[error("a number of that size loses digits in the API server; write it in quotes")]
     TooManyDigits,
-    /// A key below text, a number or a list.
+    /// The path has a key below a text, a number or a list.
     #[error("{at} is not a map, so nothing can be set in it")]
     NotAMap {
-        /// The path so far.
+        /// The path up to that value.
         at: String,
     },
-    /// An index of text, a number or a map.
+    /// The path has an index of a text, a number or a map.
     #[error("{at} is not a list, so it has no index")]
     NotAList {
-        /// The path so far.
+        /// The path up to that value.
         at: String,
     },
-    /// Indices far beyond the ends of lists.
+    /// Indices are far beyond the ends of lists.
     #[error("the indices of these flags leave more than {MAX_INDEX} gaps in lists")]
     Gaps,
 }
 
-/// Writes assignments into values in their order. Where `form` has a field at a path, it decides the type of what is spelled in several
-/// ways: `8080` is text for a field of text, `1.5` a number for a field of numbers.
+/// Applies assignments to values, in order. If `form` has a field at a path, the field decides the type of an ambiguous text: `8080` is
+/// text for a text field, `1.5` a number for a number field.
 ///
-/// Maps and lists on the way are created, also in place of null. What is below the index of a list replaces what is not a map there, as
-/// with helm.
+/// Maps and lists above a path are created, also in the place of null. As in helm, a key below the index of a list replaces an item that is
+/// not a map.
 ///
 /// # Errors
 /// [`ValuesError::Set`]; then nothing is changed.
@@ -117,7 +117,7 @@ pub fn apply(
 }
 
 impl Assignment {
-    /// The texts that it assigns, where these are names of files: each is to be replaced by what the file holds.
+    /// Returns the assigned texts. If they are names of files, the caller replaces them with the content of the files.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let values = match &mut self.given {
             Given::Value(Value::Array(items)) => items.as_mut_slice(),
@@ -130,7 +130,7 @@ impl Assignment {
         })
     }
 
-    /// The field of the form at its path.
+    /// Returns the field of the form at this path.
     fn field<'a>(&self, form: &'a [FormField]) -> Option<&'a FormField> {
         let keys: Option<Vec<&str>> = self.steps.iter().map(Step::key).collect();
         let keys = keys?;
@@ -202,7 +202,7 @@ impl Step {
     }
 }
 
-/// A path as it is typed.
+/// Returns a path as it is written in a flag.
 fn shown(steps: &[Step]) -> String {
     let mut text = String::new();
     for step in steps {
@@ -224,9 +224,9 @@ fn shown(steps: &[Step]) -> String {
     text
 }
 
-/// What helm's `--set` is to be given so that the whole numbers in `value`, at the path `keys`, reach a chart as whole numbers: helm
-/// makes floating-point numbers of those in a file, and a template then prints `1e+06`. Numbers and paths that `--set` cannot take
-/// are left out.
+/// Returns arguments for helm's `--set` that make the whole numbers in `value`, at the path `keys`, reach a chart as whole numbers. Helm
+/// turns those in a file into floating-point numbers, which a template prints as `1e+06`. Numbers and paths that `--set` cannot express are
+/// left out.
 #[must_use]
 pub fn whole_numbers(keys: &[String], value: &Value) -> Vec<String> {
     let mut steps: Vec<Step> = keys.iter().cloned().map(Step::Key).collect();
@@ -264,8 +264,8 @@ fn find_whole_numbers(steps: &mut Vec<Step>, value: &Value, found: &mut Vec<Stri
     }
 }
 
-/// The value of a text as helm reads it: `true`, `false` and `null` in any case, and whole numbers of 64 bits that do not begin with a
-/// zero. Everything else is text, also `1.10` and `007`.
+/// Reads a text as helm does: `true`, `false` and `null` in any case, and whole numbers of 64 bits without a leading zero. Everything else
+/// is text, including `1.10` and `007`.
 fn typed(text: &str) -> Value {
     if text.eq_ignore_ascii_case("true") {
         return Value::Bool(true);
@@ -282,14 +282,14 @@ fn typed(text: &str) -> Value {
     }
 }
 
-/// The value of a text for a field. What does not fit the field is read as elsewhere, and refused where values are judged.
+/// Reads a text for a field. A text that does not fit the field is read as without one; validation refuses it later.
 fn of_field(kind: FieldType, text: &str) -> Value {
     let value = typed(text);
     match kind {
         _ if value.is_null() => value,
         FieldType::Text | FieldType::String | FieldType::TextArea => Value::String(text.to_owned()),
         FieldType::Number if value.is_string() => match text.parse::<Number>() {
-            // 007 is not a number in JSON.
+            // JSON does not allow 007 as a number.
             Ok(number) if is_kept(&number) => Value::Number(number),
             _ => value,
         },

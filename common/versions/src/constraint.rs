@@ -1,10 +1,10 @@
-//! Constraints of our own catalogues: the syntax of Masterminds/semver 3.4 and 3.5, which Helm and KKP use
+//! Constraints of AddonCatalogues, in the syntax of Masterminds/semver 3.4 and 3.5, which Helm and KKP use
 //! (`tests/golden/ranges/masterminds.tsv`).
 //!
-//! Blanks or commas join comparisons by AND, `||` by OR. `1.2`, `1.2.x` and `~1.2` take every patch, `^1.2` every
-//! minor version, `1.2 - 1.4` is `>=1.2, <=1.4`. A pre-release matches only where a bound of the same AND group has one.
+//! Blanks or commas join comparisons with AND, `||` with OR. `1.2`, `1.2.x` and `~1.2` match every patch version, `^1.2` matches
+//! every minor version, and `1.2 - 1.4` is `>=1.2, <=1.4`. A pre-release matches only if a bound in the same AND group has one.
 //!
-//! One departure: `<2.0 1.1 - 1.3` is an error upstream, which loses the blank before `1.1`; here it is read.
+//! One departure: `<2.0 1.1 - 1.3` is an error upstream, which loses the blank before `1.1`; here it is valid.
 
 use std::cmp::Ordering;
 
@@ -15,22 +15,22 @@ use super::{RangeError, VersionError};
 /// A set of versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// One group must match, with everything in it.
+    /// The groups, one of which must match. A group matches if all its comparisons do.
     alternatives: Vec<Vec<Comparison>>,
 }
 
-/// `>=1.30`
+/// A comparison, such as `>=1.30`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Comparison {
     operator: Operator,
     bound: Partial,
 }
 
-/// A version of which only the first numbers may be written; the others are 0.
+/// A version in which the last numbers may be missing. Missing numbers are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Partial {
     version: Version,
-    /// How many numbers are written before a wildcard or the end: 0 to 3.
+    /// How many numbers precede a wildcard or the end: 0 to 3.
     written: usize,
 }
 
@@ -46,7 +46,7 @@ enum Operator {
     Caret,
 }
 
-/// Longer spellings first, because the first match is taken.
+/// The spellings of operators. Longer ones come first, because the first match is used.
 const OPERATORS: [(&str, Operator); 11] = [
     ("!=", Operator::NotEqual),
     (">=", Operator::GreaterOrEqual),
@@ -65,7 +65,7 @@ impl Constraint {
     /// Reads a constraint.
     ///
     /// # Errors
-    /// [`RangeError`], also for empty text.
+    /// [`RangeError`], also for an empty text.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
         if text.trim_ascii().is_empty() {
             return Err(RangeError::Empty {
@@ -91,8 +91,8 @@ impl Constraint {
     }
 }
 
-/// Reads a version as Masterminds' `NewVersion` does: like [`super::tolerant::parse`], but no blanks around it, and a
-/// pre-release after fewer than three numbers is allowed (`1.3-rc1`).
+/// Reads a version like Masterminds' `NewVersion`. In contrast to [`super::tolerant::parse`], no blanks are allowed around it, and a
+/// pre-release may follow fewer than three numbers (`1.3-rc1`).
 ///
 /// # Errors
 /// [`VersionError`].
@@ -130,12 +130,12 @@ impl Comparison {
             (Operator::NotEqual, _) => order != Ordering::Equal,
             (Operator::Equal, 3) => order == Ordering::Equal,
             (Operator::Equal | Operator::Tilde, written) => {
-                // `~0.0.0` and a lone wildcard take everything from 0.0.0 on.
+                // `~0.0.0` and a lone wildcard match everything from 0.0.0 on.
                 let all = numbers_of(bound) == [0; 3] && matches!(written, 0 | 3);
                 order != Ordering::Less && (all || prefix((*written).min(2)) == Ordering::Equal)
             }
             (Operator::Caret, written) => {
-                // The first number that is not 0 is fixed, or else the last one that is written.
+                // The first number that is not 0 is fixed; if all are 0, the last one that is written.
                 let fixed = match numbers_of(bound) {
                     [major, ..] if major > 0 || *written == 1 => 1,
                     [_, minor, _] if minor > 0 || *written == 2 => 2,
@@ -148,7 +148,7 @@ impl Comparison {
 }
 
 impl Partial {
-    /// Reads `v1.2.x-rc.1+build`; everything after a wildcard number is ignored.
+    /// Reads `v1.2.x-rc.1+build`. Everything after a wildcard is ignored.
     fn parse(word: &str) -> Result<Self, VersionError> {
         let fail = |problem: &str| VersionError::new(word, problem);
         let (rest, build) = match word.split_once('+') {
@@ -202,7 +202,7 @@ impl Partial {
     }
 }
 
-/// One AND group.
+/// Reads one AND group.
 fn comparisons(text: &str, group: &str) -> Result<Vec<Comparison>, RangeError> {
     let mut comparisons = Vec::new();
     let mut rest = group.trim_ascii();
@@ -261,14 +261,14 @@ fn comparisons(text: &str, group: &str) -> Result<Vec<Comparison>, RangeError> {
     }
 }
 
-/// The word at the start of `text`, and what follows it: words end at white space and commas.
+/// Splits off the word at the start of `text`, which ends at white space or a comma.
 fn word(text: &str) -> (&str, &str) {
     let text = text.trim_ascii_start();
     let end = text.find(|c: char| c.is_ascii_whitespace() || c == ',');
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// The `1.4` of `1.2 - 1.4`, and what follows it.
+/// Splits off the upper bound of `1.2 - 1.4`, if `after` begins with a dash.
 fn upper_end<'a>(operator: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
     let (dash, end) = word(after);
     (operator.is_empty() && dash == "-").then(|| word(end))

@@ -1,4 +1,4 @@
-//! The version of a cluster.
+//! The Kubernetes version of a cluster.
 
 use semver::{Prerelease, Version};
 
@@ -6,11 +6,10 @@ use super::tolerant::{self, VersionError};
 
 /// Reads the `gitVersion` of `/version`, such as `v1.30.4-eks-a737599`, without its pre-release.
 ///
-/// As in kops: there a range is compared with 1.30.4, and on `v1.6.0-beta.1` with 1.6.0 (kops-channels §1.4). Build
-/// metadata is kept and never compared.
+/// As in kops, a range is compared with 1.30.4, and on `v1.6.0-beta.1` with 1.6.0. Build metadata is kept, but never compared.
 ///
 /// # Errors
-/// [`VersionError`] as of [`tolerant::parse`].
+/// See [`tolerant::parse`].
 pub fn parse(git_version: &str) -> Result<Version, VersionError> {
     let version = tolerant::parse(git_version)?;
     Ok(Version {

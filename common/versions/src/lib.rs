@@ -1,4 +1,4 @@
-//! Versions, and the two syntaxes of ranges in which add-ons say where they fit (semantics 3).
+//! Versions, and the two syntaxes for ranges of versions that add-ons use (semantics 3).
 //!
 //! | text | is read by | as upstream |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | `kubernetesVersion` of a kops index | [`range::Range`] | blang/semver 4.0.0 |
 //! | `k8sVersion`, `kkpVersion`, `requires` | [`constraint::Constraint`] | Masterminds/semver 3.4 and 3.5 |
 //!
-//! Versions are compared by semver precedence: build metadata never counts. A missing or empty range matches every
-//! version; the caller handles that, because both parsers refuse empty text.
+//! Versions are compared by semver precedence, so build metadata never counts. A missing or empty range matches every version. The
+//! caller handles it, because both parsers refuse empty text.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -19,68 +19,68 @@ pub mod tolerant;
 
 pub use tolerant::VersionError;
 
-/// What is wrong with a range or a constraint; `text` is the whole of it, as written.
+/// Why a range or a constraint cannot be read. `text` is all of it, as written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RangeError {
-    /// Nothing but blanks.
+    /// The text is blank.
     #[error("{text:?} is empty: write a range, or leave the field out to fit everywhere")]
     Empty {
-        /// As written.
+        /// The text as written.
         text: String,
     },
-    /// `>=1.30 <`
+    /// The text ends in an operator, such as `>=1.30 <`.
     #[error("{text:?} ends in an operator: a version must follow {operator}")]
     EndsInOperator {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The last word.
         operator: String,
     },
-    /// `|| >=1.30.0`
+    /// One side of `||` is empty, such as in `|| >=1.30.0`.
     #[error("{text:?} has an empty side at ||")]
     EmptyAlternative {
-        /// As written.
+        /// The text as written.
         text: String,
     },
-    /// A misplaced comma.
+    /// A comma is not between two comparisons.
     #[error("{text:?} has a comma without a comparison on both sides")]
     StrayComma {
-        /// As written.
+        /// The text as written.
         text: String,
     },
-    /// `^1.2.3` in a kops index.
+    /// A kops range has an unknown operator, such as `^1.2.3`.
     #[error(
         "{text:?} has the unknown operator {operator:?}: kops knows <, <=, >, >=, =, ==, != and !"
     )]
     UnknownOperator {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The operator before the version.
         operator: String,
     },
-    /// `>=1.6` in a kops index.
+    /// A kops range has a version with fewer than three numbers, such as `>=1.6`.
     #[error("{text:?} has the short version {word:?}: kops wants three numbers, as in 1.6.0")]
     ShortVersion {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The version.
         word: String,
     },
-    /// `1.2.x-rc.1`
+    /// A wildcard is not last, such as in `1.2.x-rc.1`.
     #[error("{text:?} has {word:?}: the wildcard x must stand last, as in 1.2.x")]
     Wildcard {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The version.
         word: String,
     },
-    /// A word that is not a version.
+    /// A word is not a version.
     #[error("{text:?}: {error}")]
     Version {
-        /// As written.
+        /// The text as written.
         text: String,
-        /// What is wrong with the word; it is part of the message, because denials print one line.
+        /// What is wrong with the word. It is part of the message, because denials are printed in one line.
         error: VersionError,
     },
 }

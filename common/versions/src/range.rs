@@ -1,9 +1,9 @@
-//! Ranges of kops indexes: the syntax of blang/semver 4.0.0 (`tests/golden/ranges/blang.tsv`).
+//! Ranges of kops indexes, in the syntax of blang/semver 4.0.0 (`tests/golden/ranges/blang.tsv`).
 //!
-//! Blanks join comparisons by AND, ` || ` by OR; a version has three numbers, of which the last ones may be a lower-case
-//! `x`. Upstream's oddities are kept, because a kops index means what kops reads: a word of one byte is dropped
-//! (so `1.2.0 - 1.4.0` asks for both versions at once), `!=1.2.x` matches nothing, and an unknown operator before a
-//! wildcard means equality (`~1.2.x` is 1.2.0). One is not kept: upstream drops a single `<` or `>` at the end, we refuse it.
+//! Blanks join comparisons with AND, ` || ` with OR. A version has three numbers, the last of which may be a lower-case `x`. Oddities
+//! of upstream are kept, because a kops index has to mean what kops reads: a word of one byte is dropped (so `1.2.0 - 1.4.0` requires
+//! both versions at once), `!=1.2.x` matches nothing, and an unknown operator before a wildcard means equality (`~1.2.x` is 1.2.0).
+//! One departure: upstream drops a single `<` or `>` at the end; here it is an error.
 
 use std::cmp::Ordering;
 
@@ -14,11 +14,11 @@ use super::{RangeError, VersionError};
 /// A set of versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// One group must match, with everything in it.
+    /// The groups, one of which must match. A group matches if all its comparisons do.
     alternatives: Vec<Vec<Comparison>>,
 }
 
-/// `>=1.6.0`
+/// A comparison, such as `>=1.6.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Comparison {
     operator: Operator,
@@ -39,7 +39,7 @@ impl Range {
     /// Reads a range.
     ///
     /// # Errors
-    /// [`RangeError`], also for empty text.
+    /// [`RangeError`], also for an empty text.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
         let mut alternatives = vec![Vec::new()];
         let words = words(text)?;
@@ -63,7 +63,7 @@ impl Range {
         Ok(Self { alternatives })
     }
 
-    /// Whether `version` is in the range: plain semver precedence, pre-releases included.
+    /// Whether `version` is in the range, by semver precedence. Pre-releases are included.
     #[must_use]
     pub fn matches(&self, version: &Version) -> bool {
         self.alternatives
@@ -100,7 +100,7 @@ impl Operator {
     }
 }
 
-/// Splits at blanks (no other white space), but not after `<`, `>` and `=`; words of one byte are dropped.
+/// Splits at blanks (not at other white space), but not after `<`, `>` and `=`. Words of one byte are dropped.
 fn words(text: &str) -> Result<Vec<String>, RangeError> {
     let ends_in_operator = |word: &str| word.ends_with(['<', '>', '=']);
     let mut words: Vec<String> = Vec::new();
@@ -125,7 +125,7 @@ fn words(text: &str) -> Result<Vec<String>, RangeError> {
     Ok(words)
 }
 
-/// One word: one comparison, or the two of a wildcard.
+/// Reads one word: a comparison, or the two comparisons of a wildcard.
 fn comparisons(text: &str, word: &str) -> Result<Vec<Comparison>, RangeError> {
     let Some(digit) = word.find(|c: char| c.is_ascii_digit()) else {
         return Err(RangeError::Version {
@@ -148,7 +148,7 @@ fn comparisons(text: &str, word: &str) -> Result<Vec<Comparison>, RangeError> {
     Ok(vec![Comparison { operator, bound }])
 }
 
-/// `1.2.x` is between its floor 1.2.0 and its ceiling 1.3.0; only some operators need the ceiling.
+/// Reads a wildcard. `1.2.x` is between its floor 1.2.0 and its ceiling 1.3.0; only some operators need the ceiling.
 fn wildcard(
     text: &str,
     operator: Option<Operator>,

@@ -1,4 +1,4 @@
-//! Versions as kops reads them: blang/semver 4.0.0 `ParseTolerant` (`tests/golden/ranges/kops-tolerant-parse.tsv`).
+//! Versions as kops reads them, like `ParseTolerant` of blang/semver 4.0.0 (`tests/golden/ranges/kops-tolerant-parse.tsv`).
 
 use semver::Version;
 
@@ -6,9 +6,9 @@ use semver::Version;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a valid version: {problem}")]
 pub struct VersionError {
-    /// As written.
+    /// The text as written.
     pub text: String,
-    /// What is wrong.
+    /// What is wrong with it.
     pub problem: String,
 }
 
@@ -21,18 +21,17 @@ impl VersionError {
     }
 }
 
-/// Reads `1`, `v1.2`, ` 01.2.3 `, `v1.2.3-rc.1+build`.
+/// Reads a version, such as `1`, `v1.2`, ` 01.2.3 ` or `v1.2.3-rc.1+build`.
 ///
-/// Blanks around the text, one lower-case `v` and leading zeros of the three numbers are dropped, missing numbers are
-/// zero (kops-channels §1.2).
+/// Blanks around the text, one lower-case `v` and leading zeros of the three numbers are dropped. Missing numbers are zero.
 ///
 /// # Errors
-/// [`VersionError`]: no number where one is expected, a fourth part, a number over 64 bits, or a pre-release or build
-/// after fewer than three numbers.
+/// [`VersionError`] for a missing number, a fourth part, a number over 64 bits, or a pre-release or build after fewer than three
+/// numbers.
 pub fn parse(text: &str) -> Result<Version, VersionError> {
     let trimmed = text.trim();
     let numbers = trimmed.strip_prefix('v').unwrap_or(trimmed);
-    // Nearly all are strict versions, of which nothing is dropped.
+    // Nearly all versions are strict, so that nothing has to be dropped.
     if let Ok(version) = Version::parse(numbers) {
         return Ok(version);
     }
@@ -47,8 +46,8 @@ pub fn parse(text: &str) -> Result<Version, VersionError> {
     Version::parse(&parts.join(".")).map_err(|error| VersionError::new(text, error))
 }
 
-/// Whether both texts are versions of equal precedence (`v1` and `1.0.0+build`), or equal texts where one cannot be
-/// read: the meaning of "the same version" (semantics 2).
+/// Whether two texts are the same version (semantics 2.1): versions of equal precedence (`v1` and `1.0.0+build`) or, if one of them
+/// cannot be read, equal texts.
 #[must_use]
 pub fn same(a: &str, b: &str) -> bool {
     match (parse(a), parse(b)) {
@@ -57,7 +56,7 @@ pub fn same(a: &str, b: &str) -> bool {
     }
 }
 
-/// `007` → `7`, `00` → `0`; a zero stays where no digit follows, so that `0-rc.1` keeps its number.
+/// Drops leading zeros: `007` → `7`, `00` → `0`. A zero stays if no digit follows, so that `0-rc.1` keeps its number.
 fn without_leading_zeros(part: &str) -> String {
     if part.len() < 2 {
         return part.to_owned();

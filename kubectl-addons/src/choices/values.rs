@@ -1,4 +1,4 @@
-//! From the flags about values to changes of values.
+//! Converts the flags about values into edits.
 
 use std::path::Path;
 
@@ -15,13 +15,14 @@ use crate::input;
 use crate::usage::Usage;
 use addons_operation::shell::word;
 
-/// Largest file of `--set-file`: an object of the cluster takes no more.
+/// The largest file of `--set-file`, because an object of the cluster cannot hold more.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What the flags say of these add-ons. Later kinds win, as with helm: files, `--set-json`, `--set`, `--set-string`, `--set-file`.
+/// Returns the edits of the flags for these add-ons. Later kinds win, as with helm: files, `--set-json`, `--set`, `--set-string`,
+/// `--set-file`.
 ///
 /// # Errors
-/// A file that cannot be read or is not a map; an assignment that cannot be read, or that is about another add-on.
+/// A file cannot be read or is not a map, or an assignment is not valid or names another add-on.
 pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
     let mut edits = Vec::new();
     for path in &typed.files {
@@ -76,7 +77,7 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
     })
 }
 
-/// Whether a file is a catalogue of ours, or an index of kops: `-f` of other commands reads them.
+/// Whether a document is a catalogue or a kops index, which `-f` of other commands reads.
 fn is_catalogue(value: &Value) -> bool {
     let kind = value["kind"].as_str();
     let of_group = |version: &str| version.split('/').next() == Some(GROUP);
@@ -87,10 +88,10 @@ fn is_catalogue(value: &Value) -> bool {
     }
 }
 
-/// What the flags say of an installation that exists: values are taken away before others are set.
+/// Returns the edits for existing installations: values are removed before others are set.
 ///
 /// # Errors
-/// Those of [`edits`]; a path that cannot be read.
+/// Those of [`edits`], or a path is not valid.
 pub fn changes(typed: &Changes, addons: &[String]) -> Result<Edits> {
     let mut edits = edits(&typed.values, addons)?;
     let changes_values = !edits.values.is_empty() || edits.values_from.is_some();
@@ -115,7 +116,7 @@ pub fn changes(typed: &Changes, addons: &[String]) -> Result<Edits> {
     Ok(edits)
 }
 
-/// The assignments of a flag: `PATH=VALUE`, or `ADDON:PATH=VALUE` for one of several add-ons.
+/// Parses the assignments of a flag: `PATH=VALUE`, or `ADDON:PATH=VALUE` for one of several add-ons.
 fn set(addons: &[String], name: &str, grammar: Grammar, flag: &str) -> Result<Edit> {
     let (addon, rest) = scope(addons, name, flag)?;
     let assignments = parse(grammar, rest).map_err(OperationError::from);
@@ -126,8 +127,8 @@ fn set(addons: &[String], name: &str, grammar: Grammar, flag: &str) -> Result<Ed
     })
 }
 
-/// The add-on that an assignment is about, and the rest. Where several add-ons are named, what stands before the first colon of a path
-/// is one of them; elsewhere it may be a part of the key, as helm reads it.
+/// Splits off the add-on of an assignment. With several add-ons, the text before the first colon is an add-on. With one, it may be part of
+/// the key, as helm parses it.
 fn scope<'a>(addons: &[String], name: &str, flag: &'a str) -> Result<(Option<String>, &'a str)> {
     let mut is_escaped = false;
     let end = flag.find(|c: char| {
@@ -156,7 +157,7 @@ fn scope<'a>(addons: &[String], name: &str, flag: &'a str) -> Result<(Option<Str
     }
 }
 
-/// The text of a file.
+/// Reads a text file.
 fn read(path: &str) -> Result<String> {
     if path == "-" {
         let usage = "standard input is not read for a value; name a file".to_owned();

@@ -1,8 +1,8 @@
-//! Durations as they are typed.
+//! Parses durations on the command line.
 
 use std::time::Duration;
 
-/// `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
+/// Parses `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a valid duration; write it as 90s, 5m or 1h30m");
     if let Ok(seconds) = text.parse::<u32>()
@@ -40,7 +40,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A duration, or kubectl's `0`.
+/// Parses a duration, or kubectl's `0`.
 pub fn bound(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") {
         Ok(Duration::ZERO)

@@ -28,7 +28,7 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// The same for the core; `None` where neither flag is set.
+    /// Converts the flags for the rollout. `None` if neither flag is set.
     pub fn rollout(&self) -> Option<Rollout> {
         let is_set = self.canary > 0 || self.max_unavailable.is_some();
         is_set.then_some(Rollout {

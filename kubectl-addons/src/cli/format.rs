@@ -20,11 +20,11 @@ pub enum Format {
     Yaml,
     /// kind/name, one per line
     Name,
-    /// What a template makes of the JSON. It lives as long as the program, of which it is one argument.
+    /// JSON through a template. The template lives as long as the program, because it is an argument.
     Template(&'static Template),
 }
 
-/// Names of the formats, and what they print.
+/// The names of the formats, and what they print.
 const FORMATS: [(&str, &str); 7] = [
     ("table", "columns"),
     ("wide", "more columns"),
@@ -40,7 +40,7 @@ const FORMATS: [(&str, &str); 7] = [
         "columns of the JSON, as of kubectl, e.g. custom-columns=NAME:.name,PHASE:.phase",
     ),
 ];
-/// Pages, of commands that have them.
+/// The pages that some commands can print.
 const HTML: Page = ("html", "a page for a browser", PagedFormat::Html);
 const MARKDOWN: Page = (
     "markdown",
@@ -50,7 +50,7 @@ const MARKDOWN: Page = (
 const JSON_PATH: &str = "jsonpath=";
 const COLUMNS: &str = "custom-columns=";
 
-/// Its name, what it is, and what is meant.
+/// The name of a page, its description and its format.
 type Page = (&'static str, &'static str, PagedFormat);
 
 /// `-o`.
@@ -101,7 +101,7 @@ pub enum PagedFormat {
     Html,
     /// Markdown, as GitHub and GitLab read it.
     Markdown,
-    /// As of other commands.
+    /// A format that other commands print, too.
     Plain(Format),
 }
 
@@ -112,7 +112,7 @@ impl Default for PagedFormat {
 }
 
 impl Paged {
-    /// The same as of other commands; `None` for a page.
+    /// Returns the format and the headers flag. `None` for a page.
     pub fn listing(self) -> Option<Listing> {
         let Self { format, no_headers } = self;
         match format {
@@ -131,7 +131,7 @@ impl From<Format> for Listing {
     }
 }
 
-/// Reads a format: a name, or one with a template behind it.
+/// Parses a format: a name, or a name with a template after it.
 #[derive(Clone, Copy, Debug)]
 pub struct FormatParser;
 
@@ -173,7 +173,7 @@ impl TypedValueParser for FormatParser {
     }
 }
 
-/// Reads a format, or one of these pages.
+/// Parses a format, or one of these pages.
 #[derive(Clone, Copy, Debug)]
 pub struct PagedParser(&'static [Page]);
 

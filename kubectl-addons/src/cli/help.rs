@@ -1,14 +1,14 @@
-//! What stands below the flags in the help of a command: examples, and where the global options are.
+//! The end of each command's help: examples, and a pointer to the global options.
 
 use clap::Command;
 
-/// How the program is called.
+/// The name under which the program is called.
 const PROGRAM: &str = "kubectl addons";
-/// The last sentence of every help.
+/// The last sentence of every help text.
 const GLOBAL: &str =
     "Use \"kubectl addons options\" for a list of global options (they apply to all commands).";
 
-/// What a command does, and the command.
+/// The description of an example, and its command.
 #[rustfmt::skip]
 pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("Install the CRDs and the system namespace", "kubectl addons init"),
@@ -98,7 +98,7 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("Print the global options", "kubectl addons options"),
 ];
 
-/// A command line whose help ends with examples. The global options have a command of their own.
+/// Adds examples to the help of every command, and hides the global options there: another command lists them.
 pub fn with_examples(command: Command) -> Command {
     let command = command
         .mut_args(|arg| {
@@ -124,7 +124,7 @@ fn below(command: Command, path: &str) -> Command {
     })
 }
 
-/// Whether an example calls this command, or one below it.
+/// Whether an example calls this command or one of its subcommands.
 fn is_of(line: &str, path: &str) -> bool {
     let Some(at) = line.find(path) else {
         return false;

@@ -35,7 +35,7 @@ pub struct Rollback {
     pub change: Change,
 }
 
-/// The number of a revision.
+/// Parses the number of a revision.
 fn revision(typed: &str) -> Result<i64, String> {
     let number = typed.parse().ok().filter(|&number| number >= 1);
     number.ok_or_else(|| "it is the number of a revision, from 1, as history lists them".to_owned())

@@ -1,13 +1,13 @@
-//! Names as they are typed, and as `-o name` prints them: `addoninstallation.kubectl-addons.dev/web`.
+//! Parses names as users type them, and as `-o name` prints them: `addoninstallation.kubectl-addons.dev/web`.
 
 use std::convert::Infallible;
 
-/// The name of an installation or an add-on, a version behind it or not.
+/// Parses the name of an installation or an add-on, with or without a version.
 pub fn addon(typed: &str) -> Result<String, Infallible> {
     Ok(without_kind(typed, &["addoninstallation", "addon"]))
 }
 
-/// The name of a catalogue.
+/// Parses the name of a catalogue.
 pub fn catalogue(typed: &str) -> Result<String, Infallible> {
     Ok(without_kind(typed, &["addoncatalogue"]))
 }

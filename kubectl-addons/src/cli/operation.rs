@@ -267,7 +267,7 @@ pub enum Conflicts {
 }
 
 impl Install {
-    /// The path in the place of the name of an add-on: no add-on has such a name.
+    /// Returns the path in place of an add-on's name. No add-on has such a name.
     pub fn path(&self) -> Option<Typed> {
         let is_path = |typed: &&String| {
             typed.starts_with(['.', '/']) || typed.ends_with(".tgz") || typed.ends_with(".tar.gz")
@@ -305,7 +305,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// How long types are waited for that add-ons require; `None` where nothing will be changed.
+    /// Returns how long to wait for types that add-ons require. `None` if nothing will be changed.
     pub fn wait_for_types(&self) -> Option<Duration> {
         (self.dry_run == DryRun::None).then_some(self.run.timeout)
     }
@@ -349,7 +349,7 @@ pub struct Delete {
 }
 
 impl Delete {
-    /// The kinds that were named.
+    /// Returns the kinds that the flags name.
     pub fn kinds(self) -> BTreeSet<KeptKind> {
         let volumes = [KeptKind::PersistentVolumeClaim, KeptKind::PersistentVolume];
         let definitions = self
@@ -365,7 +365,7 @@ impl Delete {
     }
 }
 
-/// A share of the installed objects.
+/// Parses a share of the installed objects.
 fn percent(text: &str) -> Result<PruneLimit, String> {
     let number = text.strip_suffix('%').ok_or_else(|| {
         format!("it is a share of what is installed: write {text}% if that is meant")

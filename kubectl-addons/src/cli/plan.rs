@@ -86,22 +86,22 @@ pub struct Apply {
     pub waves: Waves,
 }
 
-/// `plan -o`.
+/// Where `plan` prints or writes the plan, from `-o`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanOutput {
-    /// What the confirmation of an install shows.
+    /// The text of the confirmation, on stdout.
     Text,
     /// The plan file on stdout.
     Print(Format),
-    /// One HTML page.
+    /// The plan as an HTML page.
     Html,
-    /// The order of the objects, drawn.
+    /// A drawing of the order of the objects.
     Draw(Drawing),
-    /// The plan file.
+    /// The plan file, written to a path.
     File(PathBuf),
 }
 
-/// Languages that draw graphs.
+/// Languages for drawing graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drawing {
     /// Graphviz.
@@ -110,18 +110,18 @@ pub enum Drawing {
     Mermaid,
 }
 
-/// A format, or else a file.
+/// Parses a format, or else a file.
 fn plan_output(typed: &str) -> Result<PlanOutput, String> {
     match typed {
         "" => Err("it is empty; name a file".to_owned()),
         "text" => Ok(PlanOutput::Text),
-        // As other programs understand it: the plan file on stdout.
+        // As in other programs, `-` is stdout.
         "json" | "-" => Ok(PlanOutput::Print(Format::Json)),
         "yaml" => Ok(PlanOutput::Print(Format::Yaml)),
         "html" => Ok(PlanOutput::Html),
         "dot" => Ok(PlanOutput::Draw(Drawing::Dot)),
         "mermaid" => Ok(PlanOutput::Draw(Drawing::Mermaid)),
-        // Formats of other commands: surely no names of files.
+        // Formats of other commands are not file names.
         "table" | "wide" | "name" | "markdown" | "md" => Err(format!(
             "{typed} is not a format of a plan; use text, json, yaml, html, dot, mermaid, or ./{typed} for a file of that name"
         )),

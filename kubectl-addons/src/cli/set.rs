@@ -26,7 +26,7 @@ pub struct Set {
     pub members: Members,
 }
 
-/// A name that a label can hold.
+/// Parses a name that a label can hold.
 fn name(typed: &str) -> Result<String, String> {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let ends = [typed.chars().next(), typed.chars().last()];

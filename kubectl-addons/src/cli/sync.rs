@@ -10,7 +10,7 @@ use common::directory::allowed::Allowed;
 use super::Output;
 use super::operation::{Change, Delete, Differences};
 
-/// Where the addon-manager has its manifests.
+/// The folder in which the addon-manager keeps its manifests.
 const DIRECTORY: &str = "/etc/kubernetes/addons";
 
 /// Flags of `sync`.

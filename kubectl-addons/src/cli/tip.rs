@@ -1,5 +1,4 @@
-//! What stands below a mistake in the command line: a name that is really close, and how this tool calls what helm and kubectl
-//! call otherwise.
+//! Adds tips to errors of the command line: a similar name, or the counterpart of a flag or command of helm or kubectl.
 
 use std::ffi::OsString;
 
@@ -8,7 +7,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use common::nearest::nearest;
 
-/// Flags that lift a protection or change whom the server sees begin with one of these. Nobody is led to them by a typo.
+/// Prefixes of flags that lift a protection or change the user that the server sees. A typo must not lead to them.
 const PROTECTED: [&str; 13] = [
     "adopt",
     "all",
@@ -25,7 +24,7 @@ const PROTECTED: [&str; 13] = [
     "yes",
 ];
 
-/// Flags of helm and kubectl: the commands, the flag, and what is typed here.
+/// Flags of helm and kubectl: the commands, the flag, and its counterpart.
 #[rustfmt::skip]
 const FLAGS: &[(&[&str], &str, &str)] = &[
     (&["install", "upgrade", "diff", "plan", "adopt", "show", "render", "images", "export", "verify"], "--version",
@@ -47,7 +46,7 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
 const EVENTS: &str = "'--events' prints what happens as JSON, 'plan -o json' what would happen";
 const WATCH: &str = "'status -A --watch' shows installations while they change";
 
-/// Verbs of helm and kubectl, and what is typed here.
+/// Commands of helm and kubectl, and their counterparts.
 #[rustfmt::skip]
 const VERBS: &[(&str, &str)] = &[
     ("get", "'list' lists what is installed, 'status NAME' shows the objects of an installation"),
@@ -61,7 +60,7 @@ const VERBS: &[(&str, &str)] = &[
     ("remove", "'uninstall NAME' uninstalls an add-on"),
 ];
 
-/// The error with tips that help, and without those that lead astray.
+/// Adds tips to the error, and removes misleading ones.
 pub(super) fn with_tips(mut error: Error, args: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::UnknownArgument => of_flag(&mut error, args),
@@ -110,7 +109,7 @@ fn is_near(typed: &str, suggested: &str) -> bool {
     !is_protected && nearest(typed, [suggested]).is_some()
 }
 
-/// Takes out the flag that clap takes for similar, and the usage, in which it shows that flag.
+/// Removes the flag that clap considers similar, and the usage that shows it.
 fn forget(error: &mut Error) {
     if error.remove(ContextKind::SuggestedArg).is_some() {
         error.remove(ContextKind::Usage);

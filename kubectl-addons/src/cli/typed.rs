@@ -1,4 +1,4 @@
-//! What the command line opens: its arguments are the only texts that become a [`Typed`].
+//! The locations that the command line opens. Only its arguments become a [`Typed`].
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use super::Command;
 use super::set::Set;
 use super::values::Values;
 
-/// Reads a location. Only arguments are read with it.
+/// Parses a location. Only used for arguments.
 pub(crate) fn location(text: &str) -> Result<Typed, Infallible> {
     Ok(Typed::on_command_line(text))
 }
 
-/// Reads a value of `--own-access`; an empty variable opens nothing.
+/// Parses a value of `--own-access`. An empty variable opens nothing.
 pub(super) fn place(text: &str) -> Result<Typed, OwnPlaceError> {
     if !text.is_empty() {
         OwnPlace::parse(text)?;
@@ -25,7 +25,7 @@ pub(super) fn place(text: &str) -> Result<Typed, OwnPlaceError> {
 }
 
 impl Command {
-    /// Registries and images that an argument names: `docker login` may be used for them.
+    /// Returns the registries and images that arguments name. `docker login` may be used for them.
     pub(super) fn registries(&self) -> Vec<Typed> {
         let mut images: Vec<&str> = Vec::new();
         let registry = match self {
@@ -58,7 +58,7 @@ impl Command {
             .collect()
     }
 
-    /// The sets that an argument names: each may name indexes below its folder.
+    /// Returns the sets that arguments name. A set may name indexes below its folder.
     pub(super) fn sets(&self) -> Vec<Typed> {
         let either = |set: &Set, values: &Values| -> Option<PathBuf> {
             let only = || match values.files.as_slice() {

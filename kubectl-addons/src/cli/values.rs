@@ -7,7 +7,7 @@ use clap::Args;
 use common::api::installation::{SecretKeyRef, ValuesFrom};
 use common::api::names::is_object_name;
 
-/// The key that holds values where none is named, as with Flux.
+/// The key that holds values if none is named, as with Flux.
 const DEFAULT_KEY: &str = "values.yaml";
 
 /// Values of the installation, and where its images come from: kept in the installation.
@@ -65,7 +65,7 @@ pub struct Changes {
     pub reset_values: bool,
 }
 
-/// `[secret/]NAME[:KEY]`; none where it is empty.
+/// Parses `[secret/]NAME[:KEY]`. `None` for an empty text.
 fn secret(typed: &str) -> Result<Option<ValuesFrom>, String> {
     if typed.is_empty() {
         return Ok(None);

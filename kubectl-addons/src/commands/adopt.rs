@@ -1,5 +1,5 @@
-//! `adopt [NAME[@VERSION]…]`: what other tools installed becomes ours, and nothing else of it changes. `adopt --release NAME…` is the
-//! way back.
+//! `adopt [NAME[@VERSION]…]`: makes this plugin the owner of what other tools installed, and changes nothing else. `adopt --release NAME…`
+//! gives it back.
 
 mod found;
 
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices, output, prompt, words};
 
-/// Shows objects, owners and what the next upgrade would change, asks, and takes over. Without a name it lists what there is.
+/// Shows the objects, their owners and what the next upgrade would change, asks, and adopts. Without a name it lists what can be adopted.
 ///
 /// # Errors
 /// Nothing was written.
@@ -49,7 +49,7 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
     Ok(recorded.max(adopt(session, &resolver, args, &rest).await?))
 }
 
-/// Records again what is there of installations whose records are older than the cluster.
+/// Rebuilds the records of installations whose record is older than the cluster.
 async fn record(session: &Session, plan: Plan, args: &Adopt) -> Result<Exit> {
     if args.dry_run {
         return Ok(change::preview(session, &plan));
@@ -57,7 +57,7 @@ async fn record(session: &Session, plan: Plan, args: &Adopt) -> Result<Exit> {
     change::execute(session, plan, &args.run, false).await
 }
 
-/// Takes over what exists of these add-ons.
+/// Adopts the existing objects of these add-ons.
 async fn adopt(
     session: &Session,
     resolver: &Resolver<'_>,
@@ -78,7 +78,7 @@ async fn adopt(
         changes.extend(missing(planned));
         changes.sort_by(|one, other| one.key.cmp(&other.key));
         let is_one_of_several = plan.installations.len() > 1;
-        // They were announced.
+        // The warnings were announced before.
         let plan = InstallationPlan {
             warnings: Vec::new(),
             unchanged: Vec::new(),
@@ -94,7 +94,7 @@ async fn adopt(
     change::execute_announced(session, plan, &args.run, !args.no_init).await
 }
 
-/// What does not exist, and what the next upgrade creates.
+/// Lists the objects that do not exist, which the next upgrade creates.
 fn missing(planned: &Planned) -> Vec<ObjectDiff> {
     let plan = &planned.plan;
     let wanted = planned.desired.objects.keys();
@@ -113,8 +113,8 @@ fn missing(planned: &Planned) -> Vec<ObjectDiff> {
     missing.collect()
 }
 
-/// The names, each with the version that was found installed, where none was typed and nothing is recorded yet: what is there is not
-/// recorded as the newest version.
+/// Adds the installed version to each name that has neither a typed version nor a record, so that the record does not name the newest
+/// version.
 async fn versions(
     session: &Session,
     resolver: &Resolver<'_>,
@@ -149,7 +149,7 @@ async fn versions(
     Ok(versioned)
 }
 
-/// Gives installations back.
+/// Gives installations back to their former owners.
 async fn release(session: &Session, args: &Adopt) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
     let removal = Removal {

@@ -1,4 +1,4 @@
-//! `apply FILE`: plans again what a plan file says, compares, and does it where nothing moved since (semantics 17).
+//! `apply FILE`: makes the plan of a plan file again, compares both, and executes it if nothing changed since (semantics 17.1).
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use addons_operation::shell::word;
 /// Runs a plan file, of one cluster or of several, or applies a set.
 ///
 /// # Errors
-/// It cannot be read as one; something moved since it was made; those of install and upgrade.
+/// The file is not a plan file, the cluster changed since the plan was made, or an error of install and upgrade.
 pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
     if let Some(path) = &args.set {
         return set::run(session, args, path).await;
@@ -43,7 +43,7 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
         waves: rollout_of(&args.waves, &args.change.run)?,
         yes: args.change.run.yes,
         timeout: args.change.run.timeout,
-        // What is done is skipped.
+        // Clusters that are done are skipped.
         again: &|_| typed::for_clusters(&[]),
     };
     let work = async |at: usize, session: &Session| match plans.get(at) {
@@ -67,7 +67,7 @@ async fn one(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
     change::execute(session, plan, &args.change.run, !args.change.no_init).await
 }
 
-/// The same for one cluster of several: what an earlier run has done is not a move.
+/// Applies the plan of one of several clusters. What an earlier run applied does not count as a change.
 async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
     if let Some(turn) = session.turn()
         && !file.installations.is_empty()
@@ -96,7 +96,7 @@ fn read(path: &Path, expected: Option<&str>) -> Result<Plans> {
     plans.with_context(name)
 }
 
-/// Whether a file that is no plan looks like a set: YAML with an installation.
+/// Whether a file that is not a plan file looks like a set: YAML with an installation.
 fn is_set(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     text.lines()

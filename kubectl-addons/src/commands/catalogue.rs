@@ -1,4 +1,4 @@
-//! `catalogue …`: what can be installed.
+//! `catalogue …`: manages the catalogues of a cluster.
 
 mod add;
 mod contained;
@@ -21,10 +21,10 @@ use crate::cli::reading::Catalogue;
 use crate::exit::Exit;
 use crate::session::Session;
 
-/// Runs one verb on catalogues.
+/// Runs a `catalogue` command.
 ///
 /// # Errors
-/// Those of the verb.
+/// Those of the command.
 pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
     match verb {
         Catalogue::Create(args) => create::run(session, args).await,
@@ -39,7 +39,7 @@ pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
     }
 }
 
-/// Name of a catalogue; empty where it has none.
+/// Returns the name of a catalogue, or an empty text.
 fn name(object: &AddonCatalogue) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
@@ -66,7 +66,7 @@ fn counts(object: &AddonCatalogue) -> String {
     )
 }
 
-/// The catalogue of this name.
+/// Finds the catalogue with this name.
 fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCatalogue> {
     if let Some(found) = objects.iter().find(|object| name(object) == wanted) {
         return Ok(found);
@@ -83,7 +83,7 @@ fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCat
     }
 }
 
-/// Who asks; the server is asked for that only where the answer decides, for core catalogues.
+/// Returns who makes the request. Asks the server only for core catalogues, where the verdict depends on it.
 async fn requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Requester> {
     if objects
         .iter()

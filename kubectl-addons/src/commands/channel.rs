@@ -1,4 +1,4 @@
-//! `channel apply INDEX…` and `channel list`: what kops' own tool does, by the same records.
+//! `channel apply INDEX…` and `channel list`: do what kops' own tool does, with the same records.
 
 mod removed;
 mod table;
@@ -21,7 +21,7 @@ use crate::session::Session;
 use crate::{change, choices, partial};
 use table::{Row, Version};
 
-/// Pause before the next pass after one that failed, until the first that does not.
+/// The pause after a failed pass, until the first pass succeeds.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// Installs or upgrades every add-on of the indexes. Without `--yes` it shows what is due, as kops' tool does.
@@ -35,7 +35,7 @@ pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
     };
     let mut has_succeeded = false;
     loop {
-        // Nothing that was read before counts: the index, the version and the cluster may be others now.
+        // Read everything again: the index, the version and the cluster may have changed.
         let fresh = Session::within(session.global().clone(), Some(args.change.run.timeout));
         let exit = match pass(&fresh, args).await {
             Ok(exit) => exit,
@@ -47,7 +47,7 @@ pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
         } else {
             interval.min(RETRY)
         };
-        // A signal ends the program here: nothing is written.
+        // A signal ends the program here, because nothing is being written.
         tokio::time::sleep(pause).await;
     }
 }
@@ -90,14 +90,14 @@ async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
     }
     let worst = worst.max(change::run(session, plan, &args.change).await?);
     if uninstalls && args.change.dry_run == DryRun::None {
-        // Also where an update failed: what is gone does not depend on it.
+        // Uninstall even if an update failed: the removed add-ons do not depend on it.
         let exit = removed::uninstall(session, &resolver, &removed, args).await?;
         return Ok(worst.max(exit));
     }
     Ok(worst)
 }
 
-/// What is due, in the columns of kops' tool.
+/// Shows what is due, in the columns of kops' tool.
 fn show(plan: &Plan, asked: Listing) -> Result<()> {
     let rows: Vec<Row> = table::rows(plan);
     match asked.format {
@@ -129,7 +129,7 @@ struct Recorded {
     channel: Option<String>,
 }
 
-/// Lists what kops has recorded, whoever wrote it.
+/// Lists the records of kops, whichever tool wrote them.
 ///
 /// # Errors
 /// The namespaces cannot be read.

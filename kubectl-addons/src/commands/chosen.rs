@@ -1,4 +1,4 @@
-//! What the name of an add-on stands for in a command that only reads: an entry on offer, or one of what an installation came from.
+//! Finds the add-on that a name stands for in a command that only reads: an entry on offer, or one from the origin of an installation.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use addons_operation::choose::{ChooseError, choose};
 use addons_operation::origin::catalogue_of;
 use addons_operation::{OperationError, Records, Target, records::name_of};
 
-/// Where a command looks for add-ons, and what has to fit.
+/// Where a command looks for add-ons, and which facts they have to fit.
 pub(super) struct Offered<'a> {
     pub source: &'a Source,
-    /// To which sources and images are rewritten, instead of what the catalogue or the installation says.
+    /// The registry that sources and images are rewritten to, instead of that of the catalogue or the installation.
     pub registry: Option<&'a str>,
     pub fit: &'a Fit,
 }
 
-/// A name, and the catalogue that has it.
+/// A parsed name, and the catalogue that has it.
 pub(super) struct Found {
-    /// The name of the add-on there, and the version that was asked for.
+    /// The name of the add-on in the catalogue, and the version that was asked for.
     pub wish: Target,
     pub catalogue: Arc<Catalogue>,
 }
@@ -37,16 +37,16 @@ impl Found {
     }
 }
 
-/// Looks for a name on offer. Where no catalogue has it, and the flags name no other place, the index that an installation of this name
-/// came from is read.
+/// Finds a name on offer. If no catalogue has it, and no flag names another source, reads the index that an installation of this name came
+/// from.
 ///
 /// # Errors
-/// No such add-on; an installation from a directory, which only `sync` reads; an index or catalogue that cannot be read.
+/// The add-on is unknown, the installation comes from a directory (which only `sync` reads), or an index or catalogue cannot be read.
 pub(super) async fn find(session: &Session, offered: &Offered<'_>, typed: &str) -> Result<Found> {
     let mut wish = Target::parse(typed);
     let source = offered.source;
     let catalogue = session.ctx().catalogue(&choices::offer(source)).await?;
-    // That needs no cluster.
+    // This check needs no cluster.
     let Err(unknown) = check_known(session, &catalogue, &wish) else {
         let catalogue = rewritten(catalogue, offered.registry);
         return Ok(Found { wish, catalogue });
@@ -82,7 +82,7 @@ pub(super) async fn find(session: &Session, offered: &Offered<'_>, typed: &str) 
     Ok(Found { wish, catalogue })
 }
 
-/// A catalogue whose sources and images are those of a registry.
+/// Sets the registry of all entries of a catalogue.
 pub(super) fn rewritten(catalogue: Arc<Catalogue>, registry: Option<&str>) -> Arc<Catalogue> {
     let Some(registry) = registry else {
         return catalogue;
@@ -94,10 +94,10 @@ pub(super) fn rewritten(catalogue: Arc<Catalogue>, registry: Option<&str>) -> Ar
     Arc::new(rewritten)
 }
 
-/// The entry that a name stands for and that fits.
+/// Chooses the entry of a name that fits.
 ///
 /// # Errors
-/// As [`find`]; none fits.
+/// As [`find`], or no entry fits.
 pub(super) async fn entry(
     session: &Session,
     offered: &Offered<'_>,
@@ -117,7 +117,7 @@ fn request(wish: &Target) -> Request<'_> {
     }
 }
 
-/// Whether the catalogue knows the name.
+/// Checks that the catalogue knows the name.
 fn check_known(session: &Session, catalogue: &Catalogue, wish: &Target) -> Result<(), ChooseError> {
     let facts = ClusterFacts::default();
     match choose(catalogue, &request(wish), &facts, session.rules()) {
@@ -126,7 +126,7 @@ fn check_known(session: &Session, catalogue: &Catalogue, wish: &Target) -> Resul
     }
 }
 
-/// The installation of this name. Without a cluster there is none.
+/// Finds the installation of this name. `None` without a cluster.
 async fn installed(session: &Session, name: &str) -> Option<AddonInstallation> {
     let records = Records::read(session.ctx()).await.ok()?;
     let namespace = session.global().namespace.as_deref();

@@ -1,4 +1,5 @@
-//! `completion SHELL`: the script that completes `kubectl-addons` in a shell. `completion --install`: the program that kubectl asks.
+//! `completion SHELL`: prints the script that completes `kubectl-addons` in a shell. `completion --install`: writes the program that
+//! kubectl runs for it.
 
 mod install;
 
@@ -10,10 +11,10 @@ use crate::completion::VARIABLE;
 use crate::exit::Exit;
 use crate::output;
 
-/// Prints the script, or writes the program: `kubectl addons` itself is completed by kubectl, which asks a program on the PATH.
+/// Prints the script, or writes the program: kubectl completes `kubectl addons` itself, by running a program on the PATH.
 ///
 /// # Errors
-/// Those of the library that writes the script; no folder for the program, or one that cannot be written.
+/// The library cannot write the script, or there is no writable folder for the program.
 pub fn run(args: &Completion) -> Result<Exit> {
     match args.shell {
         Some(shell) => print(shell),
@@ -26,10 +27,10 @@ fn print(shell: Shell) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The script that completes `kubectl-addons` in a shell; releases hold it as a file.
+/// Returns the script that completes `kubectl-addons` in a shell. Releases ship it as a file.
 ///
 /// # Errors
-/// Those of the library that writes it.
+/// The library cannot write the script.
 pub fn script(shell: Shell) -> Result<String> {
     let shell = match shell {
         Shell::Bash => "bash",

@@ -1,4 +1,4 @@
-//! `core`: which add-ons are core in which cluster, why, and what lets them go.
+//! `core`: shows which add-ons are core in which cluster and why, and releases them.
 
 mod explain;
 mod list;
@@ -17,10 +17,10 @@ use crate::cli::core::Core;
 use crate::exit::Exit;
 use crate::session::Session;
 
-/// Runs one of them.
+/// Runs a `core` command.
 ///
 /// # Errors
-/// Those of the verb.
+/// Those of the command.
 pub async fn run(session: &Session, verb: &Core) -> Result<Exit> {
     match verb {
         Core::List(args) => list::run(session, args).await,
@@ -32,9 +32,9 @@ pub async fn run(session: &Session, verb: &Core) -> Result<Exit> {
 
 /// The clusters that have a core set.
 struct Clusters {
-    /// Each by the namespace of its core records, or why it cannot be looked at.
+    /// Each by the namespace of its core records, with an error if it cannot be read.
     looks: Vec<(String, Result<Look, OperationError>)>,
-    /// The namespaces of those in which changes wait for other clusters.
+    /// The namespaces of the clusters in which changes wait for other clusters.
     waiting: BTreeSet<String>,
 }
 
@@ -54,7 +54,7 @@ async fn clusters(session: &Session) -> Result<Clusters> {
         .iter()
         .filter_map(|(_, look)| look.as_ref().ok())
         .collect();
-    // Where nothing waits, the catalogues are not needed.
+    // Without waiting clusters, the catalogues are not needed.
     let is_current = !stored.progress.waiting.is_empty()
         && stored.progress.of == world.identity(ctx, &known).await?;
     Ok(Clusters {

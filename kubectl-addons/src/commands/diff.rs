@@ -1,4 +1,4 @@
-//! `diff [NAME…]`: 0 = nothing differs, 1 = something does, more = error (semantics 17).
+//! `diff [NAME…]`: 0 = nothing differs, 1 = something does, more = error (semantics 17.5).
 
 pub(super) mod text;
 
@@ -31,11 +31,11 @@ use crate::words::plan::{label, record};
 use addons_operation::plan::compare as ask_server;
 use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, Target};
 
-/// What an upgrade would change in one installation, as JSON and YAML show it.
+/// What an upgrade would change in an installation, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Compared<'a> {
-    /// Where there are several.
+    /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     installation: &'a InstallationName,
@@ -49,18 +49,18 @@ struct Compared<'a> {
     delete_namespace: Option<&'a str>,
     objects: Vec<Object<'a>>,
     pruned: Vec<&'a Deletion>,
-    /// Writes that the server refuses, among them deletions.
+    /// Writes that the server refuses, including deletions.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     refused: &'a [Refusal],
     released: Vec<&'a ObjectKey>,
     retained: &'a [ObjectKey],
-    /// What changes in the record alone: names of values, the pinned version, the origin.
+    /// The changes of the record: names of values, the pinned version, the origin.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     record: Vec<String>,
-    /// Fields that other managers keep: drift, and not counted as changed.
+    /// Fields that are left to other managers: drift that does not count as a change.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     yielded: &'a [Yielded],
-    /// What helm installs is not compared: helm alone knows what it would change.
+    /// The release that is not compared: only helm knows what it would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     helm_release: Option<&'a HelmRelease>,
     unchanged: &'a [ObjectKey],
@@ -70,7 +70,7 @@ struct Compared<'a> {
     warnings: &'a [String],
 }
 
-/// One object that would be applied.
+/// An object that would be applied.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Object<'a> {
@@ -82,19 +82,19 @@ struct Object<'a> {
 /// What an upgrade would change on a cluster.
 struct Found {
     plan: Plan,
-    /// What the server says of each installation.
+    /// The changes of each installation, from a dry run of the server.
     changes: Vec<Vec<ObjectDiff>>,
     now: Timestamp,
-    /// The code of what could not be compared.
+    /// The exit code of installations that could not be compared.
     left_out: Exit,
     /// The set that was compared.
     set: Option<SetPlace>,
 }
 
-/// Shows what an upgrade would change, field by field; with an add-on that is not installed, what an installation would.
+/// Shows what an upgrade would change, field by field, or an install of an add-on that is not installed.
 ///
 /// # Errors
-/// The comparison could not be made: exit codes are 2 and above.
+/// The comparison could not be made. Exit codes are 2 and above.
 pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
     let compared = async {
         let found = compare(session, args).await?;
@@ -107,10 +107,10 @@ pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
     })
 }
 
-/// The same on every cluster of a fleet, one after the other; a cluster that cannot be compared fails alone.
+/// Compares every cluster of a fleet, one after the other. One cluster's failure does not stop the others.
 ///
 /// # Errors
-/// A value that cannot be printed.
+/// A value cannot be printed.
 pub async fn of_fleet(fleet: &Fleet, args: &Diff) -> Result<Exit> {
     let (found, failed) = fleet
         .each(async |session| compare(session, args).await)
@@ -142,7 +142,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
     };
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
-    // Whatever was edited is shown, and whatever would be pruned.
+    // Show every edited object, and every object that would be pruned.
     let choices = Choices {
         repair: true,
         allow_downgrade: args.allow_downgrade,
@@ -165,7 +165,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
     })
 }
 
-/// Every installation, or those that are named, which may be new.
+/// Returns the intent to upgrade every installation, or to install or upgrade the named ones.
 fn upgrade(args: &Diff) -> Result<Intent> {
     let edits = choices::changes(&args.values, &args.addons)?;
     let named = args.addons.iter().map(|typed| {
@@ -180,7 +180,7 @@ fn upgrade(args: &Diff) -> Result<Intent> {
     Ok(Intent::InstallOrUpgrade { named, edits })
 }
 
-/// Prints what was found, each cluster of several under its name.
+/// Prints the comparison, each of several clusters under its name.
 fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
     let items: Vec<(Compared<'_>, Timestamp)> = found
         .iter()
@@ -243,7 +243,7 @@ impl Found {
     }
 }
 
-/// What a plan changes, for people.
+/// Formats the changes of a plan for people.
 pub fn text(
     plan: &InstallationPlan,
     changes: &[ObjectDiff],
@@ -254,18 +254,18 @@ pub fn text(
 }
 
 impl<'a> Compared<'a> {
-    /// Whether an operation would change anything: an object, the record, or the version that is recorded.
+    /// Whether an operation would change anything: an object, the record, or the recorded version.
     fn differs(&self) -> bool {
         self.summary.differs() || !self.record.is_empty() || self.version().is_some()
     }
 
-    /// Another version, whatever its objects are.
+    /// Returns the old and the new version, if they differ.
     fn version(&self) -> Option<(String, String)> {
         let (from, to) = (label(self.from?), label(self.to?));
         (from != to).then_some((from, to))
     }
 
-    /// The command that restores what other clients edited or deleted.
+    /// Returns the command that restores what other clients edited or deleted.
     fn restored_by(&self, set: Option<&SetPlace>) -> String {
         let Some(set) = set else {
             return hint::command("upgrade", self.installation) + " --repair";
@@ -275,9 +275,9 @@ impl<'a> Compared<'a> {
         hint::repair(set, namespace)
     }
 
-    /// Whether nothing but what other clients edited or deleted differs, which an upgrade without a new version leaves.
+    /// Whether only objects that other clients edited or deleted differ, which an upgrade without a new version leaves unchanged.
     fn is_edited_only(&self) -> bool {
-        // What was adopted is applied by the next upgrade.
+        // The next upgrade applies adopted objects.
         let is_applied = self.from.is_some_and(|from| !from.adopted);
         let is_same = is_applied && self.from.map(inputs) == self.to.map(inputs);
         let others = self.summary.pruned + self.summary.released;
@@ -316,7 +316,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// What an upgrade to the same version compares.
+/// Returns the inputs that an upgrade to the same version compares.
 fn inputs(of: &Installed) -> (&str, &str, &str, Option<&str>) {
     let registry = of.registry.as_deref();
     (

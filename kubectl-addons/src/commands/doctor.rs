@@ -1,4 +1,4 @@
-//! `doctor`: what is wrong, and the command that mends it.
+//! `doctor`: lists what is wrong, with the commands that fix it.
 
 use addons_advice::doctor::reading;
 use addons_advice::doctor::{Problem, Severity};
@@ -13,7 +13,7 @@ use crate::output::{self, Items};
 use crate::session::Session;
 use crate::words::doctor as words;
 
-/// One problem, as JSON and YAML show it.
+/// A problem, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Found {
@@ -34,10 +34,10 @@ impl Found {
     }
 }
 
-/// Prints every problem. Warnings alone do not make it fail.
+/// Prints every problem. Warnings alone do not make the command fail.
 ///
 /// # Errors
-/// There is no cluster to ask.
+/// There is no cluster.
 pub async fn run(session: &Session, args: &Doctor) -> Result<Exit> {
     let problems = reading::problems(session.ctx()).await?;
     let found: Vec<Found> = problems.iter().map(Found::of).collect();

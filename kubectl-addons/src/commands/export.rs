@@ -1,4 +1,4 @@
-//! `export NAME[@VERSION]… -o FILE`: everything that add-ons need, in one archive for a site without internet.
+//! `export NAME[@VERSION]… -o FILE`: writes everything that add-ons need into one archive for a site without internet.
 
 use anyhow::{Context as _, Result};
 use common::catalogue::Entry;
@@ -15,17 +15,18 @@ use crate::session::Session;
 use crate::words::airgap;
 use addons_airgap::export::{Request, export};
 
-/// Writes an archive. Of `--all`, the add-ons that do not fit are named; where nothing is left to export, there is no archive: exit 5.
+/// Writes an archive. With `--all`, names the add-ons that do not fit. If there is nothing to export, no archive is written and the exit
+/// code is 5.
 ///
 /// # Errors
-/// No such add-on, nothing that fits; a source, an image or a file that cannot be read or written.
+/// An add-on is unknown or does not fit, or a source, an image or a file cannot be read or written.
 pub async fn run(session: &Session, args: &Export) -> Result<Exit> {
     let catalogue = session
         .ctx()
         .catalogue(&choices::offer(&args.source))
         .await?;
     super::warn_of_unread(&catalogue);
-    // What is exported is what the catalogue names: a site rewrites it.
+    // Export the sources that the catalogue names: the site rewrites them.
     let offered = Offered {
         source: &args.source,
         registry: None,

@@ -1,4 +1,4 @@
-//! `history NAME`: the revisions of an installation, and what each changed.
+//! `history NAME`: lists the revisions of an installation, and what each one changed.
 
 use addons_engine::{EngineError, revisions};
 use addons_operation::{Records, name_of};
@@ -18,11 +18,11 @@ use crate::session::Session;
 use crate::words::history as words;
 use crate::words::plan::label;
 
-/// One revision, or an operation of which none is kept.
+/// A revision, or an operation without a stored revision.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
-    /// Absent where nothing can be gone back to.
+    /// Absent if it is not possible to roll back to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,24 +34,24 @@ struct Row {
     rollback_to: Option<i64>,
     version: String,
     id: String,
-    /// `done`, or why it failed.
+    /// `done`, or why the operation failed.
     outcome: String,
-    /// What differs from the revision before.
+    /// The differences from the previous revision.
     changed: Vec<String>,
     #[serde(skip)]
     label: String,
 }
 
-/// Lists the revisions of one installation, newest first.
+/// Lists the revisions of an installation, newest first.
 ///
 /// # Errors
-/// There is no installation of that name; the server cannot be reached, or refuses.
+/// The installation does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &History) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
     let kept = match revisions::list(session.ctx().home().await?, record).await {
         Ok(kept) => kept,
-        // What the record says of them can be read all the same.
+        // The history in the record can still be shown.
         Err(error @ EngineError::Forbidden { .. }) => {
             output::warn(&format!("the revisions cannot be read: {error}"));
             Vec::new()
@@ -63,7 +63,7 @@ pub async fn run(session: &Session, args: &History) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The revisions that are kept, and the operations that the record knows besides, newest first.
+/// Returns the stored revisions and the other operations in the record, newest first.
 fn rows(record: &AddonInstallation, kept: &[StoredRevision], now: Timestamp) -> Vec<Row> {
     let earlier = kept.iter().skip(1).map(Some);
     let stored = kept.iter().zip(earlier.chain([None]));
@@ -83,7 +83,7 @@ fn rows(record: &AddonInstallation, kept: &[StoredRevision], now: Timestamp) -> 
     rows
 }
 
-/// The operation that has not ended: it runs, or was interrupted and not continued.
+/// Returns the operation that has not ended: it is running, or it was interrupted and not continued.
 fn unended(record: &AddonInstallation, now: Timestamp) -> Option<Row> {
     let status = record.status.as_ref()?;
     let operation = status.operation.as_ref()?;

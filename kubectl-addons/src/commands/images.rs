@@ -1,4 +1,4 @@
-//! `images [NAME[@VERSION]…]`: all images of add-ons, sorted, each once.
+//! `images [NAME[@VERSION]…]`: lists all images of add-ons, sorted and without duplicates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 use addons_operation::render;
 
-/// An image and who needs it.
+/// An image, and the add-ons that need it.
 #[derive(Debug, Serialize)]
 struct Row {
     image: String,
     addons: BTreeSet<String>,
 }
 
-/// Lists the images of the named add-ons, or of all that fit. What cannot be read is named and makes the list incomplete:
-/// exit 1.
+/// Lists the images of the named add-ons, or of all that fit. An add-on that cannot be read is named and the list is incomplete: exit code
+/// 1.
 ///
 /// # Errors
-/// The catalogues or the index cannot be read; a name that is unknown or does not fit.
+/// The catalogues or the index cannot be read, or a name is unknown or does not fit.
 pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     let catalogue = session
         .ctx()
@@ -76,7 +76,7 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     })
 }
 
-/// The entries that are named.
+/// Chooses the entries of the named add-ons.
 pub(super) async fn named(
     session: &Session,
     offered: &Offered<'_>,
@@ -89,15 +89,15 @@ pub(super) async fn named(
     Ok(entries)
 }
 
-/// Of each add-on the entry that would be installed.
+/// The entry of each add-on that would be installed.
 #[derive(Debug, Default)]
 pub(super) struct Fitting {
     pub(super) entries: Vec<Entry>,
-    /// The add-ons that do not fit, and why the newest version does not; they need no image.
+    /// The add-ons that do not fit, with the reason for the newest version. They need no image.
     pub(super) left_out: Vec<(String, Reason)>,
 }
 
-/// The add-ons that fit, with `core` also core ones.
+/// Chooses the entries that fit. With `core`, core add-ons too.
 pub(super) fn fitting(
     session: &Session,
     catalogue: &Catalogue,
@@ -157,7 +157,7 @@ fn print(rows: &[Row], asked: Listing) -> Result<()> {
             }
             output::data(&table.listed(asked));
         }
-        // For people and for a loop in a shell alike.
+        // One image per line, for people and for loops in a shell.
         Format::Table | Format::Name => {
             let lines = rows.iter().map(|row| format!("{}\n", row.image));
             output::data(&lines.collect::<String>());

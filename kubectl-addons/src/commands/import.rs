@@ -1,4 +1,4 @@
-//! `import FILE --registry HOST[/PATH]`: an archive into the registry of a site.
+//! `import FILE --registry HOST[/PATH]`: pushes an archive into the registry of a site.
 
 use anyhow::Result;
 
@@ -10,10 +10,10 @@ use crate::session::Session;
 use crate::words::airgap;
 use addons_airgap::import::import;
 
-/// Pushes what the registry lacks, and prints the command that installs from there.
+/// Pushes what the registry does not have yet, and prints the command that installs from there.
 ///
 /// # Errors
-/// An archive that cannot be trusted; a registry that does not take it.
+/// The archive is not valid, or the registry refuses it.
 pub async fn run(session: &Session, args: &Import) -> Result<Exit> {
     interrupt::on_end(airgap::import_interrupted());
     let report = |progress| output::note(&airgap::progress(&progress));

@@ -1,4 +1,4 @@
-//! `init`: our definitions, and the webhook and the policies that were asked for.
+//! `init`: installs the CRDs, and on request the webhook and the policies.
 
 mod builtin;
 
@@ -13,10 +13,10 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::{output, words};
 
-/// Installs the definitions, or updates older ones; then the webhook and the policies where these were asked for.
+/// Installs the CRDs, or updates older ones. Then the webhook and the policies if the flags ask for them.
 ///
 /// # Errors
-/// What the server refuses.
+/// The server refuses a write.
 pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
     let has_parts = args.webhook || args.policies;
     if args.dry_run {
@@ -34,7 +34,7 @@ pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
     if has_parts {
         return builtin::run(session, args).await;
     }
-    // Plain init says that nothing is enforced yet (semantics 17).
+    // Plain `init` says that nothing is enforced yet (semantics 17.1).
     let answer = webhook::ask(session.ctx()).await;
     output::note(if matches!(answer, Ok(Answer::Denied)) {
         "the definitions are served, and the webhook enforces the rules"

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices, prompt};
 
-/// Installs; an add-on that is installed already is upgraded.
+/// Installs add-ons. Installed ones are upgraded.
 ///
 /// # Errors
 /// Nothing was written.

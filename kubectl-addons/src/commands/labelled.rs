@@ -1,4 +1,4 @@
-//! Installations chosen by their labels: `-l` of `list` and `status`.
+//! Selects installations by labels: `-l` of `list` and `status`.
 
 use std::borrow::Borrow;
 
@@ -7,10 +7,10 @@ use addons_operation::{Context, name_of};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
 
-/// Keeps those that the selector matches.
+/// Keeps the installations that match the selector.
 ///
 /// # Errors
-/// The server cannot be reached, or refuses: also a malformed selector.
+/// The server cannot be reached, or refuses the request, for example because of a malformed selector.
 pub(super) async fn keep<R: Borrow<AddonInstallation>>(
     ctx: &Context,
     namespace: Option<&str>,

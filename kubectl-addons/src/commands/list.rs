@@ -1,4 +1,4 @@
-//! `list`: the installations, their versions, whether they are healthy, and newer versions.
+//! `list`: shows the installations, their versions and health, and newer versions.
 
 mod brief;
 mod newer;
@@ -27,14 +27,14 @@ use newer::Newer;
 
 pub(super) use brief::brief;
 
-/// Namespaces with records that are named one by one.
+/// How many namespaces with records are named.
 const NAMED: usize = 3;
 
-/// One installation.
+/// An installation.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
-    /// Where there are several.
+    /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
     namespace: String,
@@ -48,14 +48,14 @@ struct Row {
     core: bool,
     /// Phase and message in one text.
     status: String,
-    /// The word of its state.
+    /// The phase alone.
     phase: String,
-    /// Why; empty where there is nothing to say.
+    /// The message, or empty.
     message: String,
     /// The command that continues an operation that failed or was interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     way_on: Option<String>,
-    /// The newest version that fits and is not installed; absent = none, or the origin was not read.
+    /// The newest version that fits and is not installed. Absent if there is none, or if the origin was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     newer: Option<String>,
     origin: String,
@@ -65,13 +65,13 @@ struct Row {
     age: String,
 }
 
-/// The installations of a cluster that a command shows, and whether there are others.
+/// The listed installations of a cluster, and what was left out.
 struct Listed {
     rows: Vec<Row>,
     has_others: bool,
-    /// Why there are none, if others exist that were not asked for.
+    /// Why none are listed, if other namespaces have installations.
     elsewhere: Option<String>,
-    /// Whether all that was installed from an index was compared with it, where that was asked for.
+    /// `false` if an index that should have been compared could not be read.
     is_checked: bool,
 }
 
@@ -87,7 +87,7 @@ impl Listed {
 /// Lists the installations of this cluster.
 ///
 /// # Errors
-/// The server cannot be reached, or refuses.
+/// The server cannot be reached, or refuses the request.
 pub async fn run(session: &Session, args: &List) -> Result<Exit> {
     if let Some(namespace) = &args.available.for_cluster {
         let there = session.of_namespace(namespace);
@@ -107,10 +107,10 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
     Ok(listed.exit())
 }
 
-/// Lists the installations of every cluster of a fleet in one table; a cluster that cannot be read fails alone.
+/// Lists the installations of every cluster of a fleet in one table. One cluster's failure does not stop the others.
 ///
 /// # Errors
-/// Flags that exclude each other.
+/// Flags exclude each other.
 pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
     if args.all_namespaces {
         return Err(
@@ -170,7 +170,7 @@ async fn listed(session: &Session, args: &List) -> Result<Listed> {
     })
 }
 
-/// What is said of a namespace without records: it may be taken for that of objects.
+/// Explains that a namespace has no records, because it may have been mistaken for the namespace of the objects.
 fn elsewhere(known: &Records, namespace: &str) -> Option<String> {
     let places: BTreeSet<String> = known.all.iter().map(|it| name_of(it).namespace).collect();
     if places.is_empty() || places.contains(namespace) {
@@ -293,7 +293,7 @@ async fn rows(
     Ok(rows)
 }
 
-/// `namespaces`: that of each record comes first, as kubectl prints it.
+/// Renders the table. With `namespaces`, the namespace is the first column, as kubectl prints it.
 fn table(rows: &[Row], wide: bool, namespaces: bool) -> Table {
     let of_fleet = rows.iter().any(|row| row.cluster.is_some());
     let mut header = vec!["NAME", "TARGET", "VERSION", "STATUS", "NEWER", "AGE"];

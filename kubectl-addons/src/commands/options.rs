@@ -1,4 +1,4 @@
-//! `options`: the flags that every command takes.
+//! `options`: shows the flags that every command takes.
 
 use clap::Args as _;
 
@@ -6,7 +6,7 @@ use crate::cli::Global;
 use crate::exit::Exit;
 use crate::output;
 
-/// Prints the global options as the help of a command prints its own.
+/// Prints the global options in the format of a command's help.
 #[must_use]
 pub fn run() -> Exit {
     let mut command = Global::augment_args(clap::Command::new("options"))

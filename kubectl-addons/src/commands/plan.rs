@@ -1,4 +1,4 @@
-//! `plan [NAME[@VERSION]…] -o FILE`: what install, upgrade, uninstall and `apply -f` would do, for review and for `apply FILE`.
+//! `plan [NAME[@VERSION]…] -o FILE`: shows what install, upgrade, uninstall and `apply -f` would do, for review and for `apply FILE`.
 
 mod page;
 
@@ -24,31 +24,31 @@ use crate::words::plan as words;
 use super::set::{self, TypedSet};
 use crate::{change, choices, partial};
 
-/// A plan, and what is said of it.
+/// A plan, with its description and its file.
 struct Made {
     plan: addons_operation::Plan,
     text: String,
     file: PlanFile,
-    /// The code of what the server refuses, and of what was left out.
+    /// The exit code of what the server refuses, and of what was left out.
     exit: Exit,
 }
 
-/// What became of it.
+/// The result of writing a plan.
 struct Written {
     exit: Exit,
-    /// Whether no plan does anything.
+    /// Whether no plan changes anything.
     is_empty: bool,
 }
 
-/// Plans, announces, and writes the plan. The exit code is that of what the server refuses, if it does: then the plan would fail.
+/// Makes, announces and writes the plan. If the server refuses a write, the exit code is that of the refusal, because the plan would fail.
 ///
 /// # Errors
-/// There is no plan; or it cannot be written.
+/// The plan cannot be made or written.
 pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
     exit(args, write_one(session, args).await)
 }
 
-/// The same for every cluster of a fleet, in one file; a cluster that cannot be planned fails alone and is left out of it.
+/// Makes the plans of every cluster of a fleet in one file. A cluster that cannot be planned is left out of it.
 ///
 /// # Errors
 /// The plan cannot be written.
@@ -56,7 +56,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &Plan) -> Result<Exit> {
     exit(args, write_fleet(fleet, args).await)
 }
 
-/// The exit code of a plan that was written, or with `--exit-code` that of a comparison (semantics 17).
+/// Returns the exit code of a written plan, or with `--exit-code` that of a comparison (semantics 17.5).
 fn exit(args: &Plan, written: Result<Written>) -> Result<Exit> {
     if !args.exit_code {
         return written.map(|written| written.exit);
@@ -143,7 +143,7 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
         (&args.values.values, &args.source),
         &args.addons,
     )?;
-    // What is kept of discovery between runs may be older than the plan.
+    // Cached discovery may be older than the plan.
     session.cluster().await?.forget_kinds().await;
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let (plan, failed) = if args.uninstall {
@@ -191,7 +191,7 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     })
 }
 
-/// The code of what the server refuses of a plan.
+/// Returns the exit code of what the server refuses of a plan.
 fn refused(plan: &addons_operation::Plan) -> Exit {
     match plan.check_refusals() {
         Ok(()) => Exit::Done,
@@ -199,7 +199,7 @@ fn refused(plan: &addons_operation::Plan) -> Exit {
     }
 }
 
-/// What is installed and upgraded, and what is gone from a set.
+/// Plans what to install and upgrade, and which members to uninstall from a set.
 async fn wanted(
     resolver: &Resolver<'_>,
     args: &Plan,
@@ -256,7 +256,7 @@ fn write(plan: &impl Serialize, path: &Path) -> Result<()> {
             anyhow::Error::from(file::FileError::TooLarge).context(format!("plan file {name}"))
         );
     }
-    // A file that was cut off is found out by its digest.
+    // Its digest detects a truncated file.
     std::fs::write(path, bytes).with_context(|| format!("cannot write the plan file {name}"))?;
     output::note(&format!(
         "plan written to {name} ({digest})\n  run: kubectl addons apply {name}"

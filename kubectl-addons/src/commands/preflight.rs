@@ -1,4 +1,4 @@
-//! `preflight --to VERSION`: what would become of the installations with a future release of Kubernetes.
+//! `preflight --to VERSION`: shows what a future release of Kubernetes would mean for the installations.
 
 mod page;
 mod report;
@@ -23,10 +23,10 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::preflight as words;
 
-/// Judges the installations of this cluster.
+/// Checks the installations of this cluster.
 ///
 /// # Errors
-/// A version that cannot be read; an installation that does not exist; the server cannot be reached, or refuses.
+/// The version is not valid, an installation does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &reading::Preflight) -> Result<Exit> {
     let to = target(args)?;
     let report = report(session, args, &to).await?;
@@ -34,10 +34,10 @@ pub async fn run(session: &Session, args: &reading::Preflight) -> Result<Exit> {
     Ok(exit(&report))
 }
 
-/// The same for every cluster of a fleet, in one table; a cluster that cannot be read fails alone.
+/// Checks every cluster of a fleet in one table. One cluster's failure does not stop the others.
 ///
 /// # Errors
-/// A version that cannot be read.
+/// The version is not valid.
 pub async fn of_fleet(fleet: &Fleet, args: &reading::Preflight) -> Result<Exit> {
     let to = target(args)?;
     let (found, failed) = fleet
@@ -51,7 +51,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &reading::Preflight) -> Result<Exit> 
     Ok(failed.max(exit(&merged)))
 }
 
-/// The cluster with that version; the rest of it stays.
+/// Returns the facts of a cluster with that version.
 fn target(args: &reading::Preflight) -> Result<ClusterFacts> {
     let to = kubernetes::parse(&args.to).map_err(|error| Usage(format!("--to: {error}")))?;
     Ok(ClusterFacts {
@@ -60,7 +60,7 @@ fn target(args: &reading::Preflight) -> Result<ClusterFacts> {
     })
 }
 
-/// What is unknown may not fit: a pipeline that goes on with 0 must not go on with that.
+/// Returns the exit code. An unknown verdict may not fit, so it is not 0: a pipeline must not continue.
 fn exit(report: &Report) -> Exit {
     match report.fits() {
         true => Exit::Done,
@@ -109,7 +109,7 @@ async fn report(session: &Session, args: &reading::Preflight, to: &ClusterFacts)
     Ok(Report::of(rows, risks, order, to))
 }
 
-/// Kubernetes is not downgraded: the version that was typed is probably another one than was meant.
+/// Warns about a version older than the cluster's: Kubernetes is not downgraded, so it is probably a mistake.
 async fn warn_of_older(session: &Session, to: &ClusterFacts) -> Result<()> {
     let now = session.cluster().await?.kubernetes_version().await?;
     let running = kubernetes::parse(&now).ok();

@@ -16,18 +16,18 @@ use crate::session::Session;
 use crate::words::{core, distribution, hint, reconcile as words};
 use crate::{change, output, partial, serve};
 
-/// The Lease of the process that leads, in the system namespace.
+/// The name of the leader's Lease in the system namespace.
 const LEASE: &str = "addons-reconciler";
 
-/// Does what the records ask for. Of one pass the worst outcome is the exit code.
+/// Reconciles the records. The exit code of a single pass is that of its worst outcome.
 ///
 /// # Errors
-/// The records cannot be read; a name that no installation has; a port that cannot be bound.
+/// The records cannot be read, no installation has a name, or a port cannot be bound.
 pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     let how = How {
         run: Run {
             timeout: args.timeout,
-            // In a loop, the others go on meanwhile.
+            // In a loop, the other installations do not wait for it.
             wait_for_lock: !args.watch,
             ..Run::default()
         },
@@ -52,7 +52,7 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
         for error in now.failed {
             worst = worst.max(output::failure(&error.into()));
         }
-        // What was read of the catalogues before is not what they hold now.
+        // The catalogues that were read before have changed.
         synced = now.is_changed.then(|| session.ctx().fresh());
     }
     let ctx = synced.as_ref().unwrap_or(session.ctx());
@@ -67,7 +67,7 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     Ok(worst.max(of_core))
 }
 
-/// Prints what became of the core sets.
+/// Prints the results of the core sets.
 fn report_core(followed: Followed) -> Exit {
     let mut worst = Exit::Done;
     for (namespace, unknown) in followed.unknown {

@@ -1,5 +1,5 @@
-//! `render NAME[@VERSION] | --dir DIR`: the manifests that would be applied, without applying them and, where nothing of it is
-//! asked for, without a cluster.
+//! `render NAME[@VERSION] | --dir DIR`: prints the manifests that would be applied, without applying them. It needs no cluster unless the
+//! add-on asks for its facts.
 
 mod masked;
 
@@ -29,10 +29,10 @@ use addons_operation::inputs::{Data, Inputs};
 use addons_operation::render;
 use addons_sources::{FetchedPackage, folder, kustomize};
 
-/// Renders one add-on, or one folder.
+/// Renders an add-on or a folder.
 ///
 /// # Errors
-/// No such add-on, nothing that fits, a source, a template or a manifest that fails.
+/// The add-on is unknown or does not fit, or a source, a template or a manifest fails.
 pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     let (entry, folder) = match &args.dir {
         Some(dir) => {
@@ -75,7 +75,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         Some(verified) => fetch::with_dependencies(session.ctx(), &resolved, verified).await?,
         None => fetch::package(session.ctx(), &resolved).await?,
     };
-    // The Secret beside the installations is part of the data, and never printed; nor are values of the manifest's own Secrets.
+    // The Secret beside the installations is part of the data and never printed, nor are the values of the manifest's own Secrets.
     let mask = inputs.mask();
     if args.output == RenderFormat::Raw {
         let text =
@@ -95,7 +95,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The entry that fits.
+/// Chooses the entry that fits.
 async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
     let offered = Offered {
         source: &args.source,
@@ -108,7 +108,7 @@ async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
     Ok(entry)
 }
 
-/// A folder as the entry that it could be.
+/// Reads a folder as a catalogue entry.
 async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
     let named = || format!("--dir {}", dir.display());
     let programs = session.ctx().kustomize();
@@ -134,7 +134,7 @@ async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entr
         support: None,
         class: CatalogueClass::default(),
         version,
-        // How errors call it.
+        // The name that errors show.
         origin: Arc::new(Origin::Index {
             location: format!("--dir {location}"),
         }),
@@ -157,7 +157,7 @@ async fn of_folder(session: &Session, args: &Render, dir: &Path) -> Result<(Entr
     Ok((entry, verified))
 }
 
-/// The document of `--data`: one map.
+/// Reads the document of `--data`, which is one map.
 fn data(file: &Path) -> Result<Value> {
     let name = file.display().to_string();
     let bytes = crate::input::read(file).with_context(|| format!("--data {name}"))?;

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::{again, change, choices, prompt};
 
-/// Goes back to a revision: a plan like that of an upgrade, with the spec and the entry of the revision.
+/// Rolls back to a revision, with a plan like that of an upgrade, and the spec and entry of the revision.
 ///
 /// # Errors
 /// Nothing was written.

@@ -1,4 +1,4 @@
-//! `schema FILE`: what editors check catalogues and sets by.
+//! `schema FILE`: prints the JSON schemas with which editors check catalogues and sets.
 
 use crate::cli::schema::{File, Schema};
 use crate::exit::Exit;
@@ -7,7 +7,7 @@ use crate::output;
 const CATALOGUE: &str = include_str!("../../../deploy/schemas/catalogue.json");
 const SET: &str = include_str!("../../../deploy/schemas/set.json");
 
-/// Prints the JSON schema.
+/// Prints a JSON schema.
 #[must_use]
 pub fn run(args: &Schema) -> Exit {
     let schema = match args.file {

@@ -1,4 +1,4 @@
-//! `search [WORD…]`: what can be installed, and whether it fits.
+//! `search [WORD…]`: lists what can be installed, and whether it fits.
 
 use anyhow::Result;
 use common::api::catalogue::{CatalogueClass, Support};
@@ -14,13 +14,13 @@ use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 use crate::words::hint;
 
-/// One add-on: the entry that would be installed, or why there is none.
+/// An add-on: the entry that would be installed, or why there is none.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     name: String,
     fits: bool,
-    /// Of the entry that fits, else absent.
+    /// The version of the entry that fits, or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,15 +31,15 @@ struct Row {
     support: Option<Support>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// Why nothing fits: of the best entry.
+    /// Why nothing fits, for the best entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
-/// Lists the add-ons whose name or description holds every word.
+/// Lists the add-ons whose name or description contains every word.
 ///
 /// # Errors
-/// The catalogues or the index cannot be read; without `--k8s`, the server does not answer.
+/// The catalogues or the index cannot be read, or without `--k8s` the server does not respond.
 pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
     let catalogue = session
         .ctx()
@@ -58,10 +58,10 @@ pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
     print(&rows, args.output, true, || nothing(&words))
 }
 
-/// Lists what fits a cluster and could be installed, of each add-on one version: `list --available`.
+/// Lists one version of each add-on that fits a cluster and can be installed: `list --available`.
 ///
 /// # Errors
-/// As [`run`]; a namespace that stands for no cluster.
+/// As [`run`], or a namespace stands for no cluster.
 pub async fn available(session: &Session, args: &List) -> Result<Exit> {
     let asked = &args.available;
     let catalogue = session
@@ -84,7 +84,7 @@ pub async fn available(session: &Session, args: &List) -> Result<Exit> {
     })
 }
 
-/// `fits`: whether a column says so; else all of them do.
+/// Prints the rows. `fits` adds a column that says whether an add-on fits. Without it, all do.
 fn print(
     rows: &[Row],
     asked: Listing,
@@ -111,7 +111,7 @@ fn nothing(words: &[String]) -> String {
     }
 }
 
-/// Whether the name or the description holds every word (lower case).
+/// Whether the name or the description contains every word (lower case).
 fn holds(entry: &Entry, words: &[String]) -> bool {
     let name = entry.addon.to_lowercase();
     let description = entry
@@ -158,7 +158,7 @@ fn row(selection: &Selection) -> Option<Row> {
     })
 }
 
-/// `needs Kubernetes >=1.37.0, this is 1.36.3`
+/// Formats a reason: `needs Kubernetes >=1.37.0, this is 1.36.3`.
 fn needs(reason: &Reason) -> String {
     match reason {
         Reason::DoesNotMatch {

@@ -1,5 +1,5 @@
-//! `apply -f SET`: every installation of a file is installed, or gets the spec that the file has; with `--prune`, what the file does
-//! not have any more is uninstalled (semantics 17). `plan` and `diff` read the same file.
+//! `apply -f SET`: installs every installation of a file, or gives it the spec in the file. With `--prune`, uninstalls members that are no
+//! longer in the file (semantics 17.8 and 17.9). `plan` and `diff` read the same file.
 
 mod typed;
 
@@ -22,14 +22,13 @@ use crate::{change, choices, prompt};
 
 pub use typed::{InSet, SetPlace, TypedSet, typed, within};
 
-/// How often nodes are looked at that are not ready.
+/// The pause between two checks for a ready node.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Applies a set. Where no node is ready, core add-ons and network plugins are installed first, for nodes become ready through them,
-/// and everything when one is.
+/// Applies a set. If no node is ready, installs core add-ons and network plugins first, because nodes need them, and everything else when a
+/// node is ready.
 ///
-/// # Errors
-/// The file is not a set; those of install, upgrade and uninstall.
+/// The file is not a set, or an error of install, upgrade or uninstall.
 pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
     let set = TypedSet::read(session, path, &args.members)?;
     let place = set.place();
@@ -38,7 +37,7 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
     if args.change.dry_run != DryRun::None || nodes::is_one_ready(cluster).await? != Some(false) {
         return apply(session, args, (set, &place), &args.change).await;
     }
-    // One question and one turn are about all of what a cluster gets.
+    // On one of several clusters, there is a single confirmation and turn for the whole change.
     if session.turn().is_some() {
         let place = of_cluster::place();
         let again = place.as_deref().map(typed_again::for_place);
@@ -53,7 +52,7 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         .partition(comes_before_nodes);
     let first = DeclaredSet {
         installations: early,
-        // Only the whole file tells what is gone from it.
+        // Only the whole file shows which members were removed.
         prune: set.prune.filter(|_| rest.is_empty()),
         ..set.clone()
     };
@@ -74,7 +73,7 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         output::note(&words::no_node(rest.len(), &typed_again::for_clusters(&[])));
         return Ok(Exit::TimedOut);
     }
-    // What the first ones were rendered with is what was known before there was a node.
+    // The first plans were rendered with facts from before there was a node.
     apply(&session.fresh(), args, (set, &place), &args.change).await
 }
 
@@ -98,7 +97,7 @@ async fn apply(
     change::run(session, plan, change).await
 }
 
-/// Waits for a node that is ready.
+/// Waits until a node is ready. Returns `false` at the deadline.
 async fn is_node_ready(cluster: &Cluster, deadline: Instant) -> Result<bool> {
     let mut is_told = false;
     while nodes::is_one_ready(cluster).await? == Some(false) {

@@ -1,4 +1,4 @@
-//! `show NAME[@VERSION]`: one add-on, and why other versions were passed over.
+//! `show NAME[@VERSION]`: shows an add-on, and why other versions were rejected.
 
 mod documents;
 mod text;
@@ -24,7 +24,7 @@ use addons_operation::Target;
 use addons_operation::choose::choose;
 use addons_operation::render::{self, Rendered};
 
-/// An add-on as JSON and YAML show it.
+/// An add-on as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -36,20 +36,20 @@ struct Shown {
     description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     support: Option<Support>,
-    /// What it was judged by.
+    /// The versions that entries had to fit.
     cluster: Cluster,
-    /// The rules that chose.
+    /// The rules that chose the entry.
     rules: Rules,
-    /// The entry that fits; absent where none does.
+    /// The entry that fits. Absent if none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<ShownEntry>,
-    /// What the manifest of the entry holds; absent where it was not read.
+    /// The content of the entry's manifest. Absent if it was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Content>,
     passed_over: Vec<PassedOver>,
 }
 
-/// Versions without their pre-release; absent = not known.
+/// The versions of a cluster without their pre-release. Absent if unknown.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Cluster {
@@ -79,34 +79,34 @@ struct ShownEntry {
     requires: Vec<Requirement>,
 }
 
-/// What a manifest holds.
+/// The content of a manifest.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Content {
     location: String,
-    /// Of the entry, or computed where it has none.
+    /// The hash of the entry, or the computed one.
     manifest_hash: String,
-    /// Whether the entry has a hash that the manifest was verified with.
+    /// Whether the manifest was verified with a hash of the entry.
     verified: bool,
     objects: Vec<ObjectKey>,
     images: Vec<String>,
 }
 
-/// An entry that was passed over.
+/// An entry that was rejected.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PassedOver {
     version: String,
     id: String,
     origin: Origin,
-    /// For people.
+    /// The reason as a sentence.
     reason: String,
 }
 
-/// Shows one add-on. Where nothing fits, that is shown, and the exit code is 5. `--values` and `--readme` print a document instead.
+/// Shows an add-on. If nothing fits, shows that, and the exit code is 5. `--values` and `--readme` print a document instead.
 ///
 /// # Errors
-/// No such add-on; a manifest that cannot be fetched, verified or read (after everything else was shown); for a document, nothing that
+/// The add-on is unknown, its manifest cannot be fetched, verified or read (everything else is shown first), or for a document nothing
 /// fits.
 pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let offered = Offered {
@@ -134,7 +134,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let is_chart = |entry: &Entry| entry.version.template.method == Method::Helm;
     let (rendered, failure) = match fetched.transpose() {
         Ok(rendered) => (rendered, None),
-        // It takes helm, and values that only an installation may have.
+        // Rendering needs helm, and possibly values that only an installation has.
         Err(error) if selection.chosen.as_ref().is_some_and(is_chart) => {
             output::warn(&format!("the chart is not rendered: {}", error.chain()));
             (None, None)

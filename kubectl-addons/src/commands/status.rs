@@ -1,4 +1,4 @@
-//! `status NAME…`: the objects of installations, and why they are not ready.
+//! `status NAME…`: shows the objects of installations, and why they are not ready.
 
 mod page;
 mod watch;
@@ -34,11 +34,11 @@ use addons_operation::health::{self, State};
 use addons_operation::release;
 use addons_operation::{Context, Records, name_of};
 
-/// One installation with its objects.
+/// An installation with its objects, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct View<'a> {
-    /// Where there are several.
+    /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     name: &'a str,
@@ -46,21 +46,21 @@ struct View<'a> {
     target_namespace: &'a str,
     /// Phase and message in one text.
     status: String,
-    /// The word of its state.
+    /// The phase alone.
     phase: String,
-    /// Why; empty where there is nothing to say.
+    /// The message, or empty.
     message: &'a str,
     /// The command that continues an operation that failed or was interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     way_on: Option<&'a str>,
     installed: Option<&'a common::api::installation::Installed>,
     objects: &'a [ObjectHealth],
-    /// How helm says that its release is.
+    /// What helm says about its release.
     #[serde(skip_serializing_if = "Option::is_none")]
     helm: Option<&'a str>,
 }
 
-/// One installation as it is now.
+/// An installation and its current state.
 struct Looked {
     record: AddonInstallation,
     state: State,
@@ -68,10 +68,10 @@ struct Looked {
     helm: Option<String>,
 }
 
-/// Shows installations, one as an object and several as a list.
+/// Shows installations: a single one as an object, several as a list.
 ///
 /// # Errors
-/// There is none of that name; the server cannot be reached, or refuses.
+/// The installation does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
     let listing = args.output.listing();
     if args.watch {
@@ -107,7 +107,7 @@ fn show(args: &Status, listing: Listing, all: &[Looked]) -> Result<()> {
     Ok(())
 }
 
-/// One installation that was named as an object, others as a list.
+/// Returns a single named installation as an object, and others as a list.
 fn document(args: &Status, all: &[Looked]) -> Result<Value> {
     if let [one] = all
         && !args.is_list()
@@ -121,7 +121,7 @@ fn document(args: &Status, all: &[Looked]) -> Result<Value> {
 /// Shows the installations of these names on every cluster of a fleet: a line each, and with `-o wide` their objects.
 ///
 /// # Errors
-/// A value that cannot be printed. A cluster that cannot be read fails alone.
+/// A value cannot be printed. One cluster's failure does not stop the others.
 pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
     if args.watch {
         return Err(Usage("--watch can only be used with a single cluster".to_owned()).into());
@@ -172,7 +172,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
     }
 }
 
-/// 1 where something is not ready.
+/// Returns exit code 1 if an installation is not ready.
 fn exit(all: &[Looked]) -> Exit {
     match all.iter().all(|looked| looked.state.standing.is_good()) {
         true => Exit::Done,
@@ -180,7 +180,7 @@ fn exit(all: &[Looked]) -> Exit {
     }
 }
 
-/// What counts of that only with `--exit-code`; then an error is more than 1.
+/// Applies `--exit-code`: without it, only errors count; with it, an error is more than 1.
 fn judged(args: &Status, exit: Result<Exit>) -> Result<Exit> {
     match exit {
         exit if args.exit_code => {
@@ -214,7 +214,7 @@ fn table(all: &[(&str, &Looked)], has_names: bool) -> Table {
     table
 }
 
-/// `ctx`: that of the session, or a fresh one to see what changed since.
+/// Reads installations and their state. `ctx` is that of the session, or a fresh one to see later changes.
 async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Looked>> {
     let namespace = session.global().namespace.as_deref();
     if args.all_namespaces && namespace.is_some() {
@@ -230,7 +230,7 @@ async fn look(session: &Session, ctx: &Context, args: &Status) -> Result<Vec<Loo
     if let Some(selector) = &args.selector {
         labelled::keep(ctx, namespace, selector, &mut records).await?;
     }
-    // Indexes and directories are not among the catalogues.
+    // Installations from indexes and directories are not in the catalogues.
     let is_of_catalogue = |record: &&AddonInstallation| {
         let reference = &record.spec.addon_ref;
         reference.index.is_none() && reference.directory.is_none()
@@ -265,7 +265,7 @@ async fn one(
     })
 }
 
-/// The releases of Helm that hold objects of an installation as well, or still have records of them.
+/// Describes the Helm releases that also hold objects of an installation, or still have records of them.
 fn held(looked: &Looked) -> Vec<String> {
     let record = &looked.record;
     let open = open_releases(record).map(|release| (release, 0));
@@ -316,14 +316,14 @@ impl<'a> View<'a> {
     }
 }
 
-/// Keys of the objects, one a line.
+/// Formats the keys of the objects, one per line.
 fn keys(looked: &Looked) -> String {
     let keys = looked.objects.iter();
     keys.map(|object| format!("{}\n", object.key)).collect()
 }
 
-/// `Release web/web   Deployed, revision 2: Upgrade complete`. What helm says of a failure may repeat values: the record of the
-/// installation has it without them.
+/// Formats the state of a release: `Release web/web   Deployed, revision 2: Upgrade complete`. Helm's text about a failure may repeat
+/// values, so it is left out; the record has it without them.
 fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
     let HelmRelease { name, namespace } = named;
     match status {

@@ -1,4 +1,4 @@
-//! `sync [DIR]`: a directory is the truth.
+//! `sync [DIR]`: makes the cluster match a directory.
 
 mod due;
 mod tree;
@@ -25,18 +25,18 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::{change, choices, events, output, partial};
 
-/// What a pass came to.
+/// The result of a pass.
 struct Passed {
     /// The exit code.
     exit: Exit,
     /// Whether there was nothing to do.
     is_nothing: bool,
-    /// What was done, as a part of longer work.
+    /// The reports, for a pass that is part of a longer operation.
     reports: Reports,
 }
 
-/// Installs, upgrades and repairs what is in the directory, and uninstalls what is gone from it; with `--watch` until the program is
-/// ended.
+/// Installs, upgrades and repairs what is in the directory, and uninstalls what was removed from it. With `--watch`, continues until the
+/// program ends.
 ///
 /// # Errors
 /// Nothing was written: the directory cannot be read, or the user declined.
@@ -51,8 +51,8 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
     Ok(pass(session, args, &sync, None, None).await?.exit)
 }
 
-/// Compares the directory with the cluster once, and does what is due. `only`: one installation of it, where nothing else can have
-/// changed. `interruption`: of the work that this is a part of.
+/// Compares the directory with the cluster once, and executes what is due. `only` limits the pass to one installation if nothing else can
+/// have changed. `interruption` is that of the surrounding operation.
 async fn pass(
     session: &Session,
     args: &Sync,
@@ -103,7 +103,7 @@ async fn pass(
     } else {
         carry_out(session, plan, removal, args, interruption).await
     };
-    // Also where the user declined the rest.
+    // Report failures even if the user declined the rest.
     let left_out = partial::report(failed);
     let (done, reports) = done?;
     Ok(Passed {
@@ -113,7 +113,7 @@ async fn pass(
     })
 }
 
-/// Shows what is due, asks once, and executes it: first what is in the directory, then what is gone from it.
+/// Shows what is due, asks once, and executes it: first the installations of the directory, then the removals.
 async fn carry_out(
     session: &Session,
     plan: Plan,
@@ -157,7 +157,7 @@ async fn carry_out(
     Ok((exit, reports))
 }
 
-/// Why nothing is uninstalled although manifests are gone: a directory that is empty, or mostly so, is rarely meant.
+/// Returns why nothing is uninstalled although manifests were removed: an empty or mostly empty directory is rarely intended.
 fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option<NotSynced> {
     let gone = resolver.gone(sync);
     let directory = sync.path.clone();
@@ -181,7 +181,7 @@ fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option
     })
 }
 
-/// Whether a user on a terminal agrees; `--yes` is not an answer to this.
+/// Asks the user on a terminal for confirmation, which `--yes` does not give.
 fn may_uninstall(args: &Sync, gone: &[String], of: usize) -> bool {
     let asks = args.change.dry_run == DryRun::None && !args.change.run.yes && output::can_ask();
     let question = format!(
@@ -192,7 +192,7 @@ fn may_uninstall(args: &Sync, gone: &[String], of: usize) -> bool {
     asks && change::confirm(&question).is_ok()
 }
 
-/// What was read of the directory.
+/// Parses the files of the directory.
 fn found(session: &Session, args: &Sync, path: String, files: Vec<File>) -> DirectorySync {
     let options = Options {
         all: args.all,
@@ -212,7 +212,7 @@ fn found(session: &Session, args: &Sync, path: String, files: Vec<File>) -> Dire
     }
 }
 
-/// The path that installations are recorded with: the same from wherever the command is called.
+/// Returns the absolute path that installations are recorded with, independent of the working directory.
 fn absolute(typed: &Path) -> Result<String> {
     let path = std::path::absolute(typed).with_context(|| typed.display().to_string())?;
     let text = path

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, output};
 
-/// Uninstalls: objects first, the record last; `--dry-run` only announces.
+/// Uninstalls add-ons: first the objects, then the record. `--dry-run` only announces.
 ///
 /// # Errors
 /// Nothing was written.

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::{again, change, choices, partial, prompt};
 
-/// Upgrades the named installations, or all.
+/// Upgrades the named installations, or all of them.
 ///
 /// # Errors
 /// Nothing was written.
@@ -63,7 +63,7 @@ async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
     }
     change::check_named(session, &plan)?;
     let done = change::run(session, plan, &args.change).await;
-    // Also where the user declined the rest.
+    // Report failures even if the user declined the rest.
     let left_out = partial::report(failed);
     Ok(done?.max(left_out))
 }

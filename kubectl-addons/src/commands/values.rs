@@ -1,4 +1,4 @@
-//! `values NAME`: the values of an installation, and with `--explain` which layer each comes from.
+//! `values NAME`: shows the values of an installation, and with `--explain` the layer that each comes from.
 
 use addons_render::text;
 use anyhow::Result;
@@ -24,14 +24,12 @@ use addons_operation::values_from;
 use addons_operation::{Records, name_of};
 use addons_operation::{Resolved, fetch};
 
-/// Longest value in a column, in characters.
+/// The longest value in a column, in characters.
 const MAX_WIDTH: usize = 60;
 
-/// Shows the values of one installation; what comes from Secrets is not shown. Where a layer cannot be read the others are
-/// shown, and the exit code is 1.
+/// Shows the values of an installation, except those from Secrets. If a layer cannot be read, shows the others, and the exit code is 1.
 ///
-/// # Errors
-/// There is no installation of that name; the server cannot be reached, or refuses.
+/// The installation does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
@@ -75,15 +73,15 @@ pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
     })
 }
 
-/// What is known of the values of an installation.
+/// The values of an installation, as far as they could be read.
 struct Read {
     layers: Layers,
     form: Vec<FormField>,
-    /// Why some of it is missing.
+    /// The errors of the layers that are missing.
     unread: Vec<anyhow::Error>,
 }
 
-/// A value, and what the form takes there.
+/// A value, and the form field with its path.
 #[derive(Serialize)]
 struct Leaf<'a> {
     #[serde(flatten)]
@@ -143,7 +141,7 @@ async fn read(session: &Session, record: &AddonInstallation) -> Result<Read> {
     })
 }
 
-/// What the package of an entry says itself.
+/// Reads the default values in the package of an entry.
 async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -> Result<Values> {
     let method = entry.version.template.method;
     if method == Method::Manifest {
@@ -168,7 +166,7 @@ async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -
     }
 }
 
-/// Wide, with what the form takes at each path.
+/// Renders the table. Wide, it shows what the form accepts at each path.
 fn table(explained: &[Leaf<'_>], format: Format) -> Table {
     let mut titles = vec!["PATH", "VALUE", "LAYER", "FROM", "OVERRIDES"];
     if format == Format::Wide {

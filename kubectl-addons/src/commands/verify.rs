@@ -1,4 +1,4 @@
-//! `verify NAME[@VERSION]…|oci://REF…`: whether sources are signed, and by whom.
+//! `verify NAME[@VERSION]…|oci://REF…`: verifies whether sources are signed, and by whom.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::session::Session;
 use crate::usage::Usage;
 use addons_operation::{OperationError, provenance, signature};
 
-/// How references are told from names.
+/// The prefix that distinguishes references from names.
 const OCI: &str = "oci://";
 
-/// What verified a source.
+/// The result for a source.
 #[derive(Debug, Serialize)]
 struct Row {
-    /// As it was asked for.
+    /// The name or reference as it was typed.
     name: String,
     #[serde(flatten)]
     signature: Option<Signature>,
@@ -38,9 +38,9 @@ struct Row {
     problem: Option<String>,
 }
 
-/// Whose signatures count.
+/// The signers that are accepted.
 enum Signed {
-    /// Whoever the catalogue says.
+    /// The signers that the catalogue names.
     AsCatalogued,
     /// A key or an identity.
     By(SignaturePolicy),
@@ -48,10 +48,10 @@ enum Signed {
     Ring(Vec<u8>),
 }
 
-/// Verifies each source. What is not signed, or not by whom it should be, is named: exit 1.
+/// Verifies each source. If one is unsigned or signed by another signer, names it, and the exit code is 1.
 ///
 /// # Errors
-/// The catalogues or the index cannot be read; a name that is unknown or does not fit; a file that cannot be read.
+/// The catalogues or the index cannot be read, a name is unknown or does not fit, or a file cannot be read.
 pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
     let signed = signed(&args.signer)?;
     let is_reference = |name: &String| name.starts_with(OCI);
@@ -68,7 +68,7 @@ pub async fn run(session: &Session, args: &Verify) -> Result<Exit> {
     for name in &args.names {
         let verified = match name.strip_prefix(OCI) {
             Some(reference) => {
-                // As everywhere, a registry on this machine speaks HTTP.
+                // As everywhere, a registry on this machine is accessed over HTTP.
                 let host = reference.split('/').next().unwrap_or_default();
                 let plain_http = args.plain_http || is_of_this_machine(host);
                 of_reference(session, reference, plain_http, &signed).await?
@@ -136,7 +136,7 @@ fn text(flag: &str, file: &Path) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{flag} {}", file.display()))
 }
 
-/// The signature, or why there is none.
+/// Returns the signature, or why it could not be verified.
 async fn of_entry(
     session: &Session,
     entry: &Entry,
@@ -145,7 +145,7 @@ async fn of_entry(
     let policy = match signed {
         Signed::Ring(keyring) => return Ok(of_chart(session, entry, keyring).await),
         Signed::By(policy) => {
-            // Its hash vouches for it where the catalogue decides, but is not the signature of this signer.
+            // The catalogue's digest can vouch for the source, but is not a signature of this signer.
             if let Some(field) = signature::unsignable(&entry.version.source) {
                 let digest = match entry.verifiable_hash() {
                     Some(_) => " (its digest is in the catalogue)",
@@ -214,7 +214,7 @@ async fn of_chart(session: &Session, entry: &Entry, keyring: &[u8]) -> Result<Si
     })
 }
 
-/// A chart in a registry as the entry that it could be.
+/// Makes a catalogue entry for a chart in a registry.
 fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
     let parts = reference.rsplit_once('/').and_then(|(path, last)| {
         let (chart, version) = last.split_once(':')?;
@@ -249,7 +249,7 @@ fn chart(reference: &str, plain_http: bool) -> Result<Entry> {
             },
             ..AddonVersion::default()
         },
-        // The command line opens the registry of a typed reference.
+        // The user typed the reference, so the command line may access its registry.
         origin: Arc::new(Origin::Index {
             location: format!("{OCI}{reference}"),
         }),

@@ -1,4 +1,4 @@
-//! `version`: of this client and of the server.
+//! `version`: prints the versions of this client and of the server.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -18,7 +18,7 @@ struct Versions {
     server_version: Option<String>,
 }
 
-/// Prints the versions; that of the client even where the server does not answer.
+/// Prints the versions. The client version is printed even if the server does not respond.
 ///
 /// # Errors
 /// The server cannot be reached.

@@ -1,8 +1,8 @@
-//! The words as they were typed. bash splits them at `@`, and puts what is chosen in the place of what stands from there on.
+//! The typed words. bash splits them at `@`, and replaces only the part after it.
 
 use std::ffi::OsString;
 
-/// The words with `NAME`, `@` and `VERSION` as one, and how many bytes of the last one the shell keeps.
+/// Joins `NAME`, `@` and `VERSION` to one word, and returns how many bytes of the last word the shell keeps.
 pub fn joined(words: &[OsString]) -> (Vec<OsString>, usize) {
     let mut joined: Vec<OsString> = Vec::new();
     let mut kept = 0;
@@ -26,7 +26,7 @@ pub fn joined(words: &[OsString]) -> (Vec<OsString>, usize) {
     (joined, kept)
 }
 
-/// The name in `NAME@VERSION`, where that is what is being typed.
+/// Returns the name if `NAME@VERSION` is being typed.
 pub fn name(words: &[String]) -> Option<&str> {
     let (name, _) = words.last()?.split_once('@')?;
     Some(name)

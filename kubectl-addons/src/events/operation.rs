@@ -1,4 +1,4 @@
-//! The events of a plan, of its execution and of its reports.
+//! The events of a plan, its execution and its reports.
 
 use addons_engine::{Back, Report, Settled};
 use addons_operation::Plan;
@@ -11,7 +11,7 @@ use super::{Done, Event, Planned, Version, emit, is_on};
 use crate::change::of_whole_report;
 use crate::exit::Exit;
 
-/// What will be done to each installation, what its plan warns of, and what the API server refuses of it.
+/// Prints what will be done to each installation, the warnings of its plan, and what the API server refuses.
 pub fn planned(plan: &Plan) {
     for planned in &plan.installations {
         let plan = &planned.plan;
@@ -42,7 +42,7 @@ pub fn planned(plan: &Plan) {
     }
 }
 
-/// The installations for which there is nothing to do.
+/// Prints the installations that are up to date.
 pub fn up_to_date(plan: &Plan) {
     for resolved in &plan.up_to_date {
         emit(&Event::UpToDate {
@@ -52,7 +52,7 @@ pub fn up_to_date(plan: &Plan) {
     }
 }
 
-/// The work on each installation begins.
+/// Prints that the operation on each installation begins.
 pub fn started(plan: &Plan) {
     for planned in &plan.installations {
         emit(&Event::Started {
@@ -62,7 +62,7 @@ pub fn started(plan: &Plan) {
     }
 }
 
-/// What the engine does for one installation.
+/// Prints an event of the engine for an installation.
 pub fn executing(plan: &InstallationPlan, event: &addons_engine::Event) {
     use addons_engine::Event as Done;
     let installation = &plan.installation;
@@ -102,7 +102,7 @@ pub fn executing(plan: &InstallationPlan, event: &addons_engine::Event) {
             object: Some(key),
             message,
         },
-        // Without the values: those of other managers may be anything.
+        // The values are left out, because those of other managers may be secret.
         Done::Settled(Settled { key, conflict, .. }) => Event::Conflict {
             installation,
             object: key,
@@ -125,7 +125,7 @@ fn settlement(event: &addons_engine::Event) -> &'static str {
     }
 }
 
-/// What became of one installation; without a report nothing was done, and the error was told.
+/// Prints the result of an installation. Without a report nothing was done, and the error was already printed.
 pub fn reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
     if !is_on() {
         return;
@@ -144,7 +144,7 @@ pub fn reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
     }
 }
 
-/// The end of an operation, or of its way back.
+/// Prints the end of an operation, or of its rollback.
 fn ended(plan: &InstallationPlan, verb: Verb, report: &Report, exit: Exit) {
     let installation = &plan.installation;
     for (object, message) in &report.skipped {

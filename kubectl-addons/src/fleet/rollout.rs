@@ -1,5 +1,5 @@
-//! Changes the clusters of a fleet: all are planned, one question is about all of them, and then they are changed wave by wave. A wave
-//! begins once the clusters of the one before are ready; what fails ends it with that wave.
+//! Changes the clusters of a fleet: plans all of them, asks once, and changes them wave by wave. A wave begins once the clusters of the
+//! previous one are ready. If a cluster fails, the rollout ends with that wave.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,22 +24,22 @@ use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::fleet as words;
 
-/// How often clusters are looked at that have to stay ready.
+/// How often clusters that have to stay ready are checked.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// How the clusters are changed.
 pub struct Rollout<'a> {
-    /// In which waves.
+    /// The waves.
     pub waves: fleet::Rollout,
-    /// Whether the user is not asked.
+    /// Whether to skip the confirmation.
     pub yes: bool,
-    /// How long one cluster may take.
+    /// How long a cluster may take.
     pub timeout: Duration,
-    /// The command that goes on with some of them.
+    /// Returns the command that continues with some of the clusters.
     pub again: &'a dyn Fn(&[&Place]) -> String,
 }
 
-/// How far a cluster is.
+/// The progress of a cluster.
 #[derive(Debug)]
 pub enum State {
     /// It is being planned.
@@ -50,18 +50,18 @@ pub enum State {
     Begun(Planned),
     /// Its command only showed what it would do.
     Shown,
-    /// Its command ended. `was_due`: whether anything was to be done.
+    /// Its command ended.
     Ended {
-        /// How.
+        /// How it ended.
         exit: Exit,
-        /// Whether anything was to be done.
+        /// Whether there was anything to do.
         was_due: bool,
     },
-    /// Its command was done, and it was not ready when the next wave was to begin.
+    /// Its command succeeded, but it was not ready when the next wave should begin.
     NotReady,
 }
 
-/// Why the waves ended before the last one.
+/// Why the rollout ended before the last wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     /// A cluster failed, or was not ready.
@@ -80,10 +80,9 @@ struct Work<'a, F> {
     running: FuturesUnordered<F>,
 }
 
-/// Runs a command that changes something on every cluster; `work` gets the place of the cluster in the fleet. The highest exit code
-/// counts.
+/// Runs a command that changes something on every cluster. `work` gets the position of the cluster in the fleet. Returns the highest exit
+/// code.
 ///
-/// # Errors
 /// Nothing was written: the user declined.
 pub async fn run(
     fleet: &Fleet,
@@ -132,7 +131,7 @@ pub async fn run(
 }
 
 impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
-    /// Runs every command until its plan waits, or it ended.
+    /// Runs every command until its plan waits, or the command ended.
     async fn plan(&mut self) {
         let is_planning = |state: &State| matches!(state, State::Planning);
         while self.states.iter().any(is_planning) {
@@ -146,7 +145,7 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
         }
     }
 
-    /// The waves, as places in the fleet, each with its gate; asks whether they may begin.
+    /// Asks for confirmation, and returns the waves: the positions in the fleet, each with its gate.
     fn agree(&self, rollout: &Rollout<'_>) -> Result<Vec<(Vec<usize>, Option<Duration>)>> {
         let planned = self
             .states
@@ -178,7 +177,7 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
         Ok(waves)
     }
 
-    /// Changes wave after wave; returns why it ended before the last one.
+    /// Changes one wave after the other. Returns why it stopped before the last one.
     async fn change(
         &mut self,
         waves: &[(Vec<usize>, Option<Duration>)],
@@ -224,7 +223,7 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
         None
     }
 
-    /// Whether clusters stay ready for so long.
+    /// Whether clusters stay ready for the duration.
     async fn stays_ready(
         &mut self,
         clusters: &[(usize, Vec<InstallationName>)],
@@ -259,7 +258,7 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
         }
     }
 
-    /// Shows how every cluster ended, and the command that goes on; returns the exit code.
+    /// Shows the result of every cluster, and the command that continues. Returns the exit code.
     fn report(&self, stop: Option<Stop>, rollout: &Rollout<'_>) -> Exit {
         let members = || self.fleet.members.iter().zip(&self.states);
         let rows = members().map(|(member, state)| (member.name(), state));
@@ -295,7 +294,7 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
     fn begin(&mut self, at: usize) {
         let begin = self.begin.get_mut(at).and_then(Option::take);
         if let Some(begin) = begin {
-            // A command that ended meanwhile is seen to have.
+            // If the command ended in the meantime, its end is received later.
             let _ = begin.send(());
         }
         if let Some(state) = self.states.get_mut(at)
@@ -329,7 +328,7 @@ impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
 }
 
 impl State {
-    /// The exit code that it stands for.
+    /// The exit code of this state.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Ended { exit, .. } => *exit,

@@ -1,4 +1,4 @@
-//! One cluster of several that are changed: it is planned, and then waits until all are agreed to and its wave begins.
+//! The turn of one of several clusters: after planning, it waits until the user agreed to all plans and its wave begins.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +9,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::change::Declined;
 
-/// When a cluster may be changed.
+/// Decides when a cluster may be changed.
 #[derive(Debug)]
 pub struct Turn {
-    /// Place of the cluster in the fleet.
+    /// The position of the cluster in the fleet.
     cluster: usize,
     yes: bool,
     planned: UnboundedSender<Planned>,
@@ -24,16 +24,16 @@ pub struct Turn {
 /// A cluster that was planned and waits.
 #[derive(Debug)]
 pub struct Planned {
-    /// Place of the cluster in the fleet.
+    /// The position of the cluster in the fleet.
     pub cluster: usize,
-    /// Whether anything is due.
+    /// Whether there is anything to do.
     pub is_due: bool,
-    /// What the command installs, upgrades, or finds up to date: the next wave waits until it is ready.
+    /// The installations that the command installs, upgrades or finds up to date. The next wave waits until they are ready.
     pub installations: Vec<InstallationName>,
 }
 
 impl Turn {
-    /// The turn of a cluster, and what begins it. `permits`: how many clusters are worked on at the same time.
+    /// Creates the turn of a cluster, and the sender that begins it. `permits` limits how many clusters are worked on at the same time.
     pub fn new(
         cluster: usize,
         yes: bool,
@@ -52,14 +52,14 @@ impl Turn {
         (turn, begin)
     }
 
-    /// Waits until few enough clusters are worked on.
+    /// Waits for a permit, which limits how many clusters are worked on at the same time.
     pub async fn work(&self) {
-        // It is never closed.
+        // The semaphore is never closed.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = permit;
     }
 
-    /// Lets another cluster be worked on.
+    /// Gives the permit to another cluster.
     pub fn rest(&self) {
         self.permit
             .lock()
@@ -67,15 +67,15 @@ impl Turn {
             .take();
     }
 
-    /// Waits until the plan is agreed to and the wave of this cluster begins.
+    /// Waits until the user agreed to the plan and the wave of this cluster begins.
     ///
     /// # Errors
-    /// It does not begin; or this is a second plan, and the user wants to be asked.
+    /// The wave does not begin, or this is a second plan and the user wants to confirm it.
     pub async fn take(&self, plan: &Plan) -> Result<(), Declined> {
         self.wait(!plan.is_empty(), stay(plan)).await
     }
 
-    /// The same where nothing is due: the next wave waits until these installations are ready.
+    /// Waits like [`Turn::take`] if nothing is due. The next wave waits until these installations are ready.
     ///
     /// # Errors
     /// The wave does not begin.
@@ -101,7 +101,7 @@ impl Turn {
             };
         };
         self.rest();
-        // Whoever began the turns may have ended already: then no turn begins.
+        // The rollout may have ended already. Then no turn begins.
         let _ = self.planned.send(Planned {
             cluster: self.cluster,
             is_due,
@@ -113,7 +113,7 @@ impl Turn {
     }
 }
 
-/// The installations of a plan that are there after it.
+/// Returns the installations that exist after a plan.
 fn stay(plan: &Plan) -> Vec<InstallationName> {
     let planned = plan.installations.iter().map(|planned| &planned.plan);
     let changed = planned

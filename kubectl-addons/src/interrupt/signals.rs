@@ -10,14 +10,14 @@ pub use self::windows::Signals;
 mod unix {
     use tokio::signal::unix::{Signal, SignalKind, signal};
 
-    /// Listens until it is dropped. A signal that cannot be listened for ends the program as the system does it.
+    /// Listens for signals. A signal that it cannot listen for ends the program by the system's default.
     pub struct Signals {
         interrupt: Option<Signal>,
         terminate: Option<Signal>,
     }
 
     impl Signals {
-        /// Starts to listen; needs a runtime.
+        /// Starts to listen. Requires a runtime.
         pub fn listen() -> Self {
             Self {
                 interrupt: signal(SignalKind::interrupt()).ok(),
@@ -25,7 +25,7 @@ mod unix {
             }
         }
 
-        /// Waits for the next one.
+        /// Waits for the next signal.
         pub async fn next(&mut self) {
             tokio::select! {
                 Some(()) = async { self.interrupt.as_mut()?.recv().await } => {}
@@ -42,7 +42,7 @@ mod windows {
         CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
     };
 
-    /// Listens until it is dropped. A signal that cannot be listened for ends the program as the system does it.
+    /// Listens for signals. A signal that it cannot listen for ends the program by the system's default.
     pub struct Signals {
         interrupt: Option<CtrlC>,
         stop: Option<CtrlBreak>,
@@ -51,7 +51,7 @@ mod windows {
     }
 
     impl Signals {
-        /// Starts to listen; needs a runtime.
+        /// Starts to listen. Requires a runtime.
         pub fn listen() -> Self {
             Self {
                 interrupt: ctrl_c().ok(),
@@ -61,7 +61,7 @@ mod windows {
             }
         }
 
-        /// Waits for the next one.
+        /// Waits for the next signal.
         pub async fn next(&mut self) {
             tokio::select! {
                 Some(()) = async { self.interrupt.as_mut()?.recv().await } => {}

@@ -1,12 +1,12 @@
-//! Errors of the operating system in the words of a message: without numbers, and without the libraries that they came through.
+//! Rewrites errors of the operating system in plain words: without numbers, and without the names of libraries.
 
-/// What libraries put before and behind a cause.
+/// Prefixes that libraries add to a cause.
 const NOISE: [&str; 3] = [
     "ServiceError: ",
     "client error (Connect): ",
     "tcp connect error: ",
 ];
-/// How the operating system begins its sentences, and how a message goes on.
+/// Sentences of the operating system, and the words of a message.
 const CAUSES: [(&str, &str); 6] = [
     ("No such file or directory", "no such file or directory"),
     ("Permission denied", "permission denied"),
@@ -17,7 +17,7 @@ const CAUSES: [(&str, &str); 6] = [
 ];
 const NUMBER: &str = " (os error ";
 
-/// The text with these causes in plain words.
+/// Replaces these causes in a text.
 pub(super) fn in_words(text: &str) -> String {
     if !text.contains(NUMBER) {
         return text.to_owned();

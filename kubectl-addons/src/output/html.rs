@@ -1,10 +1,10 @@
-//! Pages in HTML: one file each, readable without scripts. Everything in it is escaped, and nothing is loaded from anywhere.
+//! HTML pages: one file each, readable without scripts. Everything in it is escaped, and the page loads nothing.
 
 pub mod graph;
 
 use super::plain;
 
-/// A browser that obeys it loads nothing and runs nothing, whatever the page says.
+/// With this policy, a browser loads nothing and runs nothing, whatever the page contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8886; --good: #1a7f37; --bad: #cf222e; --new: #8250df; }
@@ -21,17 +21,17 @@ figure { overflow-x: auto; margin: 0.5rem 0; }
 svg rect { fill: none; stroke: currentColor; } svg text { fill: currentColor; } svg path { fill: none; stroke: var(--line); }
 ";
 
-/// A page that is being written.
+/// An HTML page that is being written.
 #[derive(Debug)]
 pub struct Page {
     title: String,
     body: String,
 }
 
-/// How a row is coloured; a word in it says the same.
+/// The colour of a row. A word in the row says the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// As text.
+    /// The colour of text.
     #[default]
     Plain,
     /// Ready, added.
@@ -62,22 +62,22 @@ impl Page {
         page
     }
 
-    /// The heading of an installation.
+    /// Adds the heading of an installation.
     pub fn section(&mut self, title: &str) {
         self.element("h2", title);
     }
 
-    /// The heading of a part of it.
+    /// Adds the heading of a part of a section.
     pub fn part(&mut self, title: &str) {
         self.element("h3", title);
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub fn text(&mut self, text: &str) {
         self.element("p", text);
     }
 
-    /// A list; nothing where it is empty.
+    /// Adds a list, unless it is empty.
     pub fn list(&mut self, items: &[String]) {
         if items.is_empty() {
             return;
@@ -89,7 +89,7 @@ impl Page {
         self.body.push_str("</ul>\n");
     }
 
-    /// A table; nothing where it has no rows.
+    /// Adds a table, unless it has no rows.
     pub fn table(&mut self, header: &[&str], rows: &[Row]) {
         if rows.is_empty() {
             return;
@@ -115,12 +115,12 @@ impl Page {
         self.body.push_str("</tbody>\n</table>\n");
     }
 
-    /// A drawing of [`graph`].
+    /// Adds a drawing of [`graph`].
     pub fn drawing(&mut self, drawing: &graph::Drawing) {
         self.body.push_str(&drawing.svg());
     }
 
-    /// The whole page.
+    /// Returns the whole page.
     pub fn finish(self) -> String {
         let Self { title, body } = self;
         let title = escaped(&title);
@@ -138,7 +138,7 @@ impl Page {
     }
 }
 
-/// Text as HTML shows it, without what steers a terminal or turns the direction of a text.
+/// Escapes text for HTML, and for terminals as [`plain`] does.
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in plain(text).chars() {

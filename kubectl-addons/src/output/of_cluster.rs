@@ -6,16 +6,16 @@ use std::sync::Arc;
 use addons_plan::file::Place;
 
 tokio::task_local! {
-    /// The cluster that the running work is about.
+    /// The cluster that the running task works on.
     static CLUSTER: Arc<Place>;
 }
 
-/// Runs work whose notes are those of one cluster of several.
+/// Runs work on one of several clusters, and labels its notes.
 pub async fn run<T>(cluster: &Place, work: impl Future<Output = T>) -> T {
     CLUSTER.scope(Arc::new(cluster.clone()), work).await
 }
 
-/// The same work as a task of its own, with notes of the same cluster.
+/// Spawns work as a task that keeps the label of the current cluster.
 pub fn spawn(work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
     match CLUSTER.try_with(Arc::clone) {
         Ok(cluster) => tokio::spawn(CLUSTER.scope(cluster, work)),
@@ -23,17 +23,17 @@ pub fn spawn(work: impl Future<Output = ()> + Send + 'static) -> tokio::task::Jo
     }
 }
 
-/// Whether the running work is about one cluster of several.
+/// Whether the running task works on one of several clusters.
 pub(super) fn is_one_of_several() -> bool {
     CLUSTER.try_with(|_| ()).is_ok()
 }
 
-/// The cluster that the running work is about, where there are several.
+/// Returns the cluster that the running task works on, if there are several.
 pub fn place() -> Option<Arc<Place>> {
     CLUSTER.try_with(Arc::clone).ok()
 }
 
-/// Lines with the name of their cluster, where there are several.
+/// Adds the name of the cluster to each line, if there are several.
 pub(super) fn labelled(text: &str) -> String {
     let label = |cluster: &Arc<Place>| {
         let name = cluster.name();

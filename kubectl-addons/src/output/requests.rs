@@ -1,4 +1,4 @@
-//! Requests to the API server as they are answered, as kubectl logs them from level 6 on.
+//! Prints requests to the API server when they are answered, as kubectl logs them from level 6 on.
 
 use std::time::Instant;
 
@@ -14,9 +14,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Prints every request from now on.
 pub fn trace() {
-    // Other targets may hold headers, and with them tokens.
+    // Other targets may log headers, and with them tokens.
     let targets = Targets::new().with_target("kube_client", LevelFilter::DEBUG);
-    // It fails only where one was installed before.
+    // This fails only if a subscriber is already installed.
     let _ = tracing_subscriber::registry()
         .with(Requests)
         .with(targets)
@@ -25,12 +25,12 @@ pub fn trace() {
 
 struct Requests;
 
-/// A request of kube, whose span names it and gets the status of the answer.
+/// A request of kube. Its span names it and receives the status of the answer.
 struct Request {
     method: String,
     url: String,
     sent: Instant,
-    /// Whether it was printed: the spans of errors are written to again.
+    /// Whether it was printed. Spans of errors record more than once.
     is_told: bool,
 }
 
@@ -82,7 +82,7 @@ fn tell<S: Subscriber + for<'a> LookupSpan<'a>>(ctx: &Context<'_, S>, id: &Id, a
     }
 }
 
-/// What is read of a span.
+/// The fields that are read from a span.
 #[derive(Default)]
 struct Fields {
     method: Option<String>,

@@ -1,4 +1,4 @@
-//! Columns that never wrap, as kubectl prints them.
+//! Prints columns that never wrap, as kubectl does.
 
 use crate::cli::Listing;
 
@@ -30,12 +30,12 @@ impl Table {
         self.rows.push(cells.into_iter().map(clean).collect());
     }
 
-    /// The text: columns as wide as their widest cell, three blanks between them.
+    /// Renders the text: columns as wide as their widest cell, with three blanks between them.
     pub fn render(&self) -> String {
         render(&self.rows)
     }
 
-    /// The same, with the header only where it is asked for.
+    /// Renders the text, without the header if `--no-headers` is set.
     pub fn listed(&self, asked: Listing) -> String {
         render(
             self.rows

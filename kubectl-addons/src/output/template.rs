@@ -1,4 +1,4 @@
-//! `-o jsonpath=TEMPLATE` and `-o custom-columns=SPEC`: what kubectl prints of the same JSON.
+//! `-o jsonpath=TEMPLATE` and `-o custom-columns=SPEC`: prints what kubectl prints for the same JSON.
 
 mod find;
 mod path;
@@ -10,12 +10,12 @@ use serde_json::Value;
 use find::{Found, find};
 use path::{Part, parse};
 
-/// Cells and columns of the narrowest column, as kubectl pads them.
+/// The smallest width of a column including its gap, as kubectl pads it.
 const NARROWEST: usize = 6;
-/// Blanks behind the widest cell of a column.
+/// Blanks after the widest cell of a column.
 const GAP: usize = 3;
 
-/// How a value becomes text.
+/// A template that turns a value into text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Template {
     /// `jsonpath=`
@@ -24,7 +24,7 @@ pub enum Template {
     Columns(Vec<Column>),
 }
 
-/// One column.
+/// A column of `custom-columns`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     header: String,
@@ -32,18 +32,18 @@ pub struct Column {
 }
 
 impl Template {
-    /// Reads what stands behind `jsonpath=`.
+    /// Parses the text after `jsonpath=`.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// Describes in a sentence what is wrong with it.
     pub fn json_path(text: &str) -> Result<Self, String> {
         parse(text).map(Self::JsonPath)
     }
 
-    /// Reads what stands behind `custom-columns=`: `NAME:.name,VERSION:.version`.
+    /// Parses the text after `custom-columns=`: `NAME:.name,VERSION:.version`.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// Describes in a sentence what is wrong with it.
     pub fn columns(text: &str) -> Result<Self, String> {
         let columns = text.split(',').map(|column| {
             let wrong = || format!("{column:?} is not HEADER:.PATH");
@@ -64,10 +64,10 @@ impl Template {
         columns.collect::<Result<_, _>>().map(Self::Columns)
     }
 
-    /// The text for a value. Of a list, columns show its items.
+    /// Renders a value. For a list, columns show its items.
     ///
     /// # Errors
-    /// An expression that does not fit the value, as a sentence.
+    /// An expression does not fit the value.
     pub fn render(&self, value: &Value, no_headers: bool) -> Result<String, String> {
         match self {
             Self::JsonPath(parts) => {
@@ -110,11 +110,11 @@ fn print(parts: &[Part], value: &Found<'_>, text: &mut String) -> Result<(), Str
     Ok(())
 }
 
-/// Maps and lists as JSON, all else as it is.
+/// Formats maps and lists as JSON, and other values as they are.
 fn printed(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // Go's encoder is made for pages of HTML.
+        // Go's encoder escapes these for HTML.
         Value::Array(_) | Value::Object(_) => value
             .to_string()
             .replace('&', "\\u0026")
@@ -138,7 +138,7 @@ fn cell(column: &Column, item: &Value) -> Result<String, String> {
     Ok(found.join(","))
 }
 
-/// As Go prints a value.
+/// Formats a value as Go prints it.
 fn in_cell(value: &Value) -> String {
     let joined = |all: Vec<String>| all.join(" ");
     match value {

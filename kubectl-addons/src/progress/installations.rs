@@ -1,4 +1,4 @@
-//! Several installations on a terminal: one line each that says how far it is, and what it is waiting for.
+//! Shows several installations on a terminal: a line each, with its progress and what it waits for.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::output;
 pub(super) struct Installations(Vec<Installation>);
 
 struct Installation {
-    /// Padded to the longest of all.
+    /// The name, padded to the longest one.
     name: String,
     steps: usize,
     done: usize,
     waiting: BTreeMap<ObjectKey, String>,
     failed: usize,
-    /// From its first event on.
+    /// The line on the terminal, from the first event on.
     bar: Option<ProgressBar>,
 }
 
@@ -43,7 +43,7 @@ impl Installations {
         Self(lines.collect())
     }
 
-    /// One object more was applied or deleted.
+    /// Counts an object that was applied or deleted.
     pub(super) fn count(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
         if let Some(installation) = self.0.get_mut(part) {
             installation.done += 1;
@@ -80,7 +80,7 @@ impl Installations {
         }
     }
 
-    /// The way back is counted from its beginning.
+    /// Restarts the count for the rollback.
     pub(super) fn goes_back(&mut self, part: usize) {
         if let Some(installation) = self.0.get_mut(part) {
             installation.done = 0;
@@ -105,7 +105,7 @@ impl Installation {
         }
     }
 
-    /// `… web  7/9  Deployment web: 1/2 ready, and 2 more`.
+    /// Formats the line: `… web  7/9  Deployment web: 1/2 ready, and 2 more`.
     fn text(&self) -> String {
         let Self {
             name, steps, done, ..

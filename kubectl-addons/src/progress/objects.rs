@@ -1,4 +1,5 @@
-//! Every object: a line once a rank is complete or an object is ready, and on a terminal one below for each that is waited for.
+//! Shows every object: a line when a rank is complete or an object is ready, and on a terminal one below for each object that is waited
+//! for.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -22,9 +23,9 @@ pub(super) struct Objects {
     waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
 }
 
-/// One installation of the command.
+/// The progress of an installation.
 struct Part {
-    /// Its name, where the command has several.
+    /// The name, if the command has several installations.
     name: String,
     /// The word for its deletions.
     deleted: &'static str,
@@ -32,11 +33,11 @@ struct Part {
     deletions: Counted,
 }
 
-/// Objects that are counted rather than listed: those of one rank, or many deletions.
+/// Objects that are counted and not listed: those of a rank, or many deletions.
 struct Counted {
     steps: usize,
     done: usize,
-    /// From the first of them on.
+    /// When the first of them was counted.
     began: Option<Instant>,
     bar: Option<ProgressBar>,
 }
@@ -63,7 +64,7 @@ impl Objects {
         }
     }
 
-    /// Counts an object; its rank has a line of its own once it is complete.
+    /// Counts an object. Its rank gets a line once it is complete.
     pub(super) fn applied(
         &mut self,
         screen: &Screen,
@@ -85,7 +86,7 @@ impl Objects {
         line.count(&title, screen);
     }
 
-    /// Shows a deletion, or counts it where the plan counted them too.
+    /// Shows a deletion, or counts it if there are too many to list.
     pub(super) fn pruned(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
         self.end_wait(key);
         let Some(part) = self.parts.get_mut(part) else {
@@ -129,7 +130,7 @@ impl Objects {
         }
     }
 
-    /// Shows how far the ranks of an installation came. Its way back has another plan, of which only the waits have lines.
+    /// Shows the progress of an installation's ranks. The rollback has another plan, of which only the waits have lines.
     pub(super) fn goes_back(&mut self, screen: &Screen, part: usize) {
         let Some(part) = self.parts.get_mut(part) else {
             return;
@@ -142,7 +143,7 @@ impl Objects {
         }
     }
 
-    /// Shows how far the ranks came that were begun and not completed.
+    /// Shows the progress of ranks that were begun and not completed.
     pub(super) fn finish(&mut self, screen: &Screen) {
         for part in &mut self.parts {
             part.end(screen);
@@ -154,7 +155,7 @@ impl Objects {
 }
 
 impl Part {
-    /// Shows how far the ranks came that were begun and not completed.
+    /// Shows the progress of ranks that were begun and not completed.
     fn end(&mut self, screen: &Screen) {
         for (rank, line) in &mut self.ranks {
             line.end(&format!("{}{}", self.name, rank.title()), screen);
@@ -174,7 +175,7 @@ impl Counted {
         }
     }
 
-    /// Counts one, and says so in a line of its own where it was the last.
+    /// Counts an object, and prints a line if it was the last.
     fn count(&mut self, title: &str, screen: &Screen) {
         self.done += 1;
         let (done, steps) = (self.done, self.steps);
@@ -193,7 +194,7 @@ impl Counted {
         screen.line(&format!("✓ {title:<40} {steps}/{steps}  {elapsed}"));
     }
 
-    /// The line of what was begun and not completed.
+    /// Prints the line of an incomplete count.
     fn end(&mut self, title: &str, screen: &Screen) {
         self.clear();
         let (done, steps) = (self.done, self.steps);

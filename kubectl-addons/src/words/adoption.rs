@@ -1,11 +1,11 @@
-//! What is taken over of an add-on, and in which version.
+//! The `adopt` command for an add-on, and the warning about its version.
 
 use addons_operation::adopt::Version;
 use addons_operation::shell::word;
 use addons_plan::found::{FoundBy, Install};
 
-/// The command that takes over what another tool installed of an add-on. `version`: which is on offer; `source`: flags that say where,
-/// behind a blank.
+/// Returns the command that adopts what another tool installed of an add-on. `version` is the offered one, `source` holds the flags that
+/// name the source, with a leading blank.
 pub fn command(install: &Install, addon: &str, version: Option<&str>, source: &str) -> String {
     let version = version.map_or_else(String::new, |version| format!("@{version}"));
     let mut line = format!("kubectl addons adopt {addon}{version}{source}");
@@ -19,7 +19,7 @@ pub fn command(install: &Install, addon: &str, version: Option<&str>, source: &s
     line
 }
 
-/// A warning where the version that is installed is not known, or is not on offer; how to name another one.
+/// Returns a warning if the installed version is unknown or not on offer. It says how to name another version.
 pub fn version(addon: &str, version: Version<'_>) -> Option<String> {
     let why = match version {
         Version::Found(_) | Version::Only => return None,

@@ -1,4 +1,4 @@
-//! What becomes of archives for sites without internet.
+//! Sentences about archives for sites without internet.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use addons_airgap::export::Exported;
 use addons_airgap::import::Imported;
 use common::registry::Registry;
 
-/// What happens meanwhile.
+/// Describes the progress of an export or import.
 pub fn progress(progress: &Progress) -> String {
     match progress {
         Progress::Verifying => "verifying the archive".to_owned(),
@@ -34,7 +34,7 @@ pub fn progress(progress: &Progress) -> String {
     }
 }
 
-/// What an interrupted export leaves.
+/// Tells what an interrupted export leaves on disk.
 pub fn export_interrupted(archive: &Path) -> String {
     format!(
         "interrupted: what was fetched is kept in {}.partial; to continue, run the same command again",
@@ -42,13 +42,13 @@ pub fn export_interrupted(archive: &Path) -> String {
     )
 }
 
-/// What an interrupted import leaves.
+/// Tells what an interrupted import leaves in the registry.
 pub fn import_interrupted() -> String {
     "interrupted: what was pushed stays in the registry; to continue, run the same command again"
         .to_owned()
 }
 
-/// `site.tar: 4 images and artifacts, 1 that refers to them, 12.3 MiB`
+/// Describes an export: `site.tar: 4 images and artifacts, 1 referrer, 12.3 MiB`.
 pub fn exported(archive: &Path, exported: &Exported) -> String {
     let Exported {
         images,
@@ -64,7 +64,7 @@ pub fn exported(archive: &Path, exported: &Exported) -> String {
     )
 }
 
-/// `mirror.example.org/site: 5 images, artifacts and referrers; 7 blobs pushed (12.3 MiB), 2 there already`
+/// Describes an import: `mirror.example.org/site: 5 images, artifacts and referrers; 7 blobs pushed (12.3 MiB), 2 there already`.
 pub fn imported(registry: &Registry, imported: &Imported) -> String {
     format!(
         "{registry}: {} images, artifacts and referrers; {} pushed ({}), {} there already",
@@ -75,7 +75,7 @@ pub fn imported(registry: &Registry, imported: &Imported) -> String {
     )
 }
 
-/// The command that installs what was imported.
+/// Returns the command that installs the imported add-ons.
 pub fn command(registry: &Registry, imported: &Imported) -> Option<String> {
     let catalogue = imported.catalogue.as_ref()?;
     if imported.addons.is_empty() {
@@ -92,7 +92,7 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Bytes as people read them.
+/// Formats a number of bytes as MiB.
 fn size(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) >> 20;
     format!("{}.{} MiB", tenths / 10, tenths % 10)

@@ -1,4 +1,4 @@
-//! What is said about core add-ons.
+//! Sentences about core add-ons.
 
 use addons_loops::core_set::Step;
 use common::api::names::InstallationName;
@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use super::hint;
 
-/// What was decided about a core add-on of a cluster.
+/// The decision about a core add-on of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Decided {
     /// It belongs to the core set.
     Listed,
-    /// It does, and what is to be changed in its cluster waits for other clusters.
+    /// It belongs to the core set, and changes in its cluster wait for other clusters.
     Waits,
-    /// It does, and another installation has its name.
+    /// It belongs to the core set, and another installation has its name.
     Taken,
-    /// It does not any more.
+    /// It no longer belongs to the core set.
     Dropped,
     /// It was released.
     Released,
@@ -27,7 +27,7 @@ pub enum Decided {
     Unknown,
 }
 
-/// A decision in a column.
+/// Describes a decision, for a column.
 pub fn decided(decided: Decided) -> &'static str {
     match decided {
         Decided::Listed => "listed",
@@ -41,7 +41,7 @@ pub fn decided(decided: Decided) -> &'static str {
     }
 }
 
-/// The answer of a condition in a column.
+/// Describes whether a condition holds, for a column.
 pub fn answer(holds: Option<bool>, problem: &str) -> String {
     match holds {
         Some(holds) => holds.to_string(),
@@ -49,7 +49,7 @@ pub fn answer(holds: Option<bool>, problem: &str) -> String {
     }
 }
 
-/// What a pass did with a core installation; nothing where that failed, which is an error.
+/// Describes what a pass did with a core installation. `None` if the step failed, which is an error.
 pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
     let did = match step {
         Step::Created => "is listed as a core add-on of this cluster: record created".to_owned(),
@@ -68,7 +68,7 @@ pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
     Some(format!("{name}  {did}"))
 }
 
-/// Why the loop does not release a core installation, and the command that does.
+/// Says why the loop does not release a core installation, and names the command that does.
 pub fn release_waits(name: &InstallationName) -> String {
     format!(
         "it is no longer listed as a core add-on here: a fact of the cluster changed, or other clusters drop it as well or \
@@ -77,7 +77,7 @@ pub fn release_waits(name: &InstallationName) -> String {
     )
 }
 
-/// What `core release NAME` did.
+/// Describes the result of `core release NAME`.
 pub fn released(name: &InstallationName, is_new: bool, is_guarded: bool) -> String {
     let next = if is_guarded {
         "a reconciler uninstalls it, or removes the mark if it is still listed".to_owned()
@@ -92,7 +92,7 @@ pub fn released(name: &InstallationName, is_new: bool, is_guarded: bool) -> Stri
     format!("{name}  {did}; {next}")
 }
 
-/// What `core release --cluster-deleting` did.
+/// Describes the result of `core release --cluster-deleting`.
 pub fn cluster_released(namespace: &str, freed: &[InstallationName]) -> String {
     let records = match freed.len() {
         0 => "no record had a finalizer".to_owned(),

@@ -1,4 +1,4 @@
-//! What became of catalogues that were brought to other clusters.
+//! Sentences about catalogues that are pushed to other clusters.
 
 use addons_engine::catalogues::Written;
 use addons_operation::distribution::push::Pushed;

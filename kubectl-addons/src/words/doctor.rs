@@ -1,4 +1,4 @@
-//! The way out of a problem that `doctor` found.
+//! The fix for a problem that `doctor` found.
 
 use addons_advice::doctor::{Problem, Severity};
 use addons_operation::continued;
@@ -10,11 +10,11 @@ use common::api::names::{
 use super::hint;
 
 const WEBHOOK: &str = "kubectl addons init --webhook";
-/// The Secret with a certificate of others.
+/// The Secret with a certificate that another tool issues.
 const GIVEN: &str = "addons-webhook-tls";
 const POLICIES: &str = "kubectl addons init --policies";
 
-/// As a table shows it.
+/// Describes a severity, for a column.
 pub fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Warning => "warning",
@@ -22,7 +22,7 @@ pub fn severity(severity: Severity) -> &'static str {
     }
 }
 
-/// The command that mends it; a sentence where that is not one command.
+/// Returns the command that fixes the problem, or a sentence if no single command does.
 pub fn fix(problem: &Problem) -> String {
     match problem {
         Problem::Unreachable { .. } => "kubectl cluster-info".to_owned(),
@@ -110,7 +110,7 @@ pub fn fix(problem: &Problem) -> String {
     }
 }
 
-/// Only what lies in the system namespace is found by its name.
+/// Returns the command for orphaned objects. Only installations in the system namespace are found by name.
 fn of_orphans(installation: Option<&InstallationName>, owner: &str) -> String {
     match installation {
         Some(installation) => hint::command("adopt", installation),

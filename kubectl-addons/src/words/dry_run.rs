@@ -1,4 +1,4 @@
-//! What the server said to a dry run: what it refuses, what cannot be changed in place, and what it could not check.
+//! Results of a dry run: what the server refuses, what cannot be changed in place, and what the server could not check.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use common::manifest::key::ObjectKey;
 
 use super::plan::objects;
 
-/// What is refused; what needs a deletion, with the flag that accepts it; what perhaps needs one.
+/// Lists refused objects, objects that must be deleted (with the flag that accepts it), and objects that may need to be.
 pub(super) fn verdicts(plan: &InstallationPlan) -> Vec<(&'static str, String)> {
     let refused = plan.refused.iter();
     let refused = refused.map(|refusal| ("refused", refusal.to_string()));
@@ -52,19 +52,19 @@ fn recreation(plan: &InstallationPlan, object: &Recreation) -> Vec<(&'static str
     holders.collect()
 }
 
-/// The writes of a plan that the server could not check, but for those that need what the command brings.
+/// Lists the writes that the server could not check, except those that need a namespace or kind that the command creates.
 pub fn unjudged(plan: &InstallationPlan) -> String {
     let reasons = plan.unjudged.iter();
     let reasons = reasons.filter(|unjudged| !unjudged.is_coming);
     not_checked(reasons.map(why))
 }
 
-/// All writes of a plan that the server could not check.
+/// Lists all writes of a plan that the server could not check.
 pub fn unchecked(plan: &InstallationPlan) -> String {
     not_checked(plan.unjudged.iter().map(why))
 }
 
-/// The changes that the server could not check, and why: nothing where it checked all of them.
+/// Lists the changes that the server could not check, with the reason. Empty if it checked all of them.
 pub fn unchecked_changes<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> String {
     let changes = changes.into_iter();
     not_checked(changes.filter_map(|change| change.unjudged.as_deref()))

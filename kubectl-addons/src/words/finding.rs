@@ -8,7 +8,7 @@ use common::foreign::Foreign;
 
 use super::hint;
 
-/// A line for people.
+/// Describes a finding in one line for people, with a fix below it.
 pub fn text(finding: &Finding) -> String {
     match finding {
         Finding::OtherNamespace(namespace) => format!(

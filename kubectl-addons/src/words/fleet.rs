@@ -1,4 +1,4 @@
-//! What is said of commands on many clusters.
+//! Sentences about commands that work on several clusters.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use crate::fleet::rollout::State;
 use crate::output::table::Table;
 use crate::words::hint;
 
-/// A command that is about one cluster was given several.
+/// Error: a command for a single cluster got several.
 pub const ONE_CLUSTER: &str = "this command works on a single cluster; install, upgrade, uninstall, list, status, diff, plan and apply -f work on several";
-/// Waves of a single cluster.
+/// Error: waves were asked for on a single cluster.
 pub const NO_WAVES: &str = "--canary and --max-unavailable require several clusters: add --clusters SELECTOR or --context NAME,NAME";
-/// Waves that nothing holds back.
+/// Error: waves were asked for without waiting.
 pub const NO_WAIT: &str = "--canary and --max-unavailable wait until clusters are ready, and cannot be combined with --wait=false";
-/// Clusters for a plan file.
+/// Error: a plan file was combined with a selection of clusters.
 pub const CLUSTERS_OF_PLAN: &str = "a plan file names its clusters: --clusters and several contexts can only be used with a set, apply -f SET";
-/// A plan of several contexts with another context.
+/// Error: a plan of several contexts was combined with `--context`.
 pub const CONTEXTS_OF_PLAN: &str =
     "the plan names the contexts of its clusters, and cannot be combined with --context";
-/// Names that a note lists.
+/// How many names a note lists.
 const LISTED: usize = 5;
 
-/// Namespaces that match a selector and stand for no cluster; `None` where there are none.
+/// Names the selected namespaces that do not stand for a cluster. `None` if there are none.
 pub fn left_out(others: &[String]) -> Option<String> {
     let (first, more) = others.split_at(others.len().min(LISTED));
     let more = match more.len() {
@@ -35,23 +35,23 @@ pub fn left_out(others: &[String]) -> Option<String> {
     })
 }
 
-/// No namespace of a selector stands for a cluster.
+/// Error: no namespace that matches a selector stands for a cluster.
 pub fn nothing_selected(selector: &str) -> String {
     format!("--clusters {selector}: no namespace with such labels stands for a cluster")
 }
 
-/// One cluster of several has no node that is ready, and is to get a set. `again`: the command for it alone.
+/// Says that a cluster without a ready node has to get its set alone. `again` is the command for it.
 pub fn new_cluster(again: &str) -> String {
     let why = "no node is ready: core add-ons and network plugins come first, and the rest after a look at the nodes";
     format!("{why}\ncontinue: {again}")
 }
 
-/// No node of a cluster became ready in time, and so many add-ons of a set wait for one.
+/// Says that no node of a cluster became ready in time, and how many add-ons of the set wait for one.
 pub fn no_node(waiting: usize, again: &str) -> String {
     format!("no node is ready: {waiting} add-ons wait for one\ncontinue: {again}")
 }
 
-/// What will happen: `2 of 3 clusters change, in waves of 1, 1`.
+/// Announces the rollout: `2 of 3 clusters change, in waves of 1, 1`.
 pub fn announce(due: usize, of: usize, waves: &[usize]) -> String {
     let change = if due == 1 { "changes" } else { "change" };
     let sizes: Vec<String> = waves.iter().map(usize::to_string).collect();
@@ -62,17 +62,17 @@ pub fn announce(due: usize, of: usize, waves: &[usize]) -> String {
     format!("{due} of {} {change}{waves}", clusters(of))
 }
 
-/// The question about all of them.
+/// Asks for confirmation of the rollout.
 pub fn question(due: usize) -> String {
     format!("Continue on {}? [y/N] ", clusters(due))
 }
 
-/// A wave begins.
+/// Announces a wave.
 pub fn wave(number: usize, of: usize, names: &[&str]) -> String {
     format!("wave {number} of {of}: {}", names.join(", "))
 }
 
-/// The gate behind a wave.
+/// Announces how long clusters must stay ready before the next wave.
 pub fn soak(soak: Duration) -> String {
     let seconds = soak.as_secs();
     let soak = match (seconds / 60, seconds % 60) {
@@ -83,12 +83,12 @@ pub fn soak(soak: Duration) -> String {
     format!("the next wave begins if these clusters stay ready for {soak}")
 }
 
-/// A cluster that closed the gate.
+/// Names a cluster that stopped the rollout.
 pub fn not_ready(cluster: &str, why: &str) -> String {
     format!("[{cluster}] not ready: {why}")
 }
 
-/// How every cluster ended, sorted by name.
+/// Renders the result of each cluster, sorted by name.
 pub fn table(mut clusters: Vec<(&str, &State)>) -> String {
     clusters.sort_by_key(|(name, _)| *name);
     let mut table = Table::new(&["CLUSTER", "RESULT"]);
@@ -117,7 +117,7 @@ fn result(state: &State) -> &'static str {
     }
 }
 
-/// What is left, and the command that goes on with it.
+/// Names the clusters that were not begun, and the command that continues with them.
 pub fn left(not_begun: &[&str], again: &str) -> String {
     let lines = [format!("continue: {again}")];
     let what = if not_begun.is_empty() {

@@ -1,4 +1,4 @@
-//! What a field of a form takes.
+//! Describes which values a form field accepts.
 
 use common::api::catalogue::{FieldType, FormField};
 use common::values::form::listed;
@@ -14,7 +14,7 @@ pub fn takes(field: &FormField) -> String {
     format!("{kind}{}", allowed(field))
 }
 
-/// What it allows beside its type, behind a comma.
+/// Describes the restrictions of a field other than its type, with a leading comma.
 pub fn allowed(field: &FormField) -> String {
     let mut text = String::new();
     if !field.r#enum.is_empty() {

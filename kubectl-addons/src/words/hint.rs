@@ -1,4 +1,4 @@
-//! The way out of an error: commands to look with, and commands that resolve it.
+//! Advice below an error: commands to look with, and commands that resolve it.
 
 mod adoption;
 mod airgap;
@@ -39,7 +39,7 @@ pub use object::of_object;
 pub use set::repair;
 pub use source::of_unread;
 
-/// Lines for under an error; empty where there is no better advice than the error itself.
+/// Returns the advice for an error. Empty if there is none better than the error itself.
 pub fn lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     let lines = chain(error).find_map(|cause| {
         let operation = cause.downcast_ref().map(set::of_set);
@@ -56,15 +56,14 @@ pub fn lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     lines.unwrap_or_default()
 }
 
-/// An error and its causes.
+/// Iterates over an error and its causes.
 pub fn chain<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     std::iter::successors(Some(error), |cause| cause.source())
 }
 
-/// Lines as they stand below a message, each behind a line break: below the first word of an error, and in the same column under
-/// every other message.
+/// Formats lines of advice below a message, each after a line break and indented to the first word of an error.
 pub fn below(lines: &[String]) -> String {
     lines
         .iter()
@@ -80,7 +79,7 @@ pub fn command(verb: &str, installation: &InstallationName) -> String {
     )
 }
 
-/// The command that restores what was edited or deleted.
+/// Returns the command that restores edited or deleted objects.
 pub fn restored_by(record: &AddonInstallation) -> String {
     continued::command(&Continuation::restoring(record), &name_of(record))
 }
@@ -171,7 +170,7 @@ fn of_downgrade(installation: &InstallationName, addon: &str, to: &str) -> Vec<S
     ]
 }
 
-/// The command that sets a field of the spec.
+/// Returns the command that sets a field of the spec.
 pub fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
     fix(&format!(
         "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{{field}}}}}'",
@@ -179,7 +178,7 @@ pub fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
     ))
 }
 
-/// A plan file has neither the values nor the set that it was made of, so the command that made it is not guessed.
+/// A plan file has neither the values nor the set that it was made from, so the command that made it is not guessed.
 fn of_moved(moved: &Moved) -> Vec<String> {
     let mut lines = Vec::new();
     if moved.addons.is_empty() {
@@ -199,7 +198,7 @@ fn of_indexes(error: &IndexesError) -> Vec<String> {
     }
 }
 
-/// For a release that is not ours.
+/// Advice for a release that belongs to another tool.
 fn of_release(foreign: &ForeignRelease) -> Vec<String> {
     let (release, namespace) = (&foreign.release, &foreign.namespace);
     vec![
@@ -209,7 +208,7 @@ fn of_release(foreign: &ForeignRelease) -> Vec<String> {
     ]
 }
 
-/// For a release that helm would not go on from as we left it.
+/// Advice for a release that another client changed: helm would not continue from it.
 fn of_changed_release(changed: &ChangedRelease) -> Vec<String> {
     let HelmRelease { name, namespace } = &changed.release;
     vec![
@@ -221,20 +220,20 @@ fn of_changed_release(changed: &ChangedRelease) -> Vec<String> {
     ]
 }
 
-/// For an installation whose index cannot be read.
+/// Advice for an installation whose index cannot be read.
 fn of_index(installation: &InstallationName, error: &OperationError) -> Vec<String> {
     let lines = of_operation(error);
     if !lines.is_empty() {
         return lines;
     }
-    // It may be a server that is down; nothing is uninstalled because of that.
+    // The server may only be down: do not suggest to uninstall anything.
     fix(&format!(
         "{} --channel INDEX, if it has moved",
         command("upgrade", installation)
     ))
 }
 
-/// For types that are not served.
+/// Advice for types that the cluster does not serve.
 fn of_types(error: &NotServed) -> Vec<String> {
     let mut groups: Vec<&str> = error.types.iter().map(|it| it.group.as_str()).collect();
     groups.sort_unstable();
@@ -249,7 +248,7 @@ fn of_types(error: &NotServed) -> Vec<String> {
     lines
 }
 
-/// For installations that stay and require one that is removed.
+/// Advice for installations that stay and require one that is uninstalled.
 fn of_dependents(error: &Dependents) -> Vec<String> {
     let names = error.together.join(" ");
     let all = if error.together.len() == 2 {
@@ -275,12 +274,12 @@ fn of_engine(error: &EngineError) -> Vec<String> {
     }
 }
 
-/// The line of a command that only reads.
+/// The `look:` line of a command that only reads.
 pub fn look(command: &str) -> Vec<String> {
     vec![format!("look:   {command}")]
 }
 
-/// The line of a command that resolves a problem.
+/// The `fix:` line of a command that resolves a problem.
 pub fn fix(command: &str) -> Vec<String> {
     vec![format!("fix:    {command}")]
 }
@@ -309,12 +308,12 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
     }
 }
 
-/// Whether a name that no catalogue has is a path.
+/// Whether a name that no catalogue has is an existing path.
 fn is_path(name: &str) -> bool {
     name.contains('/') && std::path::Path::new(name).exists()
 }
 
-/// For a path in the place of a name: `install` takes one that begins as such, other commands take names.
+/// Advice for a path in place of a name: `install` takes a path if it begins with `.` or `/`, other commands take names.
 fn of_path(path: &str) -> Vec<String> {
     let has_beginning = path.starts_with(['.', '/']);
     if typed::is_verb("install") && !has_beginning {

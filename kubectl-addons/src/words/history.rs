@@ -1,10 +1,10 @@
-//! The words of revisions.
+//! Sentences about revisions.
 
 use addons_plan::history::StoredRevision;
 
 use super::plan::label;
 
-/// What a revision changed of the one before: `1.0.0 → 1.1.0`, `values.replicas`.
+/// Lists what changed between two revisions: `1.0.0 → 1.1.0`, `values.replicas`.
 pub fn changed(before: &StoredRevision, now: &StoredRevision) -> Vec<String> {
     let changes = now.changes_since(before);
     let (old, new) = (&before.operation.installed, &now.operation.installed);
@@ -19,7 +19,7 @@ pub fn changed(before: &StoredRevision, now: &StoredRevision) -> Vec<String> {
     words
 }
 
-/// The person or process, without where it runs: `alice@laptop` of `alice@laptop (kubectl-addons, pid 4711)`.
+/// Returns the person or process without its process id: `alice@laptop` of `alice@laptop (kubectl-addons, pid 4711)`.
 pub fn person(holder: &str) -> &str {
     holder.split_once(" (").map_or(holder, |(person, _)| person)
 }

@@ -1,4 +1,4 @@
-//! The words of an operation: what will happen before, what happened after, with the same counts.
+//! Describes an operation: what will happen before it, and what happened after it, with the same words and counts.
 
 mod adopted;
 mod again;
@@ -28,10 +28,10 @@ use addons_operation::{Choices, Plan, Planned};
 pub use adopted::is_lost;
 pub use again::again;
 
-/// How many objects are listed one by one before they are counted by kind.
+/// How many objects are listed one by one. More are counted by kind.
 pub const LISTED: usize = 10;
 
-/// What a plan will do, as the confirmation shows it.
+/// Describes what a plan will do, for the confirmation.
 fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     let plan = &item.plan;
     let mut text = headline(item);
@@ -113,7 +113,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     text
 }
 
-/// The objects that are deleted.
+/// Lists the objects that will be deleted.
 fn deletions(text: &mut String, plan: &InstallationPlan) {
     let deletions = plan.prune.iter().flatten();
     let keys = deletions.map(|deletion| &deletion.target.key).collect();
@@ -124,7 +124,7 @@ fn deletions(text: &mut String, plan: &InstallationPlan) {
     each(text, word, keys, ToString::to_string);
 }
 
-/// What has to be accepted (stored versions that go away, and objects that cannot be changed in place), and what is refused.
+/// Lists what the user has to accept (dropped stored versions, objects that cannot be changed in place), and what is refused.
 fn acceptable(text: &mut String, plan: &InstallationPlan) {
     for migration in &plan.migrations {
         let flag = if migration.is_accepted {
@@ -148,7 +148,7 @@ fn warnings(text: &mut String, plan: &InstallationPlan) {
     }
 }
 
-/// What is written before any installation: our definitions, and the namespaces of first records; often nothing.
+/// Describes what is written before any installation: CRDs, and the namespaces of first records. Often empty.
 pub fn first(plan: &Plan) -> String {
     let mut text = String::new();
     if plan.defines {
@@ -175,7 +175,7 @@ pub fn first(plan: &Plan) -> String {
     text
 }
 
-/// What the plans of a command will do, one by one, with the others that come before each.
+/// Describes the plans of a command one by one, with the installations that come before each.
 pub fn plans(all: &Plan) -> impl Iterator<Item = String> + '_ {
     let prepared = &all.installations;
     prepared.iter().enumerate().map(|(part, item)| {
@@ -196,7 +196,7 @@ pub fn plans(all: &Plan) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// What happened. `choices`: what the plan was made with.
+/// Describes what happened. `choices` are those that the plan was made with.
 pub fn report(item: &Planned, choices: &Choices, report: &Report, waited: bool) -> String {
     let plan = &item.plan;
     let mut text = outcome(plan, report, waited);
@@ -220,7 +220,7 @@ pub fn report(item: &Planned, choices: &Choices, report: &Report, waited: bool) 
     text
 }
 
-/// What happened to objects that a person should know of.
+/// Lists the objects whose result the user should know.
 fn objects_of(text: &mut String, report: &Report) {
     let settled = report
         .settled
@@ -276,7 +276,7 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
     format!("{name} {done}: {counts}{after}\n")
 }
 
-/// `1 created, 2 updated`; `deleted` is the word for deletions.
+/// Formats the counts of a report: `1 created, 2 updated`. `deleted` is the word for deletions.
 fn counts(report: &Report, deleted: &str) -> String {
     let counts: Vec<String> = [
         (report.created.len(), "created"),
@@ -309,7 +309,7 @@ pub fn deleted(plan: &InstallationPlan) -> &'static str {
     }
 }
 
-/// `1.2.0`, `1.2.0 (id k8s-1.30)`, or the id or the beginning of the hash where there is no version.
+/// Formats a version: `1.2.0`, `1.2.0 (id k8s-1.30)`, or the id or the first 8 characters of the hash if there is no version.
 pub fn label(installed: &Installed) -> String {
     let label = match (installed.version.as_str(), installed.id.as_str()) {
         ("", "") => installed.manifest_hash.chars().take(8).collect(),
@@ -365,7 +365,7 @@ pub(super) fn objects(count: usize) -> String {
     }
 }
 
-/// A line for each object, or one for all where they are many.
+/// Adds a line for each object, or one with counts if there are more than [`LISTED`].
 fn each(
     text: &mut String,
     word: &str,
@@ -381,7 +381,7 @@ fn each(
     }
 }
 
-/// The first lines of a kind, and how many more there are: failures were shown when they happened.
+/// Adds the first lines and the number of the others: failures were already shown when they happened.
 fn some(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, String)>) {
     let more = lines.len().saturating_sub(LISTED);
     let mut last = "";

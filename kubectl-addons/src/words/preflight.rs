@@ -1,4 +1,4 @@
-//! What `preflight` says of an installation, and of the cluster.
+//! Sentences of `preflight` about installations and the cluster.
 
 pub mod risk;
 
@@ -7,7 +7,7 @@ use addons_advice::preflight::{Constraint, Finding, Remedy, Used, Verdict};
 use common::api::names::InstallationName;
 use common::manifest::key::Gvk;
 
-/// As a table shows it.
+/// Describes a verdict, for a column.
 pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Fits => "fits",
@@ -16,7 +16,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The same of some installations: `2 fit`, `3 do not fit`.
+/// Describes a verdict of several installations: `2 fit`, `3 do not fit`.
 pub fn count(count: usize, verdict: Verdict) -> String {
     let words = match (verdict, count) {
         (_, 1) | (Verdict::Unknown, _) => self::verdict(verdict),
@@ -26,7 +26,7 @@ pub fn count(count: usize, verdict: Verdict) -> String {
     format!("{count} {words}")
 }
 
-/// Everything that speaks against the release, a sentence each.
+/// Lists the reasons against the release, a sentence each.
 pub fn reasons(finding: &Finding) -> Vec<String> {
     let constraint = match &finding.constraint {
         Constraint::Allows => None,
@@ -40,7 +40,7 @@ pub fn reasons(finding: &Finding) -> Vec<String> {
     all.chain(unserved(&unknown)).collect()
 }
 
-/// One sentence for all APIs that the table does not know in that release.
+/// Returns one sentence for all APIs of which the table does not know whether that release serves them.
 fn unserved(unknown: &[&Used]) -> Option<String> {
     let name = |used: &Used| format!("{} {}", used.api.api_version(), used.api.kind);
     let apis = match unknown {
@@ -57,7 +57,7 @@ fn unserved(unknown: &[&Used]) -> Option<String> {
     ))
 }
 
-/// The command that helps, where there is one.
+/// Returns the command that helps, if there is one.
 pub fn fix(installation: &InstallationName, finding: &Finding) -> Option<String> {
     let (when, version) = match finding.remedy.as_ref()? {
         Remedy::Before(version) => ("before", version),
@@ -67,17 +67,17 @@ pub fn fix(installation: &InstallationName, finding: &Finding) -> Option<String>
     Some(format!("{when} the cluster's upgrade: {command}"))
 }
 
-/// The command that upgrades an installation.
+/// Returns the command that upgrades an installation.
 pub fn upgrade(installation: &InstallationName, version: &str) -> String {
     let InstallationName { namespace, name } = installation;
     match version.strip_prefix("id ") {
-        // An id cannot be asked for as a version: the newest that fits is it.
+        // The command takes versions, not ids: the newest that fits has this id.
         Some(_) => format!("kubectl addons upgrade {name} -n {namespace}"),
         None => format!("kubectl addons upgrade {name}@{version} -n {namespace}"),
     }
 }
 
-/// A step of the upgrades; without a command it is that of the cluster.
+/// Describes a step of the upgrades. Without a command, it is the upgrade of the cluster.
 pub fn step(is_before: bool, version: &str, command: Option<&str>) -> String {
     match command {
         None => format!("upgrade Kubernetes to {version}"),

@@ -1,4 +1,4 @@
-//! What became of installations that were reconciled.
+//! Sentences about reconciled installations.
 
 use addons_engine::Report;
 use addons_loops::Outcome;
@@ -11,7 +11,7 @@ use common::api::names::InstallationName;
 use super::{core, hint, plan};
 use crate::output;
 
-/// For conditions and Events.
+/// The words for conditions and Events.
 pub const WORDS: Words = Words {
     error: condition,
     elsewhere,
@@ -19,8 +19,8 @@ pub const WORDS: Words = Words {
     release: core::release_waits,
 };
 
-/// An error and the way out, as one line for a condition: its readers have no terminal that shows the lines below it, and did not
-/// type the command that a flag alone would be added to.
+/// Formats an error and its advice as one line for a condition: its readers see no lines below it, and did not type the command that a bare
+/// flag would be added to.
 fn condition(name: &InstallationName, error: &OperationError) -> String {
     let ways = hint::lines(error);
     let ways = ways.iter().map(|line| format!("; {}", whole(name, line)));
@@ -28,7 +28,7 @@ fn condition(name: &InstallationName, error: &OperationError) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A line of advice whose command is whole.
+/// Completes a line of advice that has only flags with the upgrade command.
 fn whole(name: &InstallationName, line: &str) -> String {
     match line.split_once(':') {
         Some((label, flags)) if flags.trim_start().starts_with("--") => {
@@ -39,7 +39,7 @@ fn whole(name: &InstallationName, line: &str) -> String {
     }
 }
 
-/// Why an index cannot be read here, and the command of those who can read it.
+/// Says why an index cannot be read here, and names the command for people who can read it.
 fn elsewhere(record: &AddonInstallation, error: &OperationError) -> String {
     let text = output::chain(error);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -49,7 +49,7 @@ fn elsewhere(record: &AddonInstallation, error: &OperationError) -> String {
     format!("{text}; fix: {upgrade} --channel {index}, where it can be read")
 }
 
-/// The first line of a report, as a note of an Event.
+/// Formats the first line of a report, for the note of an Event.
 fn event(executed: &Plan, report: &Report) -> String {
     let all = executed.installations.iter();
     let choices = &executed.choices;
@@ -59,7 +59,7 @@ fn event(executed: &Plan, report: &Report) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
-/// What a loop says of an outcome; nothing where nothing happened.
+/// Describes an outcome for the log of a loop. `None` if nothing happened.
 pub fn news(name: &InstallationName, of: &Outcome) -> Option<String> {
     match of {
         Outcome::Executed(..) => Some(outcome(name, of).trim_end().to_owned()),
@@ -70,7 +70,7 @@ pub fn news(name: &InstallationName, of: &Outcome) -> Option<String> {
     }
 }
 
-/// A line for each outcome but an error.
+/// Describes an outcome in a line.
 pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
     match outcome {
         Outcome::UpToDate => format!("{name}  up to date"),

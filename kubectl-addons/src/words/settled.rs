@@ -1,4 +1,4 @@
-//! Conflicts over fields, as a report shows them.
+//! Describes conflicts over fields, for a report.
 
 use addons_engine::{Settled, Settlement};
 use addons_plan::conflicts::Conflict;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::output::age::age;
 
-/// A settled conflict: `taken`, `shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago) → 3`.
+/// Describes a settled conflict: `taken`, `shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago) → 3`.
 pub fn line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
     let conflict = &settled.conflict;
     let since = conflict.time.as_ref().and_then(|time| time.parse().ok());

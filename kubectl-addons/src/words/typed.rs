@@ -1,8 +1,8 @@
-//! The command that the user typed, and what of it belongs into the commands that are printed: what the user said is not said again.
+//! Reads the command that the user typed, so that printed commands repeat its flags.
 //!
-//! - [`with`]: the same command with a flag more, which accepts a protection.
+//! - [`with`]: the same command with additional flags, which accept a protection.
 //! - [`again`]: the command that continues an operation, with the flags of the one that began it.
-//! - [`whole`]: the flags that say which cluster is meant, in every command of a text. All that is printed goes through it.
+//! - [`whole`]: adds the flags that select the cluster to every command of a text. All printed text goes through it.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -14,11 +14,11 @@ use common::api::names::LABEL_NAMESPACE_NAME;
 
 use crate::cli;
 
-/// Flags whose value may be a secret. It is not repeated: what is printed may be kept.
+/// Flags whose value may be a secret. They are not repeated, because printed text may be stored.
 const PRIVATE: [&str; 4] = ["--set", "--set-string", "--set-json", "--token"];
-/// How the commands of this plugin begin.
+/// How commands of this plugin begin.
 const PLUGIN: &str = "kubectl addons ";
-/// Flags that say which cluster is meant, as whom and where its installations are; whether kubectl takes them as well.
+/// Flags that select the cluster, the identity, and the namespace of installations. `true` if kubectl takes the flag as well.
 const CONNECTION: [(&str, bool); 19] = [
     ("kubeconfig", true),
     ("context", true),
@@ -40,9 +40,9 @@ const CONNECTION: [(&str, bool); 19] = [
     ("helm-bin", false),
     ("rules", false),
 ];
-/// Flags that say where else to look than in the namespace of `-n`.
+/// Flags that select another scope than the namespace of `-n`.
 const ELSEWHERE: [&str; 4] = ["-A", "--all-namespaces", "--for-cluster", "--clusters"];
-/// Flags that are not those of a command that continues another one: what they say is recorded, or it is about other installations.
+/// Flags that a continuing command does not repeat: what they say is recorded, or it is about other installations.
 const NOT_CONTINUED: [&str; 21] = [
     "all",
     "canary",
@@ -66,15 +66,15 @@ const NOT_CONTINUED: [&str; 21] = [
     "values",
     "values-from",
 ];
-/// Flags of a command on several clusters that a command on one of them does not take.
+/// Flags for several clusters, which a command on one of them does not take.
 const OF_SEVERAL: [&str; 4] = ["clusters", "canary", "max-unavailable", "soak"];
 
 /// A word of a command line, or a flag with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
-    /// The long name of the flag.
+    /// The long name of the flag, if it is one.
     flag: Option<String>,
-    /// As it was typed.
+    /// The words as they were typed.
     words: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl Piece {
     }
 }
 
-/// The command line with all its parts.
+/// The definition of the command line, with all global flags.
 fn command_line() -> &'static Command {
     static KNOWN: OnceLock<Command> = OnceLock::new();
     KNOWN.get_or_init(|| {
@@ -102,30 +102,30 @@ fn args() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
-/// Whether an argument of this process has this text in it.
+/// Whether an argument of this process contains `text`.
 pub fn names(text: &str) -> bool {
     args()
         .iter()
         .any(|arg| arg.to_string_lossy().contains(text))
 }
 
-/// The command of this process with these flags, or `the same command with FLAGS`; `None` where it does not take them.
+/// Returns the typed command with `flags`, or `the same command with FLAGS` if it is private. `None` if the command does not take them.
 pub fn with(flags: &[String]) -> Option<String> {
     extended(&args(), flags)
 }
 
-/// The command that continues an operation which this process began: `own`, with how it was to run. A command about a file, a
-/// directory or an index is typed again.
+/// Returns the command that continues an operation of this process: `own` with the typed flags that fit it. A command about a file, a
+/// directory or an index is repeated as typed.
 pub fn again(own: &str) -> String {
     continued(&args(), own)
 }
 
-/// The command of this process as it was typed; words for it where it cannot be printed.
+/// Returns the typed command, or `the same command` if it cannot be printed.
 pub fn same() -> String {
     repeatable(&args()).unwrap_or_else(|| "the same command".to_owned())
 }
 
-/// The command of this process as it was typed, for one cluster of several.
+/// Returns the typed command for one of several clusters.
 pub fn for_place(place: &Place) -> String {
     let pieces = pieces(&typed(&args()).unwrap_or_default());
     let place = match place {
@@ -139,34 +139,34 @@ pub fn for_place(place: &Place) -> String {
     line
 }
 
-/// The command of this process for these clusters alone; where none are named, as it was typed.
+/// Returns the typed command for `rest` alone. With no clusters given, it is unchanged.
 pub fn for_clusters(rest: &[&Place]) -> String {
     of_clusters(&args(), rest)
 }
 
-/// A text whose commands name the cluster that this process works on. `place`: one of several.
+/// Adds the flags that select this process's cluster to the commands of a text. `place` is one of several clusters.
 pub fn whole(text: &str, place: Option<&Place>) -> String {
     static GIVEN: OnceLock<Vec<Piece>> = OnceLock::new();
     let given = GIVEN.get_or_init(|| connection(&typed(&args()).unwrap_or_default()));
     named(text, &of_place(given, place))
 }
 
-/// `diff` of what the command of this process would install; `None` where that is more than `diff` can be told.
+/// Returns the `diff` for what the typed command would install. `None` if `diff` does not take all its flags.
 pub fn diff() -> Option<String> {
     compared(&args())
 }
 
-/// The flags of the command of this process that say where add-ons come from and what they fit, behind a blank.
+/// Returns the typed flags that say where add-ons come from and what they have to fit, with a leading blank.
 pub fn source() -> String {
     flags(&args(), &["channel", "catalogue", "k8s", "kkp"])
 }
 
-/// The same for the flags that choose clusters.
+/// Returns the typed flags that choose clusters, with a leading blank.
 pub fn clusters() -> String {
     flags(&args(), &["clusters", "context"])
 }
 
-/// These flags with their values, as they were typed.
+/// Returns the typed flags with these names and their values.
 fn flags(args: &[OsString], names: &[&str]) -> String {
     let pieces = pieces(&typed(args).unwrap_or_default());
     let found = pieces.iter().filter(|piece| piece.is_one_of(names));
@@ -175,12 +175,12 @@ fn flags(args: &[OsString], names: &[&str]) -> String {
         .collect()
 }
 
-/// Whether the command of this process has a flag.
+/// Whether the typed command has a flag.
 pub fn takes(flag: &str) -> bool {
     has(&args(), flag)
 }
 
-/// Whether the command of this process is this one.
+/// Whether the typed command has this name.
 pub fn is_verb(name: &str) -> bool {
     verb(&args()).is_some_and(|verb| verb.get_name() == name)
 }
@@ -189,7 +189,7 @@ fn has(args: &[OsString], flag: &str) -> bool {
     verb(args).is_some_and(|verb| verb.get_arguments().any(|known| is(known, flag)))
 }
 
-/// The command that was typed; `None` where the words are not a command line.
+/// Finds the typed command. `None` if the words are not a valid command line.
 fn verb(args: &[OsString]) -> Option<Command> {
     let all = command_line();
     let matches = all.clone().try_get_matches_from(args).ok()?;
@@ -198,7 +198,7 @@ fn verb(args: &[OsString]) -> Option<Command> {
 
 fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
     let mut words = typed(args)?;
-    // What was typed with another value is replaced; a flag that may be repeated is not.
+    // A flag that was typed with another value is replaced, unless it may be repeated.
     for flag in flags
         .iter()
         .filter(|flag| flag.starts_with("--") && !is_repeated(flag))
@@ -218,7 +218,7 @@ fn extended(args: &[OsString], flags: &[String]) -> Option<String> {
     })
 }
 
-/// The upgrade that does what `diff` compares, or what `install` would do if it were not installed already; `None` for sets, and for other
+/// Returns the upgrade that does what `diff` compares, or what `install` would do to an existing installation. `None` for sets and other
 /// commands.
 fn as_upgrade(words: &[String]) -> Option<Vec<String>> {
     let pieces = pieces(words);
@@ -229,7 +229,7 @@ fn as_upgrade(words: &[String]) -> Option<Vec<String>> {
     }
 }
 
-/// The words of a command for another one of the same installations: without the flags that it does not take.
+/// Converts a command into another one for the same installations, without the flags that the new one does not take.
 fn turned(pieces: &[Piece], name: &str) -> Option<Vec<String>> {
     let is_renamed = |piece: &Piece| piece.is("name") || piece.words.iter().any(|word| word == "-");
     if pieces.iter().any(is_renamed) {
@@ -262,7 +262,7 @@ fn is_repeated(flag: &str) -> bool {
     flag == "--recreate" || flag.starts_with("--own-access=")
 }
 
-/// The words and flags of a command line.
+/// Groups the words of a command line into words and flags with values.
 fn pieces(words: &[String]) -> Vec<Piece> {
     let all = command_line();
     let mut command = all;
@@ -290,7 +290,7 @@ fn pieces(words: &[String]) -> Vec<Piece> {
     pieces
 }
 
-/// The names of the command and of its part: `channel apply`.
+/// The names of the command and its subcommand: `channel apply`.
 fn path(pieces: &[Piece]) -> String {
     let all = command_line();
     let mut command = all;
@@ -306,7 +306,7 @@ fn path(pieces: &[Piece]) -> String {
     path.join(" ")
 }
 
-/// The words of a command that is typed again: to do it, and without what is private.
+/// Returns the words of a repeated command, without `--token` and `--dry-run`.
 fn repeated(pieces: &[Piece]) -> Vec<String> {
     let kept = pieces
         .iter()
@@ -325,19 +325,19 @@ fn continued(args: &[OsString], own: &str) -> String {
     let reads_input = |piece: &Piece| piece.words.iter().any(|word| word == "-");
     let is_set = pieces.iter().any(|piece| piece.is("filename"));
     match path(&pieces).as_str() {
-        // What was read from stdin is not there any more.
+        // The content of stdin is no longer available.
         "apply" | "channel apply" if pieces.iter().any(reads_input) => carrying(&pieces, own),
         "apply" if is_set => command(&repeated(&pieces)),
         "channel apply" | "sync" | "init" | "core restore" => command(&repeated(&pieces)),
         "install" | "upgrade" | "rollback" | "adopt" | "uninstall" | "apply" => {
             carrying(&pieces, own)
         }
-        // A loop: whoever reads what it says types another command.
+        // In a loop: the reader types another command.
         _ => own.to_owned(),
     }
 }
 
-/// A command with those of the typed flags that it takes, and that it does not have.
+/// Adds the typed flags that a command takes and does not have yet.
 fn carrying(typed: &[Piece], own: &str) -> String {
     let known = pieces(&split(own.strip_prefix(PLUGIN).unwrap_or(own)));
     let all = command_line();
@@ -382,7 +382,7 @@ fn of_clusters(args: &[OsString], rest: &[&Place]) -> String {
     command(&words)
 }
 
-/// The flag that selects these clusters.
+/// Returns the flag that selects these clusters.
 fn selection(members: &[&Place]) -> [String; 2] {
     let names: Vec<&str> = members.iter().map(|member| member.name()).collect();
     let names = names.join(",");
@@ -399,7 +399,7 @@ fn selection(members: &[&Place]) -> [String; 2] {
     }
 }
 
-/// The flags of a command line that say which cluster is meant.
+/// Returns the flags of a command line that select the cluster.
 fn connection(words: &[String]) -> Vec<Piece> {
     let is_connection = |piece: &Piece| CONNECTION.iter().any(|(flag, _)| piece.is(flag));
     let mut pieces = pieces(words);
@@ -407,7 +407,7 @@ fn connection(words: &[String]) -> Vec<Piece> {
     pieces
 }
 
-/// These flags for one cluster of several.
+/// Replaces the flag that selects the cluster by that for `place`.
 fn of_place(given: &[Piece], place: Option<&Place>) -> Vec<Piece> {
     let mut given = given.to_vec();
     let (flag, words) = match place {
@@ -423,7 +423,7 @@ fn of_place(given: &[Piece], place: Option<&Place>) -> Vec<Piece> {
     given
 }
 
-/// A text whose commands have these flags: those of this plugin, and those of kubectl that stand behind a label, as in `look:`.
+/// Adds flags to the commands of a text: those of this plugin, and those of kubectl after a label such as `look:`.
 fn named(text: &str, flags: &[Piece]) -> String {
     if flags.is_empty() {
         return text.to_owned();
@@ -469,7 +469,7 @@ fn is_of_kubectl(piece: &Piece) -> bool {
     known.any(|(flag, is_of_kubectl)| *is_of_kubectl && piece.is(flag))
 }
 
-/// Whether a line has a flag already, or another one in its place.
+/// Whether a line already has a flag, or another one that replaces it.
 fn has_flag(line: &str, flag: &Piece) -> bool {
     let long = format!("--{}", flag.flag.as_deref().unwrap_or_default());
     line.split_whitespace().any(|word| {
@@ -484,7 +484,7 @@ fn has_flag(line: &str, flag: &Piece) -> bool {
     })
 }
 
-/// How long the command is that a text begins with: it ends with its line, at punctuation, or at a word behind its flags.
+/// Returns the length of the command at the beginning of a text. It ends with the line, at punctuation, or at a word after its flags.
 fn end_of(text: &str) -> usize {
     let (mut end, mut at) = (0, 0);
     let (mut has_flags, mut is_value) = (false, false);
@@ -511,7 +511,7 @@ fn end_of(text: &str) -> usize {
     }
 }
 
-/// A word of a command as a shell splits it.
+/// Returns the first word of a text, split as a shell does.
 fn first_word(text: &str) -> &str {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let end = text.find(|letter: char| {
@@ -522,7 +522,7 @@ fn first_word(text: &str) -> &str {
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()
 }
 
-/// The words of a printed command.
+/// Splits a printed command into words.
 fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -538,7 +538,7 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether the value of a flag is the next word, in any command.
+/// Whether any command has this flag with its value in the next word.
 fn has_value(word: &str) -> bool {
     fn is_in(command: &Command, word: &str) -> bool {
         let mut known = command.get_arguments();
@@ -558,7 +558,7 @@ fn compared(args: &[OsString]) -> Option<String> {
     (!is_private(&words)).then(|| command(&words))
 }
 
-/// The words behind the program's name; `None` where they are not those of a command that was read.
+/// Returns the words after the program's name. `None` if one is not UTF-8.
 fn typed(args: &[OsString]) -> Option<Vec<String>> {
     let words = args.iter().skip(1);
     words
@@ -566,7 +566,7 @@ fn typed(args: &[OsString]) -> Option<Vec<String>> {
         .collect::<Option<Vec<_>>>()
 }
 
-/// Whether the command line takes the words.
+/// Returns `Some` if the command line accepts the words.
 fn accepted(words: &[String]) -> Option<()> {
     let args = std::iter::once("kubectl-addons").chain(words.iter().map(String::as_str));
     let args: Vec<OsString> = args.map(Into::into).collect();

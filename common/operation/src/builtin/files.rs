@@ -1,4 +1,4 @@
-//! The files of `deploy/` that are compiled in. Which of them make an add-on, the kustomizations among them say.
+//! The files of `deploy/` that are compiled in. The kustomizations among them define which files make up an add-on.
 
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
@@ -6,7 +6,7 @@ macro_rules! files {
     };
 }
 
-/// Path below `deploy/`, and content.
+/// The path below `deploy/`, and the content.
 const FILES: &[(&str, &str)] = files![
     "base/deployment.yaml",
     "base/kustomization.yaml",
@@ -31,7 +31,7 @@ const FILES: &[(&str, &str)] = files![
     "policies/warn.yaml",
 ];
 
-/// The content of a file.
+/// Returns the content of a file.
 pub(super) fn get(path: &str) -> Option<&'static str> {
     let found = FILES.iter().find(|(name, _)| *name == path);
     found.map(|(_, content)| *content)

@@ -1,5 +1,5 @@
-//! The part of kustomize that our own kustomizations use: resources, and labels of the objects themselves. A field that is not read
-//! here is an error, so that what this builds is what `kubectl kustomize` builds.
+//! The part of kustomize that our own kustomizations use: resources, and labels of the objects themselves. Any other field is an error, so
+//! that the result is the same as that of `kubectl kustomize`.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use serde_json::Value;
 
 use super::files;
 
-/// Why a folder of ours cannot be built.
+/// Why a folder of `deploy/` cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuiltinError {
-    /// It is not compiled in.
+    /// The file is not compiled in.
     #[error("deploy/{path} is not part of this program")]
     Missing {
-        /// Below `deploy/`.
+        /// The path below `deploy/`.
         path: String,
     },
-    /// It is not what was expected.
+    /// The file does not have the expected form.
     #[error("deploy/{path}")]
     Unreadable {
-        /// Below `deploy/`.
+        /// The path below `deploy/`.
         path: String,
         /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A label of selectors would change what is installed already.
+    /// Labels in selectors are not supported: they would change what is already installed.
     #[error("deploy/{path}: labels[].includeSelectors is not supported")]
     Selectors {
-        /// Below `deploy/`.
+        /// The path below `deploy/`.
         path: String,
     },
     /// The webhook has no container.
@@ -57,7 +57,7 @@ struct Labels {
     include_selectors: bool,
 }
 
-/// The objects of a folder below `deploy/`, in the order of its resources.
+/// Returns the objects of a folder below `deploy/`, in the order of its resources.
 pub(super) fn build(folder: &str) -> Result<Vec<Value>, BuiltinError> {
     let path = format!("{folder}/kustomization.yaml");
     let text = files::get(&path).ok_or_else(|| BuiltinError::Missing { path: path.clone() })?;
@@ -94,7 +94,7 @@ fn unreadable(path: &str, error: impl std::error::Error + Send + Sync + 'static)
     }
 }
 
-/// A resource as its folder names it: beside or below it, or in a folder beside that.
+/// Returns the path of a resource: in its folder or below it, or beside it with `../`.
 fn join(folder: &str, resource: &str) -> String {
     match resource.strip_prefix("../") {
         Some(beside) => match folder.rsplit_once('/') {

@@ -1,4 +1,4 @@
-//! Whether the caller may do what a plan asks for, before anything of it is done: half of an admission is worse than none.
+//! Checks that the caller has the rights that a plan needs, before the first write: a part of the admission checks is worse than none.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::plan::Plan;
 
-/// The caller lacks rights, and nothing was written.
+/// The caller lacks rights. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[error("not allowed: {first}{}", others(*more))]
 pub struct Lacking {
-    /// The first of them.
+    /// The first missing right.
     pub first: Right,
-    /// How many more there are.
+    /// How many more are missing.
     pub more: usize,
 }
 
@@ -27,10 +27,10 @@ fn others(more: usize) -> String {
     }
 }
 
-/// Asks the server about every object of a plan.
+/// Asks the server for the rights on every object of a plan.
 ///
 /// # Errors
-/// [`Lacking`]; those of the requests.
+/// [`Lacking`]; the errors of the requests.
 pub async fn check(ctx: &Context, plan: &Plan) -> Result<(), OperationError> {
     let steps = plan
         .installations
@@ -51,7 +51,7 @@ pub async fn check(ctx: &Context, plan: &Plan) -> Result<(), OperationError> {
     }
 }
 
-/// An apply is a patch, which may have to create.
+/// Returns the rights that a step needs. An apply is a patch, which may have to create the object.
 fn rights(step: &Step) -> Vec<Right> {
     let of = |verb| Right {
         verb,

@@ -1,4 +1,4 @@
-//! The webhook that this program brings along: whether it denies what it must, and the values that it is installed with.
+//! The webhook that this program contains: the check that it denies invalid objects, and the values for its installation.
 
 use std::time::Duration;
 
@@ -17,31 +17,31 @@ use crate::error::OperationError;
 use crate::intent::{Edit, Edits};
 use crate::resolve::Resolver;
 
-/// Between two questions. There is nothing to watch: the pods are ready, and each API server learns of it by itself.
+/// The pause between two probes. There is nothing to watch: after the pods are ready, each API server still has to reach the webhook.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long the API server may go on with policies that were deleted: it reads them every second.
+/// How long the API server may still enforce deleted policies: it reads them every second.
 const LIFTED: Duration = Duration::from_secs(15);
 
-/// A webhook that has its certificate from elsewhere, and would lose it.
+/// The webhook has a certificate from elsewhere, and would lose it.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{SYSTEM_NAMESPACE}/Deployment {WEBHOOK}: its certificate comes from files (--tls-cert): apply the kustomization that installed it"
 )]
 pub struct OwnCertificate;
 
-/// What requests that the webhook should judge meet while it does not answer.
+/// What happens to requests while the webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// They pass.
+    /// They are allowed.
     Pass,
     /// They fail.
     Fail,
 }
 
-/// Whether the webhook denies what it must. Without our definitions there is nothing that it could judge.
+/// Checks that the webhook denies an invalid object. Without our definitions, there is nothing that it could check.
 ///
 /// # Errors
-/// Those of the request.
+/// The errors of the request.
 pub async fn ask(ctx: &Context) -> Result<Answer, OperationError> {
     match webhooks::ask(ctx.home().await?, &duplicate()).await {
         Err(EngineError::NotInitialised) => Ok(Answer::Accepted),
@@ -51,10 +51,10 @@ pub async fn ask(ctx: &Context) -> Result<Answer, OperationError> {
     }
 }
 
-/// Asks until the webhook denies, `timeout` at most; returns the last answer.
+/// Probes until the webhook denies or `timeout` has passed, and returns the last answer.
 ///
 /// # Errors
-/// Those of [`ask`].
+/// As [`ask`].
 pub async fn wait(ctx: &Context, timeout: Duration) -> Result<Answer, OperationError> {
     let begun = Instant::now();
     loop {
@@ -66,20 +66,21 @@ pub async fn wait(ctx: &Context, timeout: Duration) -> Result<Answer, OperationE
     }
 }
 
-/// Lets requests pass that a webhook which does not answer should judge: what mends it is among them.
+/// Lets requests pass that a webhook which does not answer should validate: the repair of the webhook is among them.
 ///
 /// # Errors
-/// Those of the requests.
+/// The errors of the requests.
 pub async fn let_pass(ctx: &Context) -> Result<(), OperationError> {
     let manager = field_manager(SYSTEM_NAMESPACE, WEBHOOK);
     webhooks::ignore_failures(ctx.home().await?, &manager).await?;
     Ok(())
 }
 
-/// The values of the webhook. Without an `image`, that of the record stays, or that of a Deployment which was applied by other means.
+/// Returns the values of the webhook. Without `image`, the image of the record stays, or that of a Deployment that was applied by other
+/// means.
 ///
 /// # Errors
-/// [`OwnCertificate`]; those of the request.
+/// [`OwnCertificate`]; the errors of the request.
 pub async fn values(
     resolver: &Resolver<'_>,
     image: Option<&str>,
@@ -109,7 +110,7 @@ pub async fn values(
     })
 }
 
-/// Whether requests fail without the webhook, by its record; so it is where there is none, and others installed it.
+/// Whether requests fail without the webhook, according to its record. Without a record, another client installed it, and they do.
 #[must_use]
 pub fn is_required(resolver: &Resolver<'_>) -> bool {
     let record = resolver.records.get(&name());
@@ -119,7 +120,7 @@ pub fn is_required(resolver: &Resolver<'_>) -> bool {
     })
 }
 
-/// Whether this Deployment of the webhook gets its certificate from files, which others write.
+/// Whether this Deployment of the webhook gets its certificate from files that another client writes.
 pub fn has_own_certificate(deployment: &Value) -> bool {
     let mut flags = container(deployment)["args"]
         .as_array()
@@ -131,8 +132,8 @@ pub fn has_own_certificate(deployment: &Value) -> bool {
     })
 }
 
-/// Takes out of an object of ours what the webhook needs only to manage its certificate itself, as `deploy/overlays/cert-manager` does.
-/// Returns whether anything is left of the object.
+/// Removes from an object what the webhook needs only to manage its certificate itself, as `deploy/overlays/cert-manager` does. Returns
+/// whether the object is still needed.
 pub fn without_managed_certificate(object: &mut Value) -> bool {
     let name = object["metadata"]["name"].as_str();
     match object["kind"].as_str() {
@@ -154,7 +155,7 @@ fn container(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]["containers"][0]
 }
 
-/// The installation.
+/// Returns the name of the installation.
 #[must_use]
 pub fn name() -> InstallationName {
     InstallationName {
@@ -163,19 +164,19 @@ pub fn name() -> InstallationName {
     }
 }
 
-/// Waits until the API server does not carry out policies any more that were deleted: what they guard may be deleted next.
+/// Waits until the API server no longer enforces deleted policies: the objects that they guard may be deleted next.
 pub(crate) async fn lifted(ctx: &Context) {
     let begun = Instant::now();
     let Ok(cluster) = ctx.home().await else {
         return;
     };
-    // Who may not ask is told when something is refused.
+    // If the caller may not ask, a later refusal says so.
     while begun.elapsed() < LIFTED && webhooks::is_guarded(cluster).await.unwrap_or(false) {
         sleep(PAUSE).await;
     }
 }
 
-/// A catalogue with one version twice: the schema accepts it, and the webhook never does.
+/// Returns a catalogue with the same version twice: the schema accepts it, and the webhook denies it.
 fn duplicate() -> AddonCatalogue {
     let version = |version: &str| AddonVersion {
         version: version.to_owned(),

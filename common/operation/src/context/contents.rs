@@ -1,4 +1,4 @@
-//! The catalogues of the cluster, and what they hold: those by reference with the content of their files.
+//! The catalogues of the cluster with their entries: those by reference get the content of their files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::{Context, Offer};
 use crate::distribution::{DistributionError, file};
 use crate::error::{OperationError, within};
 
-/// What was read of the catalogues.
+/// The catalogues that were read.
 #[derive(Default)]
 pub(super) struct Catalogues {
     objects: OnceCell<Vec<AddonCatalogue>>,
-    /// `None` where each catalogue is whole: the objects have everything.
+    /// `None` if no catalogue is by reference or unreadable: the objects then have everything.
     contents: OnceCell<Option<Read>>,
 }
 
-/// What the files of catalogues by reference hold, by uid and generation of the object. A loop reads again and again: as long as an
-/// object does not change, its digest says that its file does not either.
+/// The content of the files of catalogues by reference, by uid and generation of the object. A loop reads repeatedly: while an object does
+/// not change, neither do its digest and its file.
 #[derive(Default)]
 pub(super) struct Files(Mutex<BTreeMap<Version, Arc<AddonCatalogueSpec>>>);
 
@@ -35,17 +35,17 @@ struct Read {
     unread: Vec<Unread>,
 }
 
-/// The catalogues with their versions.
+/// The catalogues with their entries.
 #[derive(Clone, Copy)]
 pub struct Contents<'a> {
-    /// All of them; one that cannot be read as it is stored.
+    /// All catalogues. One that cannot be read is as it is stored.
     pub objects: &'a [AddonCatalogue],
-    /// Those that cannot be read.
+    /// The catalogues that cannot be read.
     pub unread: &'a [Unread],
 }
 
 impl Context {
-    /// The AddonCatalogue objects of the system namespace as they are stored; none where our definitions are missing.
+    /// Returns the AddonCatalogue objects of the system namespace as they are stored, or none if our definitions are missing.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
@@ -59,7 +59,7 @@ impl Context {
         Ok(self.catalogues.objects.get_or_try_init(list).await?)
     }
 
-    /// The same; `None` where the caller may not read them. What comes from an index needs none.
+    /// As [`Context::catalogues`], but `None` if the caller may not read them: entries of an index need none.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses for another reason.
@@ -70,10 +70,10 @@ impl Context {
         }
     }
 
-    /// The entries to choose from.
+    /// Returns the entries to choose from.
     ///
     /// # Errors
-    /// The source cannot be read; there is no catalogue of that name.
+    /// The source cannot be read, or no catalogue has that name.
     pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
         let name = match offer {
             Offer::Indexes(locations) => return self.indexes(locations).await,
@@ -102,8 +102,8 @@ impl Context {
         }))
     }
 
-    /// The catalogues with their versions: the files of those by reference are read at the same time, each once. One that cannot be read
-    /// stops no other.
+    /// Returns the catalogues with their entries. The files of those by reference are read concurrently, each once. One that cannot be read
+    /// does not affect the others.
     ///
     /// # Errors
     /// Those of [`Context::catalogues`].
@@ -145,7 +145,7 @@ impl Context {
             match found {
                 None => read.push(object.clone()),
                 Some(Ok(spec)) => {
-                    // What changed beside the spec is of no generation.
+                    // Only the spec comes from the file: metadata and status may have changed within a generation.
                     read.push(AddonCatalogue {
                         metadata: object.metadata.clone(),
                         spec: AddonCatalogueSpec::clone(&spec),

@@ -1,4 +1,4 @@
-//! Contexts made of others: for loops, which read again and again, and act with the rights of others.
+//! Contexts derived from others: for loops, which read repeatedly and act with the rights of others.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::error::OperationError;
 use crate::jail::Jail;
 
 impl Context {
-    /// The same, where no person looks at what records name: kustomizations are not built, our own rights read no Secret for whoever
-    /// wrote a record outside the system namespace, and packages are rendered in processes of their own. `program`: this program.
+    /// Returns the context for unattended use: kustomizations are not built, our own rights read no Secret for records outside the system
+    /// namespace, and packages are rendered in separate processes. `program` is this program.
     #[must_use]
     pub fn unattended(mut self, program: PathBuf) -> Self {
         self.settings.kustomize = false;
@@ -21,7 +21,7 @@ impl Context {
         self
     }
 
-    /// The same connection and settings, and nothing read yet: what changed meanwhile is seen.
+    /// Returns a context with the same connection and settings that has read nothing yet, and so sees changes.
     #[must_use]
     pub fn fresh(&self) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Context {
         }
     }
 
-    /// The same, whose requests to the cluster of the records do not wait for those of others.
+    /// Returns a fresh context whose requests to the cluster of the records do not queue behind those of others.
     ///
     /// # Errors
     /// Those of [`Context::home`].
@@ -48,8 +48,8 @@ impl Context {
         })
     }
 
-    /// The same with the rights of a ServiceAccount, but for records and credentials of catalogues (semantics 16). In another cluster
-    /// than that of the records, its kubeconfig says with which rights. The catalogues and policies are those that were read already.
+    /// Returns a context with the rights of a ServiceAccount, except for records and credentials of catalogues (semantics 16.6). In another
+    /// cluster, the rights are those of its kubeconfig. It shares the catalogues and policies that were already read.
     ///
     /// # Errors
     /// Those of [`addons_engine::Cluster::acting_as`].

@@ -13,17 +13,17 @@ use crate::builtin;
 use crate::error::OperationError;
 use crate::event::Finding;
 
-/// The location of a kops index or of a file of catalogues, and who named it.
+/// The location of a kops index or a catalogue file, and who named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
     /// A path or a URL.
     pub location: String,
-    /// Who named it: what it opens on this machine follows from that.
+    /// Who named it, which decides what it may open on this machine.
     pub(crate) author: Author,
 }
 
 impl Index {
-    /// What is built into the program.
+    /// Returns the index that is built into the program.
     #[must_use]
     pub fn builtin() -> Self {
         Self {
@@ -43,13 +43,13 @@ impl From<Typed> for Index {
 }
 
 impl Context {
-    /// A location as it is recorded: a path is a URL.
+    /// Returns a location as it is recorded: a path becomes a URL.
     pub(crate) fn location(given: &str) -> Result<String, OperationError> {
         Ok(url::absolute(given)?)
     }
 
-    /// The index that a record, a plan or a set names for an installation in this namespace. It counts as typed only where the command
-    /// line opens this very index (semantics 16).
+    /// Returns the index that a record, a plan or a set names for an installation in this namespace. It counts as typed only if the command
+    /// line opens exactly this index (semantics 16.4).
     pub(crate) fn index_of(&self, location: &str, namespace: &str) -> Index {
         let author = match self.settings.opened.index(location) {
             Some(typed) => Author::Typed(typed.clone()),
@@ -61,7 +61,7 @@ impl Context {
         }
     }
 
-    /// Who writes the records of a namespace.
+    /// Returns the author of the records of a namespace.
     pub(crate) fn author_in(&self, namespace: &str) -> Author {
         if namespace == self.settings.system_namespace {
             Author::Record
@@ -70,20 +70,20 @@ impl Context {
         }
     }
 
-    /// What a location may open that the user typed.
+    /// Returns what a location that the user typed may open.
     #[must_use]
     pub fn typed(&self, typed: &Typed) -> Reach {
         Reach::typed(typed, &self.settings.opened)
     }
 
-    /// What the text at a location may name that the user typed.
+    /// Returns what the content of a location that the user typed may open.
     #[must_use]
     pub fn beside(&self, typed: &Typed, location: &str) -> Reach {
         let author = Author::Typed(typed.clone());
         Reach::for_index(&author, location, &self.settings.opened)
     }
 
-    /// What is open to a name on the command line or in the objects of an administrator: the places that the command line opens.
+    /// Returns what a name on the command line, or in the objects of an administrator, may open: the places that the command line opens.
     #[must_use]
     pub fn opened(&self) -> Reach {
         Reach::for_author(&Author::Record, &self.settings.opened)
@@ -104,13 +104,13 @@ impl Context {
         Ok(Arc::new(merged))
     }
 
-    /// The entries of a kops index or of a catalogue file, fetched once.
+    /// Returns the entries of a kops index or a catalogue file, which is fetched once.
     ///
     /// # Errors
     /// It cannot be fetched or read.
     pub async fn index(&self, index: &Index) -> Result<Arc<Catalogue>, OperationError> {
         let Index { location, author } = index;
-        // Who may write records in other namespaces is not to install it there.
+        // Authors of records in other namespaces must not install the builtin add-ons there.
         if location == INDEX_BUILTIN && *author != Author::Tenant {
             return Ok(builtin::catalogue()?);
         }

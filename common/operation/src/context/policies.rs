@@ -1,4 +1,4 @@
-//! What policies of administrators are judged by: read once for each command, and in a loop for each pass.
+//! Inputs for evaluating AddonPolicies, read once per command, and once per pass of a loop.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, OnceCell};
 use super::Context;
 use crate::error::OperationError;
 
-/// What was read.
+/// The policies and related objects that were read.
 #[derive(Default)]
 pub(super) struct Known {
     policies: OnceCell<Vec<AddonPolicy>>,
@@ -19,7 +19,7 @@ pub(super) struct Known {
 }
 
 impl Context {
-    /// The policies.
+    /// Returns the policies.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
@@ -29,7 +29,7 @@ impl Context {
         policies.map(Vec::as_slice)
     }
 
-    /// The labels of a namespace.
+    /// Returns the labels of a namespace.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
@@ -46,7 +46,7 @@ impl Context {
         Ok(labels)
     }
 
-    /// Who runs the command.
+    /// Returns the user who runs the command.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.

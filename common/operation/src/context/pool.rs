@@ -1,5 +1,5 @@
-//! The other clusters that a loop works on: each is connected to once, until its kubeconfig may be another one, or its namespace
-//! stands for another one.
+//! Connections to the other clusters that a loop works on. Each is kept until its kubeconfig may have changed, or its namespace maps to
+//! another cluster.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use tokio::sync::OnceCell;
 use super::target::{Target, Uid};
 use super::{Context, Settings};
 
-/// What namespaces stand for, as far as it was asked for.
+/// The clusters that namespaces map to, as far as they were looked up.
 #[derive(Default)]
 pub(super) struct Pool(Mutex<BTreeMap<String, Connection>>);
 
-/// What one namespace stands for.
+/// The cluster that one namespace maps to.
 #[derive(Clone, Default)]
 struct Connection {
     target: Arc<OnceCell<Target>>,
@@ -28,7 +28,7 @@ impl Pool {
 }
 
 impl Context {
-    /// The same catalogues and policies, read once for all clusters, for the cluster that this namespace stands for.
+    /// Returns a context for the cluster of this namespace, with the same catalogues and policies, which are read once for all clusters.
     #[must_use]
     pub fn of_namespace(&self, namespace: &str) -> Self {
         let connection = self
@@ -55,19 +55,19 @@ impl Context {
         }
     }
 
-    /// The same where a pass over the namespace begins: what it was found to stand for is forgotten, unless it still does (semantics 6).
-    /// Where nothing is known of it, nothing is asked.
+    /// As [`Context::of_namespace`], for the beginning of a pass: forgets the cluster that the namespace mapped to, unless it still does
+    /// (semantics 6.1). If none was looked up yet, it sends no request.
     pub async fn of_namespace_now(&self, namespace: &str) -> Self {
         let known = self.of_namespace(namespace);
         let is_same = match known.target.get() {
             None => true,
-            // What cannot be told now is told by whoever asks next.
+            // If it cannot be read now, the next caller gets the error.
             Some(found) => matches!(known.standing().await, Ok(now) if is_still(found, &now)),
         };
         self.or_again(known, is_same)
     }
 
-    /// The same for a namespace whose labels were just read.
+    /// As [`Context::of_namespace_now`], for a namespace whose labels were just read.
     pub(crate) fn of_labelled(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Self {
         let known = self.of_namespace(namespace);
         let is_same = match (known.target.get(), by_labels(namespace, labels)) {
@@ -78,8 +78,8 @@ impl Context {
         self.or_again(known, is_same)
     }
 
-    /// Returns the context of a namespace whose label still leads where it did, or a fresh one. Another cluster is asked for its uid
-    /// again in both cases: the same address may lead to a cluster that was built anew.
+    /// Returns `known`, or a fresh context if the namespace now maps to another cluster. In both cases the uid of a remote cluster is read
+    /// again: the same address may lead to a cluster that was recreated.
     fn or_again(&self, known: Self, is_same: bool) -> Self {
         let namespace = known.settings.records_namespace();
         if !is_same {
@@ -93,8 +93,8 @@ impl Context {
         self.of_namespace(namespace)
     }
 
-    /// What a namespace stands for is looked up again, by whoever asks next. `secret`: only where that one leads there, or nothing
-    /// is known to. Returns whether it will be.
+    /// Forgets the cluster of a namespace, so that the next caller looks it up again; with `secret`, only if the namespace uses this Secret
+    /// or no cluster is known. Returns whether it was forgotten.
     pub fn forget_cluster(&self, namespace: &str, secret: Option<&str>) -> bool {
         let mut connections = self.pool.connections();
         let connection = connections.get(namespace);
@@ -109,19 +109,19 @@ impl Context {
         !leads_by_another
     }
 
-    /// The same for all namespaces but these.
+    /// Forgets the clusters of all other namespaces.
     pub(crate) fn keep_clusters(&self, is_kept: impl Fn(&str) -> bool) {
         let mut connections = self.pool.connections();
         connections.retain(|namespace, _| is_kept(namespace));
     }
 
-    /// The same for all namespaces.
+    /// Forgets the clusters of all namespaces.
     pub fn forget_clusters(&self) {
         self.pool.connections().clear();
     }
 }
 
-/// Whether a namespace stands for what it was found to stand for.
+/// Whether a namespace still maps to the cluster that was found.
 fn is_still(found: &Target, now: &Standing) -> bool {
     match (found, now) {
         (Target::Remote { secret, .. }, Standing::There(location)) => *secret == location.secret,

@@ -1,5 +1,5 @@
-//! The two clusters of an operation, nearly always one: that of the records, and that of the objects, which the namespace of the
-//! command stands for (semantics 6).
+//! The two clusters of an operation, nearly always the same one: that of the records, and that of the objects, which the namespace of the
+//! command stands for (semantics 6.3).
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use super::Context;
 use crate::error::OperationError;
 use crate::not_local::NotLocal;
 
-/// What the namespace of a command stands for.
+/// The cluster that the namespace of a command stands for.
 pub(super) enum Target {
     /// The cluster of the records.
     Home,
-    /// None: a command that only reads then reads the cluster of the records.
+    /// None. A command that only reads then reads the cluster of the records.
     None {
         /// Whether the namespace exists.
         exists: bool,
     },
-    /// Another one.
+    /// Another cluster.
     Remote {
         cluster: Arc<Cluster>,
-        /// Name of the Secret with its kubeconfig.
+        /// The name of the Secret with its kubeconfig.
         secret: String,
     },
 }
 
-/// By what the cluster of the objects is told from others.
+/// Identifies the cluster of the objects.
 #[derive(Debug)]
 pub(crate) struct Uid {
-    /// That of kube-system, where it may be read.
+    /// The uid of its kube-system, if it may be read.
     value: Option<String>,
     /// Whether a kubeconfig leads back to the cluster of the records.
     is_home: bool,
 }
 
 impl Context {
-    /// The cluster of the records and catalogues. Connecting sends no request.
+    /// Returns the cluster of the records and catalogues. Connecting sends no request.
     ///
     /// # Errors
     /// [`OperationError::Connect`].
@@ -60,11 +60,11 @@ impl Context {
         self.home.get_or_try_init(connect).await
     }
 
-    /// The cluster of the objects: the one that the namespace of the command stands for, and without such a namespace that of the
-    /// records.
+    /// Returns the cluster of the objects: the one that the namespace of the command stands for, or that of the records if the namespace
+    /// stands for none.
     ///
     /// # Errors
-    /// [`OperationError::Connect`]; [`OperationError::Remote`] where the namespace stands for another cluster that nothing leads to.
+    /// [`OperationError::Connect`]; [`OperationError::Remote`] if the namespace stands for another cluster that cannot be connected to.
     pub async fn cluster(&self) -> Result<&Cluster, OperationError> {
         match self.target().await? {
             Target::Home | Target::None { .. } => self.home().await,
@@ -91,7 +91,7 @@ impl Context {
         ))
     }
 
-    /// Refuses a namespace of the command that stands for no cluster (semantics 6).
+    /// Refuses a namespace of the command that stands for no cluster (semantics 6.1).
     ///
     /// # Errors
     /// [`OperationError::NotLocal`]; as [`Context::cluster`].
@@ -116,7 +116,7 @@ impl Context {
         Ok(matches!(self.target().await?, Target::Remote { .. }))
     }
 
-    /// By what records tell the cluster of the objects from others; `None` where its kube-system may not be read.
+    /// Returns the identity of the cluster of the objects as records store it, or `None` if its kube-system may not be read.
     ///
     /// # Errors
     /// As [`Context::cluster`], and those of the request.
@@ -132,7 +132,8 @@ impl Context {
         }))
     }
 
-    /// Refuses another cluster that is this one after all, found by the uid of its kube-system: its objects would get a second owner.
+    /// Refuses a remote cluster that is this one, according to the uid of its kube-system: its objects would get a second owner (semantics
+    /// 6.3).
     ///
     /// # Errors
     /// [`RemoteError::SameCluster`]; those of the request.
@@ -178,10 +179,10 @@ impl Context {
         self.target.get_or_try_init(find).await
     }
 
-    /// Which cluster the namespace of the command stands for, also one that is not reached. Asked again with every call.
+    /// Returns which cluster the namespace of the command stands for, without connecting to it. It is read again with every call.
     ///
     /// # Errors
-    /// Those of the connection and of the requests; labels that do not tell which.
+    /// Those of the connection and of the requests; the labels do not say which cluster it is.
     pub async fn standing(&self) -> Result<Standing, OperationError> {
         let namespace = self.settings.records_namespace();
         if namespace == self.settings.system_namespace {

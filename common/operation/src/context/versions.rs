@@ -11,7 +11,7 @@ use super::Context;
 use crate::error::{OperationError, within};
 
 impl Context {
-    /// The version that entries must fit.
+    /// Returns the version of Kubernetes that entries must fit.
     ///
     /// # Errors
     /// The server cannot be reached, or its version cannot be read.
@@ -29,7 +29,7 @@ impl Context {
         Ok(self.version.get_or_try_init(read).await?.clone())
     }
 
-    /// The cluster that some versions must fit. That of KKP is asked for where one of them depends on it.
+    /// Returns the facts that these versions must fit. The version of KKP is read only if one of them has a constraint on it.
     ///
     /// # Errors
     /// Those of [`Context::version`]; the annotation is not a version.
@@ -46,7 +46,8 @@ impl Context {
         Ok(facts)
     }
 
-    /// The version of KKP: an annotation of the namespace that stands for the cluster, `None` where the caller may not read that.
+    /// Returns the version of KKP from the annotation of the namespace that stands for the cluster, or `None` if the caller may not read it
+    /// (semantics 3).
     async fn kkp(&self) -> Result<Option<Version>, OperationError> {
         let read = || async {
             let namespace = self.settings.records_namespace();

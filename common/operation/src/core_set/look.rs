@@ -1,4 +1,4 @@
-//! What is read of each cluster that has a core set: this one, and those that labelled namespaces stand for.
+//! Reads the clusters that have a core set: this one, and those that labelled namespaces stand for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,29 +20,29 @@ use crate::error::OperationError;
 /// What was read of a cluster.
 #[derive(Debug)]
 pub struct Look {
-    /// The records of the namespace that stands for it.
+    /// The records in the namespace of the cluster.
     pub records: Vec<AddonInstallation>,
-    /// Its core set.
+    /// The core set of the cluster.
     pub state: State,
 }
 
-/// The core set of a cluster.
+/// The state of the core set of a cluster.
 #[derive(Debug)]
 pub enum State {
-    /// There are neither rules nor a list, and no core installation is from them; or the namespace is not one that has a core set: of
-    /// those of this cluster, only the system namespace has.
+    /// There is no core set: neither rules nor a list exist, and no core installation comes from one; or the namespace has none: of the
+    /// namespaces of this cluster, only the system namespace has one.
     Unused,
-    /// The cluster is being deleted, another one or one that a person has marked: nothing holds its records any more.
+    /// The cluster is another one that is being deleted, or a person marked it as being deleted. Its records are no longer held.
     Deleting {
-        /// Whether its namespace says so already, or is being deleted itself.
+        /// Whether its namespace already carries the mark, or is being deleted itself.
         is_marked: bool,
     },
-    /// It was looked for.
+    /// The core set was read.
     Found(ClusterCore),
 }
 
 impl Look {
-    /// What becomes of the records; nothing where the core set is not known.
+    /// Returns the changes of the records; none if the core set is unknown.
     #[must_use]
     pub fn changes(&self) -> Vec<CoreChange<'_>> {
         match &self.state {
@@ -53,7 +53,7 @@ impl Look {
         }
     }
 
-    /// Whether something is to be released that no person has released.
+    /// Whether a record has to be released that no person has released.
     #[must_use]
     pub fn releases(&self) -> bool {
         let is_new = |change: &CoreChange<'_>| match change {
@@ -63,7 +63,7 @@ impl Look {
         self.changes().iter().any(is_new)
     }
 
-    /// Whether there is a core set, and it is not known.
+    /// Whether there is a core set, and it is unknown.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(&self.state, State::Found(ClusterCore { set: Err(_), .. }))
@@ -75,16 +75,16 @@ impl Look {
 pub struct World {
     /// The rules and the list.
     pub texts: Texts,
-    /// The namespaces that stand for the clusters: that of the command, else the system namespace and those that are labelled.
+    /// The namespaces of the clusters: that of the command, else the system namespace and the labelled ones.
     homes: BTreeMap<String, Home>,
     /// The clusters that are being deleted.
     deleted: Vec<DeletedCluster>,
-    /// The records by their namespaces; `None` where the caller may list those of single namespaces alone.
+    /// The records by namespace; `None` if the caller may list them only in single namespaces.
     records: Option<BTreeMap<String, Vec<AddonInstallation>>>,
 }
 
 impl World {
-    /// Reads it: a request for each of its parts, however many clusters there are.
+    /// Reads everything, with one request for each part, however many clusters there are.
     ///
     /// # Errors
     /// The namespaces or the records cannot be read.
@@ -121,8 +121,7 @@ impl World {
         })
     }
 
-    /// A context for each of its clusters, that of the command first. What leads to the clusters of namespaces that are gone is
-    /// forgotten.
+    /// Returns a context for each cluster, that of the command first. Connections to clusters whose namespaces were deleted are forgotten.
     #[must_use]
     pub fn contexts(&self, ctx: &Context) -> Vec<Context> {
         let own = ctx.settings().records_namespace();
@@ -135,8 +134,8 @@ impl World {
         std::iter::once(ctx.fresh()).chain(others).collect()
     }
 
-    /// What identifies a change that reaches the clusters in waves: the rules, the list, and what the catalogues have of the add-ons in
-    /// them. `looks`: at these clusters.
+    /// Returns the identity of a change that reaches the clusters in waves: a digest of the rules, the list, and the catalogue entries of
+    /// the listed add-ons (semantics 14.8). `looks` are those at the clusters.
     ///
     /// # Errors
     /// The catalogues cannot be read.
@@ -154,10 +153,10 @@ impl World {
         Ok(identity(rules, addons, &content))
     }
 
-    /// The records of the namespace of a context.
+    /// Returns the records in the namespace of a context.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The records cannot be read.
     pub async fn records(&self, ctx: &Context) -> Result<Vec<AddonInstallation>, OperationError> {
         let namespace = ctx.settings().records_namespace();
         Ok(match &self.records {
@@ -166,7 +165,7 @@ impl World {
         })
     }
 
-    /// Looks at the cluster of a context. `account`: the ServiceAccount of the system namespace that reads the facts of this cluster.
+    /// Looks at the cluster of a context. `account` is the ServiceAccount of the system namespace that reads the facts of this cluster.
     ///
     /// # Errors
     /// The records or a fact cannot be read.
@@ -179,12 +178,12 @@ impl World {
         let is_going =
             found.is_going || deleted.any(|one| one.is_of(namespace, &found.labels, &records));
         let is_used = !self.texts.is_missing() || records.iter().any(is_guarded);
-        // Only then something depends on it.
+        // Read the labels only if something depends on them.
         let is_of_other = !is_system
             && !found.is_marked
             && (is_going || is_used)
             && stands_for_other(namespace, &found.labels)?;
-        // What led to the other cluster may be gone before its records.
+        // The label or Secret that led to the other cluster may be deleted before its records.
         let was_of_other = !is_system && records.iter().any(pin::is_elsewhere);
         let state = if found.is_marked || is_going && (is_of_other || was_of_other) {
             State::Deleting {

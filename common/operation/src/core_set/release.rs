@@ -1,4 +1,4 @@
-//! What a person releases: core installations, or everything of a cluster that is being deleted (semantics 14).
+//! Releases core installations, or everything in a cluster that is being deleted (semantics 14.1, 14.6).
 
 use addons_admission::marks::Marks;
 use addons_admission::rules::installation::guards;
@@ -15,10 +15,10 @@ use crate::error::OperationError;
 use crate::records::name_of;
 use crate::verdict::conclude;
 
-/// Marks a core installation as released: it may be uninstalled then. Returns whether it was not released before.
+/// Marks a core installation as released, so that it may be uninstalled. Returns whether the mark is new.
 ///
 /// # Errors
-/// The verdict is a denial; what the server refuses.
+/// The verdict is a denial, or the server refuses.
 pub async fn release(ctx: &Context, core: &AddonInstallation) -> Result<bool, OperationError> {
     let Some(marked) = released(core) else {
         return Ok(false);
@@ -31,11 +31,11 @@ pub async fn release(ctx: &Context, core: &AddonInstallation) -> Result<bool, Op
     Ok(true)
 }
 
-/// Marks the namespace of the command, whose cluster is being deleted, and takes everything from its records that holds them: the
-/// deletion of the namespace waits for nothing then. The cluster itself is not asked. Returns the records that something held.
+/// Marks the namespace of the command, whose cluster is being deleted, and takes the finalizers from its records, so that deleting the
+/// namespace waits for nothing. Sends no request to the cluster itself. Returns the records that had a finalizer.
 ///
 /// # Errors
-/// The verdict is a denial; what the server refuses.
+/// The verdict is a denial, or the server refuses.
 pub async fn release_cluster(ctx: &Context) -> Result<Vec<InstallationName>, OperationError> {
     let home = ctx.home().await?;
     let at = ctx.settings().records_namespace();

@@ -1,4 +1,4 @@
-//! Core records that were deleted are made again with what is there of their add-ons; no object changes (semantics 14).
+//! Restores deleted core records from the existing objects of their add-ons; no object changes (semantics 14.7).
 
 use addons_clusters::core_set::change::guard;
 use addons_clusters::core_set::{CoreSet, Unknown};
@@ -15,13 +15,13 @@ use crate::plan::{Plan, recorded_again};
 use crate::resolve::{Answers, Resolver};
 use crate::verdict;
 
-/// Why a record is not made again. Nothing was written.
+/// Why a record is not restored. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
-    /// There is nothing to add to its record.
+    /// The record exists and has nothing to add.
     #[error("the record of {0} exists, and is as new as the cluster")]
     Recorded(InstallationName),
-    /// Its name is that of another record.
+    /// The record of that name is not a core add-on.
     #[error("{0}: spec.coreAddon: it is not a core add-on")]
     NotCore(InstallationName),
     /// None of its objects exists.
@@ -29,24 +29,24 @@ pub enum RestoreError {
     Nothing {
         /// The installation.
         name: InstallationName,
-        /// Whether the core set of its cluster lists it.
+        /// Whether the core set of the cluster lists the add-on.
         is_listed: bool,
     },
-    /// The core set says what its record has to be.
+    /// The core set decides what the record contains.
     #[error("{0} is listed as a core add-on: the list says its origin, version and values")]
     Listed(InstallationName),
-    /// It is not known what the core set says.
+    /// The core set is unknown.
     #[error(transparent)]
     Unknown(Unknown),
 }
 
 impl Resolver<'_> {
-    /// Plans to write the records of core installations that were deleted: as the core set of the cluster lists them, or else as
-    /// `install --core` would. What carries their label is their inventory. Where the reconciler has created the record meanwhile, only
-    /// that is recorded. Nothing but the records will be written.
+    /// Plans to restore the records of deleted core installations: as the core set of the cluster lists them, or else as `install --core`
+    /// would write them. Objects with their label become their inventory. If the reconciler has created the record in the meantime, only
+    /// the inventory is recorded. The plan writes nothing but the records.
     ///
     /// # Errors
-    /// [`RestoreError`]; the verdict is a denial; those of the requests.
+    /// [`RestoreError`]; the verdict is a denial; the errors of the requests.
     pub async fn restore_core(&self, named: &[NewInstallation]) -> Result<Plan, OperationError> {
         let texts = Texts::read(self.ctx).await?;
         let set = if texts.is_missing() {
@@ -82,7 +82,7 @@ impl Resolver<'_> {
         Plan::of(Choices::default(), installations)
     }
 
-    /// The record as it has to be.
+    /// Returns the record to restore.
     async fn core_again(
         &self,
         name: &InstallationName,

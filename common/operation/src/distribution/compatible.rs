@@ -1,7 +1,7 @@
-//! What fits each cluster is stored in the namespace that stands for it, by reference alone (semantics 1).
+//! Stores in the namespace of each cluster references to the versions that fit it (semantics 1.7).
 //!
-//! It is a ConfigMap and not an AddonCatalogue: a version of that has a source, and references are not to be installed from. So it
-//! counts nowhere as a catalogue.
+//! They are in a ConfigMap and not in an AddonCatalogue, because versions there have a source and references cannot be installed from. So
+//! they never count as a catalogue.
 
 use addons_engine::catalogues::Written;
 use addons_engine::{config_map, identity, local};
@@ -17,19 +17,19 @@ use super::push::{Outcome, Pushed};
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 
-/// Clusters that are looked at at the same time.
+/// How many clusters are handled at the same time.
 const AT_ONCE: usize = 16;
 /// The key of the ConfigMap.
 const KEY: &str = "addons.json";
 
-/// Stores for each cluster that a namespace with a label stands for which versions fit it, and says what became of each. One that
-/// cannot be asked for its version stops no other, and keeps what was stored.
+/// Stores for each cluster with a labelled namespace the versions that fit it, and returns the result for each. If the version of a cluster
+/// cannot be read, its ConfigMap stays unchanged, and the others are still stored.
 ///
 /// # Errors
 /// The catalogues or the namespaces cannot be read.
 pub async fn store(ctx: &Context) -> Result<Vec<Outcome>, OperationError> {
     let catalogue = ctx.catalogue(&Offer::Catalogues).await?;
-    // What is stored stays: what a catalogue lists that cannot be read is not known.
+    // Keep what is stored: the entries of a catalogue that cannot be read are unknown.
     if let Some(unread) = catalogue.unread.first() {
         return Err(DistributionError::from(unread).into());
     }

@@ -1,4 +1,4 @@
-//! The file that a catalogue comes from, and what it holds.
+//! The file that a catalogue comes from, and its content.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl From<PinnedFileError> for OperationError {
     }
 }
 
-/// Reads the file as it is now, with the credentials that the catalogue names.
+/// Reads the file in its current state, with the credentials that the catalogue names.
 pub(super) async fn current(
     ctx: &Context,
     known: &AddonCatalogue,
@@ -36,8 +36,8 @@ pub(super) async fn current(
     Ok(pinned::fetch(&from.source(), &access).await?)
 }
 
-/// What the file of a catalogue by reference holds, as if the object held that: the file has the digest that the object says, and its
-/// add-ons have the names there.
+/// Returns the spec of a catalogue by reference with the content of its file. The file must have the digest that the object names, and
+/// add-ons with the names in the object.
 pub(crate) async fn content_of(
     ctx: &Context,
     known: &AddonCatalogue,
@@ -49,13 +49,13 @@ pub(crate) async fn content_of(
     let reach = Reach::cluster();
     let access = access(ctx, credentials.as_deref(), &reach);
     let file = pinned::fetch_with_digest(&from.pinned(), digest, &access).await?;
-    // Its warnings were shown when it was added.
+    // The warnings were shown when the catalogue was added.
     let (spec, _) = content(ctx.settings().rules, known, from, file)?;
     reference::check(&known.spec, &spec).map_err(DistributionError::from)?;
     Ok(spec)
 }
 
-/// The commit, the digest of the image, or the sha256 of the file.
+/// Returns the commit, the digest of the image, or the sha256 of the file.
 pub(super) fn revision(file: &PinnedFile) -> String {
     match &file.resolved {
         Some(resolved) => resolved.clone(),
@@ -63,7 +63,7 @@ pub(super) fn revision(file: &PinnedFile) -> String {
     }
 }
 
-/// The spec that the catalogue is to have with the content of the file, and warnings.
+/// Returns the spec for the catalogue with the content of the file, and warnings.
 pub(super) fn content(
     rules: Rules,
     known: &AddonCatalogue,
@@ -71,7 +71,7 @@ pub(super) fn content(
     file: PinnedFile,
 ) -> Result<(AddonCatalogueSpec, Vec<String>), OperationError> {
     let revision = revision(&file);
-    // The base of what came by URL is where it was asked for, and not where a redirect led: that may be another host tomorrow.
+    // The base of a file read by URL is the requested URL, not the target of a redirect, which may be another host tomorrow.
     let location = match &from.url {
         Some(url) => url.manifest.clone(),
         None => file.location,
@@ -97,7 +97,7 @@ pub(super) fn content(
     Ok((spec, warnings))
 }
 
-/// The only catalogue of the file, or the one with the name of the object.
+/// Returns the only catalogue in the file, or the one with the name of the object.
 fn named(
     bytes: &[u8],
     location: &str,

@@ -1,11 +1,11 @@
-//! The md5 hashes of kops indexes: nothing can be verified with them (semantics 11).
+//! The md5 hashes of kops indexes, which verify nothing (semantics 11.4).
 
 use addons_sources::location::LocatedCatalogue;
 use common::catalogue::select::Rules;
 use common::manifest::digest::Algorithm;
 
-/// Takes them out of an index where the channels rules are asked for: what is due goes by the content then. Returns warnings. With
-/// other rules they stay, and are refused like every hash that cannot be used.
+/// Removes md5 hashes from an index if the channels rules are asked for: the content then decides what is due. Returns warnings. With other
+/// rules they stay, and are refused like every unusable hash.
 pub fn take_out(rules: Rules, located: &mut LocatedCatalogue) -> Vec<String> {
     if !located.is_index || rules != Rules::Channels {
         return Vec::new();

@@ -1,7 +1,8 @@
-//! The catalogues of this cluster, merged into one for each class, are brought to other clusters; each one by reference as it is.
+//! Pushes the catalogues of this cluster to other clusters: merged into one for each class, and each catalogue by reference unchanged
+//! (semantics 1.5, 1.6).
 //!
-//! A copy carries the mark of copies, whose value is the uid of this cluster: another cluster's copies and catalogues that are no
-//! copies are left alone. Copies are never merged themselves, so this cluster may be among the targets.
+//! A copy carries the label of copies with the uid of this cluster as its value. Copies from another cluster, and catalogues that are not
+//! copies, are left alone. Copies are never merged themselves, so this cluster may be among the targets.
 
 use addons_admission::rules::catalogue::{is_source, lost_to_others};
 use addons_admission::{Facts, Settings};
@@ -19,22 +20,22 @@ use super::targets::Target;
 use crate::context::Context;
 use crate::error::{OperationError, within};
 
-/// Clusters that are written at the same time.
+/// How many clusters are written at the same time.
 const AT_ONCE: usize = 16;
 
-/// What was done with one copy.
+/// The result for one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// Its name.
+    /// The name of the copy.
     pub name: String,
     /// What was done.
     pub written: Written,
 }
 
-/// The merged catalogues of this cluster, one for each class, and its catalogues by reference, as they are stored in every target.
+/// Returns the copies for every target: the merged catalogues of this cluster, one for each class, and its catalogues by reference.
 ///
 /// # Errors
-/// Catalogues that hold the same; more than fits into an object; no catalogue at all; those of the requests.
+/// Catalogues have the same entries; a copy does not fit into an object; there is no catalogue; those of the requests.
 pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError> {
     let namespace = ctx.settings().system_namespace.clone();
     let all = ctx.catalogues().await?;
@@ -46,7 +47,7 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
         .iter()
         .filter(|it| is_source(&it.metadata, &settings) && offers(&it.metadata))
         .collect();
-    // Without it, what it lists would be taken from every target.
+    // Without it, its entries would be removed from every target.
     if let Some((source, unreadable)) = sources
         .iter()
         .find_map(|source| Some((source, source.spec.unreadable.as_ref()?)))
@@ -99,10 +100,11 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
     Ok(copies)
 }
 
-/// What became of one cluster, by the name of the target.
+/// The result for one cluster, with the name of the target.
 pub type Outcome = (String, Result<Vec<Pushed>, OperationError>);
 
-/// Brings copies to several clusters, and says what became of each, in their order. One that fails or is slow stops no other.
+/// Pushes copies to several clusters, and returns the result for each in their order. A cluster that fails or is slow does not hold up the
+/// others.
 pub async fn push_all(targets: Vec<Target>, copies: &[AddonCatalogue]) -> Vec<Outcome> {
     let pushing = targets.into_iter().enumerate().map(async |(at, target)| {
         let pushed = match target.cluster {
@@ -117,8 +119,8 @@ pub async fn push_all(targets: Vec<Target>, copies: &[AddonCatalogue]) -> Vec<Ou
     pushed.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Brings copies to a cluster. One that is there already is not written again; one without add-ons only replaces another. A copy of a
-/// catalogue by reference that is gone is emptied.
+/// Pushes copies to a cluster. A copy that is up to date is not written again, and one without add-ons is only written over an existing
+/// one. Copies of catalogues by reference that no longer exist are emptied.
 async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed>, OperationError> {
     let place = |copy: &AddonCatalogue| {
         let name = copy.metadata.name.as_deref().unwrap_or_default();
@@ -127,7 +129,7 @@ async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed
     let Some(first) = copies.first() else {
         return Ok(Vec::new());
     };
-    // All of them are of one namespace.
+    // All of them are in one namespace.
     let namespace = first.metadata.namespace.as_deref().unwrap_or_default();
     let there = within(catalogues::list(cluster, namespace).await, || place(first))?;
     let mut pushed = Vec::new();
@@ -141,7 +143,7 @@ async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed
     Ok(pushed)
 }
 
-/// What is left of our copies of catalogues by reference that are gone: a distributor may not delete them.
+/// Returns empty versions of our copies of catalogues by reference that no longer exist: a distributor may not delete them.
 fn without_source(copies: &[AddonCatalogue], there: &[AddonCatalogue]) -> Vec<AddonCatalogue> {
     let ours = copies.first().and_then(|copy| derived_from(&copy.metadata));
     let gone = there.iter().filter(|live| {

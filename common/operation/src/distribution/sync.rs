@@ -1,7 +1,7 @@
-//! A catalogue of the cluster is brought up to date from where it came.
+//! Updates a catalogue of the cluster from the file that it comes from (semantics 1.4).
 //!
-//! The object says that in `spec.from`, and keeps its class and its registry whatever the file says. What cannot be read or is
-//! refused leaves its add-ons as they are, and is a condition.
+//! The object names the file in `spec.from`, and keeps its class and registry whatever the file says. If the file cannot be read or is
+//! refused, the add-ons stay unchanged, and a condition says why.
 
 use addons_admission::verdict::Verdict;
 use addons_admission::{Facts, Requester, validate};
@@ -23,7 +23,7 @@ use crate::verdict;
 /// A catalogue that is up to date.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synced {
-    /// As it is stored now.
+    /// The catalogue as it is stored now.
     pub object: AddonCatalogue,
     /// The commit, the digest of the image, or the sha256 of the file.
     pub revision: String,
@@ -31,19 +31,19 @@ pub struct Synced {
     pub is_changed: bool,
 }
 
-/// A catalogue by reference, as it would be stored, and what its file holds.
+/// A catalogue by reference as it would be stored, and the content of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Referred {
     /// The object.
     pub object: AddonCatalogue,
-    /// The same with the content of the file.
+    /// The object with the content of the file.
     pub content: AddonCatalogue,
 }
 
-/// Makes a catalogue that says where it comes from one by reference.
+/// Converts a catalogue that names its file into one by reference.
 ///
 /// # Errors
-/// It does not say that; the file cannot be read.
+/// The catalogue names no file, or the file cannot be read.
 pub async fn refer(ctx: &Context, known: &AddonCatalogue) -> Result<Referred, OperationError> {
     let name = known.metadata.name.clone().unwrap_or_default();
     if let Some(unreadable) = &known.spec.unreadable {
@@ -65,10 +65,10 @@ pub async fn refer(ctx: &Context, known: &AddonCatalogue) -> Result<Referred, Op
     })
 }
 
-/// Brings a catalogue, as it was read before, up to date. Where nothing changed, nothing is written. `is_loop`: not for a person.
+/// Updates a catalogue that was read before. If nothing changed, nothing is written. `is_loop` is set if no person runs it.
 ///
 /// # Errors
-/// What it comes from cannot be read, or is refused; this is written into its status as well. Those of the requests.
+/// The file cannot be read or is refused, which is also written into the status; those of the requests.
 pub async fn sync(
     ctx: &Context,
     known: &AddonCatalogue,
@@ -101,7 +101,7 @@ async fn attempt(
     if is_copy(&known.metadata) {
         return Err(DistributionError::Copy { name }.into());
     }
-    // Of where it comes from only the digest is read then.
+    // Of `spec.from`, only the digest was read.
     if let Some(unreadable) = &known.spec.unreadable {
         return Err(DistributionError::unreadable(name, unreadable).into());
     }
@@ -141,7 +141,7 @@ async fn attempt(
     })
 }
 
-/// Whether the status says that this very object holds what is there.
+/// Whether the status says that the object in this generation has this revision.
 fn is_current(known: &AddonCatalogue, revision: &str) -> bool {
     let Some(status) = &known.status else {
         return false;
@@ -153,7 +153,7 @@ fn is_current(known: &AddonCatalogue, revision: &str) -> bool {
     is_of_object && read.is_some_and(|read| read.revision == revision)
 }
 
-/// The spec by reference, and what the file holds.
+/// Returns the spec by reference, and the content of the file.
 fn referred(
     ctx: &Context,
     known: &AddonCatalogue,
@@ -165,7 +165,7 @@ fn referred(
     Ok((reference::refer(&content, &digest, resolved), content))
 }
 
-/// What the file holds; its warnings are findings.
+/// Returns the content of the file, and reports its warnings as findings.
 fn content(
     ctx: &Context,
     known: &AddonCatalogue,
@@ -179,7 +179,7 @@ fn content(
     Ok(spec)
 }
 
-/// As the webhook judges it.
+/// Validates the catalogue as the webhook does.
 async fn judge(
     ctx: &Context,
     known: &AddonCatalogue,
@@ -205,8 +205,8 @@ async fn judge(
     )?)
 }
 
-/// The verdict on what is written. The webhook is told who the loop is (`--core-user`), and the loop is not: it takes itself for that
-/// user, and leaves it to the API server whether it is (semantics 8).
+/// Returns the verdict on the write. The webhook knows the user of the loop (`--core-user`), but the loop does not: it assumes that it is
+/// that user, and the API server decides (semantics 8).
 fn verdict_on(
     wanted: &AddonCatalogue,
     known: &AddonCatalogue,
@@ -220,7 +220,7 @@ fn verdict_on(
     validate::catalogue(wanted, Some(known), &requester, &facts)
 }
 
-/// The word for the condition; `None` where the error says nothing of what the catalogue comes from.
+/// Returns the reason of the condition, or `None` if the error does not concern the file.
 fn reason(error: &OperationError) -> Option<&'static str> {
     match error.root() {
         OperationError::Refused(_) | OperationError::Engine(EngineError::Denied { .. }) => {

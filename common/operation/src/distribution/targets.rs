@@ -1,4 +1,4 @@
-//! The clusters that catalogues are brought to: those that namespaces with certain labels stand for (semantics 6).
+//! The clusters that catalogues are pushed to: those of namespaces with certain labels (semantics 6.1).
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use super::DistributionError;
 use crate::context::Context;
 use crate::error::OperationError;
 
-/// A cluster by the name that it is reported by.
+/// A cluster, and the name by which it is reported.
 pub struct Target {
-    /// Its namespace here, or the name of a context.
+    /// The name of its namespace here, or of a kubeconfig context.
     pub name: String,
-    /// The connection, to which nothing was sent yet.
+    /// The connection, over which no request was sent yet.
     pub cluster: Result<Arc<Cluster>, OperationError>,
 }
 
-/// The clusters of the namespaces that a selector of labels selects, by name.
+/// Returns the clusters of the namespaces that a label selector matches, by name.
 ///
 /// # Errors
-/// The namespaces cannot be listed; none is selected.
+/// The namespaces cannot be listed, or none matches.
 pub async fn selected(ctx: &Context, selector: &str) -> Result<Vec<Target>, OperationError> {
     let home = ctx.shared_home().await?;
     let names = local::selected(home, selector).await?;

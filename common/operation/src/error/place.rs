@@ -1,4 +1,4 @@
-//! An error and the places around it, as a chain.
+//! Places around an error, and the error chain.
 
 use addons_engine::EngineError;
 use addons_helm::HelmError;
@@ -8,7 +8,7 @@ use super::OperationError;
 use crate::jail::JailError;
 
 impl OperationError {
-    /// The error itself, without the places around it.
+    /// Returns the error itself, without the places around it.
     #[must_use]
     pub fn root(&self) -> &Self {
         match self {
@@ -17,7 +17,7 @@ impl OperationError {
         }
     }
 
-    /// Whether the caller lacks a right.
+    /// Whether the error says that the caller lacks a right.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         let error = match self.root() {
@@ -27,7 +27,7 @@ impl OperationError {
         matches!(error, EngineError::Forbidden { .. })
     }
 
-    /// The error with a place around it.
+    /// Wraps the error with a place.
     #[must_use]
     pub fn at(self, place: String) -> Self {
         Self::Within {
@@ -36,8 +36,7 @@ impl OperationError {
         }
     }
 
-    /// An error about what was rendered, without what a template copied from a Secret. An error that repeats none of it stays
-    /// as it is.
+    /// Returns the error with content of Secrets masked. An error that contains none stays unchanged.
     #[must_use]
     pub fn masked(self, mask: &Mask) -> Self {
         let chain = self.chain();
@@ -48,7 +47,7 @@ impl OperationError {
         Self::Masked(text)
     }
 
-    /// Whether rendering it takes more memory than is given to it.
+    /// Whether rendering needs more memory than the limit.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         matches!(
@@ -58,14 +57,14 @@ impl OperationError {
         )
     }
 
-    /// The error and its causes in one line.
+    /// Returns the error and its causes in one line.
     #[must_use]
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
             let words = error.to_string();
-            // Some messages end with their cause already.
+            // Some messages already end with their cause.
             if !text.ends_with(&words) {
                 text = format!("{text}: {words}");
             }
@@ -75,7 +74,7 @@ impl OperationError {
     }
 }
 
-/// The result, with a place around its error.
+/// Wraps the error of a result with a place.
 ///
 /// # Errors
 /// That of the result.

@@ -1,4 +1,4 @@
-//! What the source of an entry may open on this machine.
+//! What the source of an entry may open on this machine (semantics 16.3).
 
 use addons_sources::Reach;
 use common::catalogue::Origin;
@@ -7,8 +7,8 @@ use common::catalogue::author::Author;
 use crate::context::Context;
 use crate::resolved::Resolved;
 
-/// What the source of an entry may open (semantics 16). An entry that was read back with a revision has no author: it opens as much as
-/// a record beside the revision does.
+/// Returns what the source of an entry may open (semantics 16.3). The entry of a revision has no author: it may open what a record beside
+/// the revision may (semantics 16.4).
 pub(super) fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
     let entry = &resolved.entry;
     match &*entry.origin {

@@ -1,4 +1,4 @@
-//! The plan of a command that installs or upgrades: installations know what the others bring.
+//! The plan of a command that installs or upgrades. Each installation is planned with what the others bring.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,29 +35,29 @@ use crate::resolve::Resolver;
 use crate::resolved::Resolved;
 use crate::stage::{Failed, Stage, Staged};
 
-/// What other add-ons of the same command bring.
+/// What the add-ons of one command bring.
 #[derive(Debug)]
 pub(super) struct Neighbours {
-    /// Kinds that they, and this add-on itself, define.
+    /// The kinds that they define.
     pub(super) kinds: KindTable,
     /// The definitions themselves.
     definitions: Vec<Arc<Value>>,
-    /// Namespaces among their objects.
+    /// The namespaces among their objects.
     pub(super) namespaces: BTreeSet<String>,
-    /// What changes its owner.
+    /// The objects that change their owner.
     pub(super) moves: Moves,
-    /// What they will have recorded.
+    /// The inventories that already planned installations will have.
     pub(super) claims: BTreeMap<InstallationName, Inventory>,
-    /// What their definitions, and this add-on's own, say of custom resources.
+    /// The schemas of custom resources from their definitions.
     pub(super) schemas: Schemas,
 }
 
-/// Plans what was rendered. The failure of one installation says nothing of the others. `gone`: installations that the same command
+/// Plans the rendered installations. If one of them fails, the others are still planned. `gone` are installations that the same command
 /// uninstalls afterwards, and whose objects others may take over.
 ///
 /// # Errors
-/// What is required and neither there nor part of the command; objects that have no order; an object that was named to be
-/// recreated and cannot be.
+/// A requirement is neither installed nor part of the command; the objects have no order; an object that was named to be recreated cannot
+/// be.
 pub async fn plan(
     resolver: &Resolver<'_>,
     rendered: Vec<Staged<Rendered>>,
@@ -81,7 +81,7 @@ pub async fn plan(
     let available = resolver.available(&candidates).await?;
     let order = match requirements::order(ctx, &candidates, records, &available) {
         Ok(order) => order,
-        // What could not be read is missed by those that require it: the cause is the error, not its consequence.
+        // A failed installation is missing for those that require it: report the cause, not the consequence.
         Err(refusal) => {
             return Err(match failed.into_iter().next() {
                 Some(one) => one.error,
@@ -138,7 +138,7 @@ pub async fn plan(
     let plans: Vec<_> = plans
         .map(|planned| (&planned.plan, planned.continues()))
         .collect();
-    // It may be part of what cannot be planned.
+    // The named object may belong to an installation that cannot be planned.
     let needless = match failed.is_empty() {
         true => recreate::check(&plans, &choices.recreate, &in_place).err(),
         false => None,
@@ -153,7 +153,7 @@ pub async fn plan(
     Ok(Plan { needless, ..plan })
 }
 
-/// The plans with what the caller has accepted.
+/// Applies the acceptances of the caller to the plans.
 fn accepted(
     mut installations: Vec<Planned>,
     choices: &Choices,
@@ -184,7 +184,7 @@ fn failure(resolved: &Resolved, error: OperationError) -> Failed {
     }
 }
 
-/// A manifest of a directory that is not applied is shown also where nothing else is due.
+/// Reports the warnings for an up-to-date add-on of a directory: its manifests that are not applied are always shown.
 fn stays(ctx: &Context, resolved: &Resolved, planned: &Planned) {
     if resolved.found.is_some() {
         for warning in &planned.plan.warnings {
@@ -194,8 +194,8 @@ fn stays(ctx: &Context, resolved: &Resolved, planned: &Planned) {
 }
 
 impl Neighbours {
-    /// Of everything that the command installs. Where the kinds that it defines are not known of the cluster, this is asked once: they
-    /// may have been defined since, and objects of them may exist.
+    /// Collects what the command installs. If the cluster does not serve a kind that the command defines, discovery is refreshed once: the
+    /// kind may have been defined since, and objects of it may exist.
     async fn of<'a>(
         cluster: &Cluster,
         manifests: impl Iterator<Item = &'a Manifest> + Clone,
@@ -227,7 +227,7 @@ impl Neighbours {
         })
     }
 
-    /// The kinds that the cluster serves, as they are once the definitions of the command are applied.
+    /// Returns the kinds that the cluster serves once the definitions of the command are applied.
     pub(super) fn with_definitions(&self, served: &KindTable) -> KindTable {
         let mut kinds = served.clone();
         for definition in &self.definitions {
@@ -236,7 +236,7 @@ impl Neighbours {
         kinds
     }
 
-    /// What others use: the other installations of the cluster, and those of the same command that were planned before.
+    /// Returns the claims of the other installations of the cluster, and of those of the command that are already planned.
     pub(super) fn claims_besides(
         &self,
         resolver: &Resolver<'_>,

@@ -1,4 +1,5 @@
-//! What a chart makes at random keeps its live values: an upgrade does not rotate passwords and certificates by itself.
+//! Keeps the live values of fields that a chart generates at random: an upgrade does not rotate passwords and certificates by itself
+//! (semantics 12.19).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +14,23 @@ use crate::error::OperationError;
 use crate::render::Rendered;
 use crate::resolved::Resolved;
 
-/// Objects that a line names.
+/// How many objects a warning names.
 const NAMED: usize = 3;
 
-/// What becomes of generated values.
+/// What happens to generated values.
 #[derive(Debug, Default)]
 pub(super) struct Generated {
-    /// For the plan.
+    /// The warning for the plan.
     line: String,
-    /// Objects with new ones.
+    /// The objects with new values.
     pub(super) objects: BTreeSet<ObjectKey>,
 }
 
-/// The wanted objects. Of what the chart generates they have the live values, all or none, and a warning says which of both. Live is
-/// what carries our label, and with `adopt` also what may become ours.
+/// Returns the desired objects. Generated fields get their live values, either all of them or none, and a warning says which. Live objects
+/// are those with our label and, with `adopt`, those that may be adopted.
 ///
 /// # Errors
-/// Manifests that cannot become objects; those of the requests.
+/// Manifests cannot become objects; those of the requests.
 pub(super) async fn desired(
     cluster: &Cluster,
     resolved: &Resolved,
@@ -61,14 +62,14 @@ pub(super) async fn desired(
     Ok((desired(manifests)?, generated))
 }
 
-/// The objects with generated values, and their index in the rendering.
+/// Returns the objects with generated values, and their index in the rendering.
 fn keys(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
     let mut wanted = BTreeMap::new();
     for field in &rendered.random.fields {
         let Some(manifest) = rendered.manifests.get(field.object) else {
             continue;
         };
-        // The items of a List stand in one place.
+        // The items of a List share one place.
         let same = desired.objects.iter().find(|(key, wanted)| {
             let is_named = ObjectKey::of(&manifest.object)
                 .is_some_and(|it| (&it.kind, &it.name) == (&key.kind, &key.name));
@@ -81,7 +82,7 @@ fn keys(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
     wanted
 }
 
-/// Keeps what is generated as it is in these live objects; `None` where nothing is installed yet.
+/// Keeps the generated values of these live objects; `live` is `None` if nothing is installed yet.
 fn keep(
     rendered: &mut Rendered,
     wanted: &BTreeMap<ObjectKey, usize>,
@@ -113,7 +114,7 @@ fn keep(
     told(line, objects)
 }
 
-/// The live objects of ours, by their index in the rendering.
+/// Returns the live objects of the installation, by their index in the rendering.
 async fn read(
     cluster: &Cluster,
     kinds: &KindTable,
@@ -131,7 +132,7 @@ async fn read(
         .collect();
     let owner = owner_hash(&resolved.name.namespace, &resolved.name.name);
     let found = live::owned(cluster, kinds, &selections, Some(&owner)).await?;
-    // New passwords in the place of those that cannot be read now would lock everyone out.
+    // If they cannot be read, new passwords would lock everyone out.
     if let Some((selection, why)) = found.unreadable.into_iter().next() {
         return Err(OperationError::GeneratedUnreadable {
             kind: selection.kind,
@@ -145,7 +146,8 @@ async fn read(
     Ok(found.collect())
 }
 
-/// The live objects by their index, whoever owns them: what is not adopted stops the plan. `None` where there are none.
+/// Returns the live objects by their index, whoever owns them, or `None` if there are none. An object that cannot be adopted stops the plan
+/// later.
 async fn adoptable(
     cluster: &Cluster,
     kinds: &KindTable,

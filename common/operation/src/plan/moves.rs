@@ -1,5 +1,5 @@
-//! Objects that change their owner within one command (semantics 13): an installation has one recorded and wants it no more, and
-//! another one wants it.
+//! Objects that change their owner within one command: one installation has recorded the object and no longer contains it, and another one
+//! does (semantics 13.9).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::render::Rendered;
 use crate::resolve::Resolver;
 use crate::resolved::Resolved;
 
-/// One object and its owners.
+/// An object and its two owners.
 #[derive(Debug)]
 struct Move {
     key: ObjectKey,
@@ -28,11 +28,11 @@ struct Move {
 #[derive(Debug, Default)]
 pub(super) struct Moves(Vec<Move>);
 
-/// A wanted object as its manifest writes it, and who wants it.
+/// A desired object as its manifest names it, and the installation that contains it.
 type Wanted<'a> = (ObjectKey, &'a Resolved);
 
 impl Moves {
-    /// Compares what is recorded with what is wanted. Installations that are gone from a set or a directory give up everything.
+    /// Finds the moves by comparing recorded and desired objects. Installations that left a set or a directory give up every object.
     pub(super) fn of(
         resolver: &Resolver<'_>,
         due: &[(Resolved, Rendered)],
@@ -76,7 +76,7 @@ impl Moves {
         moves
     }
 
-    /// Tells the planner of an installation what comes and what goes.
+    /// Adds the objects that an installation gets or gives up to its claims.
     pub(super) fn tell(&self, name: &InstallationName, claims: &mut Claims) {
         for one in &self.0 {
             if one.to == *name {
@@ -92,7 +92,7 @@ impl Moves {
     }
 }
 
-/// Installations that are gone from the directory of the command, if it is about one.
+/// Returns the installations that left the directory of the command, if it has one.
 fn of_directory<'a>(
     resolver: &'a Resolver<'_>,
     due: &'a [(Resolved, Rendered)],
@@ -108,7 +108,7 @@ fn of_directory<'a>(
         .collect()
 }
 
-/// What no one takes stays recorded where it is: the installation that wants it could not be planned.
+/// Keeps objects recorded where they are if the installation that contains them could not be planned.
 pub(super) fn keep_untaken(installations: &mut [Planned]) {
     let taken: BTreeMap<InstallationName, Vec<ObjectKey>> = installations
         .iter()

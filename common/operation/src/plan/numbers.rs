@@ -17,7 +17,7 @@ impl Numbers {
         Self(numbered.collect())
     }
 
-    /// The add-ons with a lower number.
+    /// Returns the add-ons with a lower number.
     pub(super) fn before(&self, resolved: &Resolved) -> Vec<InstallationName> {
         let Some(number) = number(resolved) else {
             return Vec::new();
@@ -26,7 +26,7 @@ impl Numbers {
         lower.map(|(_, name)| name.clone()).collect()
     }
 
-    /// Drops the order where objects need another one: a number is less than that.
+    /// Drops this order if the objects need another one, which takes precedence.
     pub(super) fn check(&self, ctx: &Context, installations: &mut [Planned]) {
         if self.0.is_empty() || graph(installations).is_ok() {
             return;

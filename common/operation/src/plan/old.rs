@@ -1,5 +1,5 @@
-//! Objects of an add-on that kops' own tool installed before there was an inventory. What the new version does not contain is
-//! pruned by the rules of the entry, as by kops, but with the protections of every other deletion.
+//! Finds objects of an add-on that kops' own tool installed before there was an inventory. Those that the new version does not contain are
+//! pruned by the rules of the entry, as kops does, but with the protections of every other deletion (semantics 11.3).
 
 use std::collections::BTreeSet;
 
@@ -16,17 +16,17 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::resolved::Resolved;
 
-/// What was found.
+/// The objects that were found.
 #[derive(Debug, Default)]
 pub(super) struct Old {
     /// The objects, none of which carries our label.
     pub(super) keys: BTreeSet<ObjectKey>,
-    /// What was not looked for.
+    /// Rules that were not applied, and why.
     pub(super) warnings: Vec<String>,
 }
 
-/// Looks for them, and adds them to what is recorded and live, for what is pruned is recorded first. Nothing is looked for once the add-on is
-/// installed by us, nor where kops has not installed it.
+/// Finds the objects, and adds them to the inventory and the live objects, because a pruned object has to be recorded first. Nothing is
+/// searched if the add-on is already installed by us, or was not installed by kops.
 pub(super) async fn find(
     ctx: &Context,
     resolved: &Resolved,
@@ -47,7 +47,7 @@ pub(super) async fn find(
         ..Old::default()
     };
     let cluster = ctx.cluster().await?;
-    // The kinds that were read for the wanted objects may be older than those of a rule.
+    // The kinds that were read for the desired objects may not include those of a rule.
     let named = rules.iter();
     let named = named.map(|rule| (rule.group.clone(), rule.kind.clone()));
     let kinds = cluster.kinds(&named.collect()).await?;
@@ -69,14 +69,14 @@ pub(super) async fn find(
     Ok(old)
 }
 
-/// The selector of the entry finds the objects of the next version only where they carry its labels.
+/// Warns about desired objects without the labels of the entry's selector, by which kops finds objects of a former version.
 fn unlabelled(resolved: &Resolved, desired: &Desired) -> Option<String> {
     let version = &resolved.entry.version;
     let selector = version
         .selector
         .as_ref()
         .filter(|_| version.prune.is_none())?;
-    // What is created once is not for kops' selector to find.
+    // kops' selector need not find objects that are only created.
     let lacks = |wanted: &&DesiredObject| {
         !wanted.create_only
             && selector.iter().any(|(key, value)| {

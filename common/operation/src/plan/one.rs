@@ -1,4 +1,4 @@
-//! The plan of one installation: mark its objects, read the live state, plan.
+//! The plan of one installation: marks its objects, reads the live objects, plans.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,10 +33,10 @@ use crate::render::Rendered;
 use crate::resolve::Resolver;
 use crate::resolved::Resolved;
 
-/// Plans an install or upgrade: reads the live state of the wanted and recorded objects, writes nothing.
+/// Plans an install or upgrade. It reads the live state of the desired and recorded objects, and writes nothing.
 ///
 /// # Errors
-/// Kinds that are not served, objects that are not ours, a prune that needs a flag; and what the server refuses.
+/// A kind is not served, another owner has an object, or a prune needs a flag; the errors of the server.
 pub(super) async fn one(
     resolver: &Resolver<'_>,
     neighbours: &Neighbours,
@@ -117,7 +117,7 @@ pub(super) async fn one(
     Ok(planned(plan, resolved, desired, rendered.release))
 }
 
-/// The recorded objects that are hooks which a repair leaves out.
+/// Returns the recorded objects that are hooks which a repair leaves out.
 fn resting(rendered: &Rendered, resolved: &Resolved, inventory: &Inventory) -> BTreeSet<ObjectKey> {
     let recorded = inventory.objects.keys().filter(|key| {
         let mut written = rendered.resting.iter();
@@ -126,13 +126,13 @@ fn resting(rendered: &Rendered, resolved: &Resolved, inventory: &Inventory) -> B
     recorded.cloned().collect()
 }
 
-/// Adds warnings from before the plan; what comes from Secrets is hidden in all of them.
+/// Adds earlier warnings, and masks content of Secrets in all of them.
 fn warn(plan: &mut InstallationPlan, before: [&[String]; 3]) {
     let warnings = plan.warnings.iter().chain(before.into_iter().flatten());
     plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
 }
 
-/// The plan with what it was made from.
+/// Returns the plan with the content that it was made from.
 fn planned(
     mut plan: InstallationPlan,
     resolved: &Resolved,
@@ -153,7 +153,7 @@ fn planned(
     }
 }
 
-/// What is wanted: these objects, or only to own what exists of them.
+/// Returns the goal: to install the desired objects, or only to own those that exist.
 fn goal<'a>(wanted: Wanted<'a>, choices: &Choices) -> Goal<'a> {
     if choices.only_owners {
         Goal::Adopt(wanted)
@@ -162,8 +162,8 @@ fn goal<'a>(wanted: Wanted<'a>, choices: &Choices) -> Goal<'a> {
     }
 }
 
-/// What has to be read: the wanted and recorded objects, and the target namespace. `checks`: it matters whether Argo CD or Flux
-/// applies what is not recorded.
+/// Returns what has to be read: the desired and recorded objects, and the target namespace. With `checks`, also whether Argo CD or Flux
+/// applies objects that are not recorded.
 fn reads(
     desired: &Desired,
     inventory: &Inventory,
@@ -186,7 +186,7 @@ fn reads(
     reads
 }
 
-/// What the plan knows of the entry, and of the records that it leads to.
+/// Adds facts of the entry and of the records to a plan.
 async fn of_records(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
@@ -203,8 +203,8 @@ async fn of_records(
     Ok(())
 }
 
-/// The cluster of the objects, where its kube-system may be read; refuses a record of another cluster, and a new one in a namespace
-/// whose records are of another cluster.
+/// Returns the identity of the cluster of the objects, if its kube-system may be read. Refuses a record of another cluster, and a new one
+/// in a namespace whose records are pinned to another cluster (semantics 6.5).
 async fn pinned(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
@@ -221,7 +221,7 @@ async fn pinned(
     Ok(found)
 }
 
-/// Refuses an installation that is pinned to no cluster yet, where its namespace leads to another one than before.
+/// Refuses an installation that is not pinned yet if its namespace leads to another cluster than before.
 pub(super) fn check_beside(
     resolver: &Resolver<'_>,
     name: &InstallationName,
@@ -237,13 +237,14 @@ pub(super) fn check_beside(
     pin::strayed(beside, found).map_or(Ok(()), Err)
 }
 
-/// Hides what comes from Secrets of the manifest, too.
+/// Adds the content of Secrets in the manifest to the mask.
 fn with_secrets(mask: Mask, desired: &Desired) -> Mask {
     let secrets = desired.objects.iter().filter(|(key, _)| key.is_secret());
     mask.with_objects(secrets.map(|(_, wanted)| &*wanted.object))
 }
 
-/// The release that helm installs, and what it goes on from. It follows what is recorded, and is ours if it exists.
+/// Returns the release that helm installs, and the records it continues from. It must match the recorded release, and the installation must
+/// have created it.
 async fn release_of(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
@@ -266,7 +267,7 @@ async fn release_of(
     Ok((release, records))
 }
 
-/// The live objects that an installation has recorded. `more`: what else has to be read of them.
+/// Reads the live objects that an installation has recorded. `more` says what else to read.
 pub(super) async fn live_recorded(
     cluster: &Cluster,
     inventory: &Inventory,
@@ -285,8 +286,8 @@ pub(super) async fn live_recorded(
     Ok(snapshot::read(cluster, kinds, &reads).await?)
 }
 
-/// How the cluster serves the kinds of the wanted and recorded objects. It is not asked again for a kind that an add-on of this
-/// command will define: that was done for all of them ([`Neighbours::of`]).
+/// Returns the served kinds of the desired and recorded objects. Kinds that an add-on of the command defines are left out:
+/// [`Neighbours::of`] has read them.
 async fn served(
     cluster: &Cluster,
     neighbours: &Neighbours,

@@ -1,5 +1,5 @@
-//! Whether the owner of a live object is gone. It may be recorded in another namespace, or in the cluster of the objects itself, where
-//! the records of this command are elsewhere: that is looked up only where such an object is met (semantics 7).
+//! Checks whether the owner of a live object is gone. It may be recorded in another namespace, or in the cluster of the objects if the
+//! records of this command are elsewhere. This is looked up only if an object with such an owner is met (semantics 7.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::records::{Records, name_of};
 
-/// Adds to `claims` which of the owners exist that live objects name, and which may exist.
+/// Adds to `claims` which of the owners of live objects exist, and which may exist.
 ///
 /// # Errors
 /// Those of the requests.
@@ -37,7 +37,7 @@ pub(super) async fn complete(
     Ok(())
 }
 
-/// The owners of live objects, each with its name where the annotation of an object names it truly.
+/// Returns the owners of live objects, each with its name if the annotation of an object names it correctly.
 fn strangers(snapshot: &Snapshot) -> BTreeMap<String, Option<InstallationName>> {
     let mut found: BTreeMap<String, Option<InstallationName>> = BTreeMap::new();
     for live in snapshot.live.values() {
@@ -58,7 +58,7 @@ fn strangers(snapshot: &Snapshot) -> BTreeMap<String, Option<InstallationName>> 
     found
 }
 
-/// Whether a record has this value of the owner label; `None` where it cannot be told.
+/// Whether a record has this value of the owner label; `None` if this is not known.
 pub(crate) async fn is_recorded(
     ctx: &Context,
     records: &Records,

@@ -1,4 +1,4 @@
-//! The plan that records again what is there of an installation, where its record is older than the cluster (semantics 13).
+//! Plans to record an installation again from its live objects, if its record is older than the cluster (semantics 13.10, 13.11).
 
 use addons_engine::{EngineError, marks};
 use addons_plan::choices::Choices;
@@ -22,12 +22,13 @@ use crate::records::name_of;
 use crate::resolve::Resolver;
 
 impl Resolver<'_> {
-    /// Plans to record again what is there of those of the named installations whose records are older than the cluster. Names that
-    /// no installation has are passed over. Nothing but the records will be written. `new_cluster`: also those of records that belong
-    /// to another cluster, and become records of this one.
+    /// Plans to record again the named installations whose records are older than the cluster. Names that no installation has are skipped.
+    /// Only the records will be written. With `new_cluster`, records of another cluster are included, and become records of this one
+    /// (semantics 6.5).
     ///
     /// # Errors
-    /// A record of another cluster, or with `new_cluster` one of this cluster; several installations of a name; one that is suspended; those of the requests.
+    /// A record belongs to another cluster or, with `new_cluster`, to this one; several installations have a name; one is suspended; those
+    /// of the requests.
     pub async fn rebuild(
         &self,
         names: &[String],
@@ -46,7 +47,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The plan for one record, which may still have to be created; `None` where it is as new as the cluster.
+/// Plans one record, which may still have to be created, or returns `None` if it is as new as the cluster.
 ///
 /// # Errors
 /// As [`Resolver::rebuild`].

@@ -34,17 +34,17 @@ use crate::{former, gitops, origin, release, requirements, verdict};
 /// What is uninstalled, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Removal {
-    /// Names of installations.
+    /// The names of the installations.
     pub names: Vec<String>,
-    /// Everything in the namespaces of the command, but for core add-ons, what is suspended and what comes from a directory.
+    /// Uninstall everything in the namespaces of the command except core, suspended and directory installations.
     pub all: bool,
-    /// Keep the objects and forget the installation.
+    /// Keep the objects, and delete the record only.
     pub keep: bool,
-    /// Keep the objects, and give them back to the tool that they were taken over from.
+    /// Keep the objects, and give them back to the tool that they were adopted from.
     pub give_back: bool,
     /// Kinds that are deleted although they hold data.
     pub delete: BTreeSet<KeptKind>,
-    /// Also what Argo CD or Flux applies from Git.
+    /// Include what Argo CD or Flux applies from Git.
     pub force: bool,
 }
 
@@ -58,11 +58,10 @@ impl Removal {
     }
 }
 
-/// Plans an uninstallation; what requires others is removed before them.
+/// Plans an uninstallation. Dependents are uninstalled before what they require.
 ///
 /// # Errors
-/// No such installation; the verdict is a denial; installations that stay and require one that is removed; and what the server
-/// refuses.
+/// No such installation; the verdict is a denial; installations that stay require one that is uninstalled; the errors of the server.
 pub async fn plan_uninstall(
     resolver: &Resolver<'_>,
     removal: &Removal,
@@ -80,7 +79,7 @@ pub async fn plan_uninstall(
     plan_removal(resolver, records, removal).await
 }
 
-/// Whether an installation that was not named may be uninstalled. Core add-ons and suspended ones stay, and that is announced.
+/// Whether an installation that was not named may be uninstalled. Core add-ons and suspended ones stay, which is reported as a finding.
 pub(crate) fn may_go(ctx: &Context, record: &AddonInstallation) -> bool {
     let stays = if record.spec.core_addon {
         Finding::CoreStays(name_of(record))
@@ -93,7 +92,7 @@ pub(crate) fn may_go(ctx: &Context, record: &AddonInstallation) -> bool {
     false
 }
 
-/// The same for records, whatever their names.
+/// As [`plan_uninstall`], for records.
 ///
 /// # Errors
 /// Those of [`plan_uninstall`].
@@ -116,7 +115,8 @@ pub async fn plan_removal(
     Plan::of(choices, installations)
 }
 
-/// A plan with the uninstallation of what is gone once the rest of it is installed: what is taken over from there is not deleted.
+/// Adds to a plan the uninstallation of `gone` after everything else is installed. Objects that the plan takes over from them are not
+/// deleted.
 ///
 /// # Errors
 /// Those of [`plan_removal`].
@@ -150,7 +150,7 @@ pub(crate) async fn with_gone(
     Plan::new(choices, installations, up_to_date, failed, defines)
 }
 
-/// The record of an installation as the plan leaves it.
+/// Returns the record of an installation after the plan.
 fn installed(planned: &Planned) -> AddonInstallation {
     let mut record = planned.record.clone();
     let status = record.status.get_or_insert_default();
@@ -158,7 +158,7 @@ fn installed(planned: &Planned) -> AddonInstallation {
     record
 }
 
-/// The objects that a plan wants, and who wants them.
+/// Returns the desired objects of a plan, and the installations that contain them.
 fn taken(applied: &Plan) -> BTreeMap<ObjectKey, InstallationName> {
     let taken = applied.installations.iter().flat_map(|planned| {
         let keys = planned.desired.objects.keys();
@@ -167,7 +167,8 @@ fn taken(applied: &Plan) -> BTreeMap<ObjectKey, InstallationName> {
     taken.collect()
 }
 
-/// Plans every uninstallation of a command, each before what it requires. `installed`: what the command installs before.
+/// Plans every uninstallation of a command, each before what it requires. `installed` are the installations that the command installs
+/// before.
 async fn all(
     resolver: &Resolver<'_>,
     records: Vec<&AddonInstallation>,
@@ -185,9 +186,9 @@ async fn all(
         verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
     }
     let mut records = requirements::teardown(resolver.ctx, records, &resolver.records, installed)?;
-    // What the policies guard can be deleted when they are gone.
+    // The installation of the policies comes first: what they guard can be deleted when they are deleted.
     records.sort_by_key(|record| !builtin::guards(record));
-    // What one of them keeps may be of a kind that another one defines, or in its namespace: those are planned last.
+    // Plan installations with a definition or a namespace last: what another one keeps may be of that kind or in that namespace.
     let mut turns: Vec<(usize, &AddonInstallation)> = records.iter().enumerate().collect();
     turns.sort_by_key(|(_, record)| has_shared(record));
     let mut staying = BTreeMap::new();
@@ -217,7 +218,7 @@ fn has_shared(record: &AddonInstallation) -> bool {
 /// What an uninstallation does not delete.
 #[derive(Debug, Default)]
 struct Leave {
-    /// The installations of the command: what they want keeps nothing.
+    /// The installations of the command, whose objects keep nothing.
     together: Vec<InstallationName>,
     /// Objects that another installation takes over.
     taken: BTreeMap<ObjectKey, InstallationName>,
@@ -226,15 +227,15 @@ struct Leave {
 }
 
 impl Leave {
-    /// Values of the owner label of the installations of the command.
+    /// Returns the values of the owner label of the installations of the command.
     fn owners(&self) -> impl Iterator<Item = String> {
         let names = self.together.iter();
         names.map(|name| owner_hash(&name.namespace, &name.name))
     }
 }
 
-/// Plans the uninstallation of what is gone from a directory, each by itself: the failure of one says nothing of the others.
-/// `applied`: what is installed before it, and takes objects over.
+/// Plans to uninstall what left a directory, each installation separately, so that a failure does not affect the others. `applied` is
+/// installed before, and takes over objects.
 ///
 /// # Errors
 /// Those of [`Plan::new`].
@@ -273,7 +274,7 @@ pub(crate) async fn plan_gone(
     Plan::new(choices.clone(), installations, Vec::new(), failed, false)
 }
 
-/// `staying`: what other installations of the command keep.
+/// Plans one uninstallation. `staying` are the objects that other installations of the command keep.
 async fn one(
     resolver: &Resolver<'_>,
     record: AddonInstallation,
@@ -355,7 +356,7 @@ async fn one(
     })
 }
 
-/// The namespace that an uninstallation deletes because the installation created it, unless objects of it stay there.
+/// Returns the namespace that an uninstallation deletes because the installation created it, unless objects stay in it (semantics 7.2).
 fn created(status: &AddonInstallationStatus, plan: &InstallationPlan) -> Option<String> {
     let created = status.created_namespace.as_ref();
     let name = &created.filter(|_| plan.verb == Verb::Uninstall)?.name;

@@ -1,4 +1,4 @@
-//! The record for a new installation.
+//! Resolves a new installation.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::policies;
 use crate::resolved::Resolved;
 
 impl Resolver<'_> {
-    /// The record for a new installation, or for the one that has its name already.
+    /// Resolves a new installation, or the existing one with its name.
     pub(crate) async fn install(
         &self,
         new: &NewInstallation,
@@ -48,7 +48,7 @@ impl Resolver<'_> {
         }
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
         resolved.is_asked_for = new.addon.version.is_some();
-        // The webhook guards the entry that a core record names (semantics 18).
+        // The webhook guards the entry that a core record names (semantics 18.1).
         if resolved.is_asked_for || new.core {
             resolved.pin();
         }
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         self.complete(resolved, &new.edits, answers).await
     }
 
-    /// What is known of a new installation before anything is read for it.
+    /// Returns the record of an installation as far as it is known before its catalogue is read.
     fn wanted(&self, new: &NewInstallation) -> AddonInstallation {
         let name = new.name.clone();
         let name = InstallationName {
@@ -76,7 +76,7 @@ impl Resolver<'_> {
         wanted
     }
 
-    /// Judges the indexes that the caller names for an installation before any of them is read (semantics 19).
+    /// Checks the indexes that the caller names for an installation before any of them is read (semantics 19.2).
     pub(super) async fn before_indexes(
         &self,
         installation: &AddonInstallation,
@@ -104,8 +104,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// What a new installation is chosen from: the catalogues, and where none of them has the name, what the installation of that
-    /// name came from.
+    /// Returns the catalogue for a new installation: the offer or, if it does not have the name, the origin of the installation with that
+    /// name.
     async fn offered(&self, new: &NewInstallation) -> Result<Arc<Catalogue>, OperationError> {
         let offered = self.ctx.catalogue(&self.offer).await?;
         let name = InstallationName {
@@ -124,8 +124,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The name of an installation that was given none: that of the add-on. kops tells entries of one name apart by their
-    /// namespaces: the second of them gets a hash of its own (semantics 5).
+    /// Returns the default name of an installation: that of the add-on. kops distinguishes entries with the same name by their namespaces,
+    /// so the second of them gets a name with a hash (semantics 5).
     fn own_name(&self, catalogue: &Catalogue, entry: &Entry, target: Option<&str>) -> String {
         let name = names::installation_name(&entry.addon);
         let target = target.or(entry.version.default_namespace.as_deref());

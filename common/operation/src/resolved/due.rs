@@ -1,4 +1,4 @@
-//! Whether an installation is due, and what is recorded of it then (semantics 11, 12).
+//! Decides whether an installation is due, and what is then recorded (semantics 11, 12.1).
 
 use common::api::installation::{Installed, Phase, Reconcile};
 use common::catalogue::due::{Due, DueReason, due};
@@ -8,7 +8,7 @@ use crate::declared::set_of;
 use crate::inputs::Inputs;
 
 impl Resolved {
-    /// What will be recorded as installed; the manifest's hash is known after it was fetched.
+    /// Returns what will be recorded as installed. The hash of the manifest is only known after fetching.
     #[must_use]
     pub fn target(&self, inputs: &Inputs) -> Installed {
         let version = &self.entry.version;
@@ -29,8 +29,8 @@ impl Resolved {
         }
     }
 
-    /// Whether the installation is due. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
-    /// without it, an entry without a hash that can be verified is judged by version and id alone.
+    /// Returns whether the installation is due. `manifest_hash` is that of the fetched manifest, if it was fetched. Without it, an entry
+    /// without a verifiable hash is compared by version and id alone.
     pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
         let yes = |reason| Due::Yes { reason };
         let (status, installed) = (self.status(), self.installed());
@@ -70,7 +70,7 @@ impl Resolved {
         }
         let is_kept = self.keeps_spec
             || (existing.spec == self.wanted.spec && set_of(existing) == set_of(&self.wanted));
-        // Others may have changed the spec, with kubectl or from Git.
+        // Other clients may have changed the spec, with kubectl or from Git.
         if is_kept && existing.is_observed().unwrap_or(!self.keeps_spec) {
             return Due::No;
         }

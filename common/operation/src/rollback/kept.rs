@@ -1,4 +1,4 @@
-//! The entry that was kept with a revision, as far as it is believed (semantics 12).
+//! Decides which catalogue the entry of a stored revision belongs to (semantics 12.4).
 
 use addons_plan::history::StoredRevision;
 use common::api::installation::{AddonInstallation, AddonRef};
@@ -13,9 +13,9 @@ use crate::resolve::Resolver;
 use crate::signature;
 
 impl Resolver<'_> {
-    /// The entry of a revision; `None` where it is not kept. In the system namespace it is that of its catalogue. Elsewhere, whoever may
-    /// write revisions must get neither the credentials of a catalogue nor past its policies: the entry is that of a catalogue which
-    /// lists it today, else one that the tenant names. `reference`: how the installation refers to it.
+    /// Returns the entry of a revision, or `None` if none was kept. In the system namespace it belongs to its catalogue. Elsewhere, authors
+    /// of revisions must get neither the credentials of a catalogue nor past its policies: the entry belongs to a catalogue that lists it
+    /// now, else it counts as named by the tenant. `reference` is the reference of the installation.
     pub(super) async fn kept(
         &self,
         record: &AddonInstallation,
@@ -56,7 +56,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The catalogue whose signatures would be got around with an entry that it does not list.
+/// Returns the catalogue whose signature requirement an entry that it does not list would bypass.
 async fn requiring(
     ctx: &Context,
     entry: &Entry,

@@ -1,4 +1,4 @@
-//! The first text of a catalogue, from what it is to list.
+//! Writes the first text of a catalogue.
 
 use std::collections::BTreeSet;
 
@@ -11,36 +11,36 @@ use common::manifest::Manifest;
 const NAME: &str = "app.kubernetes.io/name";
 const VERSION: &str = "app.kubernetes.io/version";
 
-/// No manifest says it, and a wrong range is worse than none.
+/// No manifest states the range, and a wrong one is worse than none.
 const RANGE: &str = "      # The versions of Kubernetes that it fits; without a range, all of them:
       # constraints: {k8sVersion: \">=1.30.0\"}
 ";
 
-/// One version of an add-on, as it will be written.
+/// One version of an add-on to write into a catalogue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scaffold {
     /// The add-on.
     pub addon: String,
-    /// Its version: source, hash, namespace.
+    /// The version with source, hash and namespace.
     pub version: AddonVersion,
-    /// Its images, where they are known without rendering.
+    /// The images, if they are known without rendering.
     pub images: BTreeSet<String>,
 }
 
-/// What objects say about the add-on that they are.
+/// What objects say about their add-on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// The label `app.kubernetes.io/name`, where all that have it agree.
+    /// The label `app.kubernetes.io/name`, if all objects that have it agree.
     pub name: Option<String>,
-    /// The same of `app.kubernetes.io/version`.
+    /// The label `app.kubernetes.io/version`, if all objects that have it agree.
     pub version: Option<String>,
     /// The only namespace that objects name.
     pub namespace: Option<String>,
-    /// Their images.
+    /// The images of the objects.
     pub images: BTreeSet<String>,
 }
 
-/// What the objects of a manifest say about their add-on.
+/// Returns what the objects of a manifest say about their add-on.
 #[must_use]
 pub fn told(manifests: &[Manifest]) -> Told {
     let objects = || manifests.iter().map(|manifest| &manifest.object);
@@ -61,7 +61,7 @@ pub fn told(manifests: &[Manifest]) -> Told {
     }
 }
 
-/// The name and the version in the name of a file or folder: `web` and `1.0.0` of `web-1.0.0.yaml`.
+/// Returns the name and the version in the name of a file or folder: `web` and `1.0.0` for `web-1.0.0.yaml`.
 #[must_use]
 pub fn named(location: &str) -> (&str, Option<&str>) {
     let mut parts = location.rsplit('/');
@@ -82,7 +82,7 @@ pub fn named(location: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The text of a catalogue. Versions of one add-on stand together; images are comments.
+/// Returns the text of a catalogue. Versions of one add-on are grouped, and images are comments.
 #[must_use]
 pub fn text(catalogue: &str, versions: &[Scaffold]) -> String {
     let mut text = format!(
@@ -149,14 +149,14 @@ fn entry(text: &mut String, scaffold: &Scaffold) {
     if !scaffold.images.is_empty() {
         text.push_str("      # images:\n");
         for image in &scaffold.images {
-            // A line of its own, whatever it holds.
+            // An image stays on one line, whatever it contains.
             let image: String = image.chars().filter(|c| !c.is_control()).collect();
             text.push_str(&format!("      # - {image}\n"));
         }
     }
 }
 
-/// A text as it stays text in YAML: JSON's quotes are YAML's.
+/// Quotes a text that YAML would not read as text, with the quotes of JSON, which YAML shares.
 fn quoted(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text

@@ -1,4 +1,4 @@
-//! What an entry of a catalogue refers to: whether it can be read, has the hash that the entry says, and is what the method takes.
+//! Checks the content that a catalogue entry refers to: that it can be read, has the hash in the entry, and fits the method.
 
 use std::io::ErrorKind;
 
@@ -20,24 +20,24 @@ use crate::error::OperationError;
 use crate::fetch;
 use crate::render;
 
-/// What messages call a manifest that is written into a catalogue.
+/// What messages call an inline manifest.
 const INLINE: &str = "manifest";
 
-/// What is wrong with an entry.
+/// A flaw of an entry.
 pub(super) struct Flaw {
-    /// The field, below the entry.
+    /// The field, relative to the entry.
     pub(super) field: String,
-    /// Line and column in the text that the field has.
+    /// The line and column in the text of the field.
     pub(super) inside: Option<(usize, usize)>,
     /// What is wrong.
     pub(super) message: String,
-    /// Whether an installation goes on in spite of it.
+    /// Whether an installation continues in spite of it.
     pub(super) is_warning: bool,
 }
 
-/// What an installation of an entry would find wrong, whatever the cluster and the values are.
+/// Returns the flaws that an installation of an entry would find, whatever the cluster and the values are.
 pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec<Flaw> {
-    // Sources with no kind or with several are a problem by themselves.
+    // A rule reports sources with no kind or with several.
     let Ok(kind) = entry.version.source.kind() else {
         return Vec::new();
     };
@@ -45,7 +45,7 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
     let is_inline = matches!(kind, SourceKind::Inline(_));
     let is_local = match of_this_machine(&entry.version.source, base) {
         Ok(location) => is_inline || location.is_some(),
-        // What cannot be resolved is no server.
+        // A location that cannot be resolved is not a server.
         Err(_) => true,
     };
     if !is_local && sources == Sources::Local {
@@ -113,7 +113,7 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
     .collect()
 }
 
-/// A message about a text inside of the catalogue does not name the place once more.
+/// Removes the place from a message about an inline text.
 fn without_place(message: String, is_inline: bool) -> String {
     let rest = message.strip_prefix(INLINE).filter(|_| is_inline);
     let rest = rest.and_then(|rest| {
@@ -123,7 +123,7 @@ fn without_place(message: String, is_inline: bool) -> String {
     rest.map_or(message.clone(), str::to_owned)
 }
 
-/// Line and column in a file, and what is wrong there; the message names the place as well.
+/// The line and column in a file, and a message, which names the place as well.
 type Found = (Option<(usize, usize)>, String);
 
 fn of_fetch(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Flaw> {
@@ -133,7 +133,7 @@ fn of_fetch(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Fla
         ..flaw(message)
     };
     Some(match root {
-        // A rule finds these.
+        // A rule reports these.
         OperationError::Hash(HashError::Md5 { .. } | HashError::NotAHash { .. }) => return None,
         OperationError::Hash(_) | OperationError::PartialHash { .. } => {
             let message = root.to_string();
@@ -151,7 +151,7 @@ fn of_fetch(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Fla
     })
 }
 
-/// A file that does not exist, in the words of a user.
+/// Returns a message for a file that does not exist.
 pub(super) fn of_url(error: &UrlError) -> Option<String> {
     match error {
         UrlError::File { location, source } if source.kind() == ErrorKind::NotFound => {
@@ -171,7 +171,7 @@ fn of_manifest(error: &ManifestError) -> Found {
     (inside, message)
 }
 
-/// An object that no installation applies.
+/// Returns a message for an object that no installation applies.
 fn of_left_out(left_out: &LeftOut) -> Found {
     let line = left_out.place.line;
     let inside = (line > 0).then_some((line, left_out.place.column.max(1)));

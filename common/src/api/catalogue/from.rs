@@ -1,4 +1,4 @@
-//! Where a whole catalogue comes from.
+//! The origin of a whole catalogue.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::signature::SignaturePolicy;
 use super::source::{DockerSource, GitRef, GitSource, Source, UrlSource};
 
-/// Where the add-ons of a catalogue are written: one file with an AddonCatalogue or a kops index. Exactly one of git, docker and url.
+/// The file that holds the add-ons of a catalogue, as an AddonCatalogue or a kops index. Exactly one of git, docker and url is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("[has(self.git), has(self.docker), has(self.url)].filter(given, given).size() == 1")
@@ -24,18 +24,18 @@ pub struct CatalogueFrom {
     /// A file by URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<UrlSource>,
-    /// The sha256 of the file. The catalogue is by reference then: `addons` holds names only, and commands read the versions from the file,
-    /// which must have this digest. Set by `catalogue add --by-reference`, moved by `catalogue sync`.
+    /// The sha256 of the file. If set, the catalogue is by reference: `addons` holds only names, and commands read the versions from
+    /// the file, which must have this digest. Set by `catalogue add --by-reference`, updated by `catalogue sync`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: Option<String>,
-    /// The commit or the digest of the image that the file with `digest` is read at.
+    /// The commit, or the digest of the image, at which the file with `digest` is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub revision: Option<String>,
 }
 
-/// Where a version of a merged catalogue is from.
+/// The original catalogue of a version in a merged catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MergedFrom {
     /// Name of the catalogue.
@@ -43,13 +43,13 @@ pub struct MergedFrom {
     /// The private registry of that catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
-    /// Whose signatures that catalogue asks for.
+    /// The signatures that catalogue requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<SignaturePolicy>,
 }
 
 impl CatalogueFrom {
-    /// A file by URL, without credentials.
+    /// Creates the origin for a file by URL, without credentials.
     #[must_use]
     pub fn of_url(location: &str) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl CatalogueFrom {
         }
     }
 
-    /// The same as a source of manifests.
+    /// Returns the file as a source of manifests.
     #[must_use]
     pub fn source(&self) -> Source {
         Source {
@@ -72,7 +72,7 @@ impl CatalogueFrom {
         }
     }
 
-    /// The same at `revision`, where the catalogue is by reference: whatever the branch or the tag is now.
+    /// Returns the file as a source, at `revision` if the catalogue is by reference, whatever the branch or tag is now.
     #[must_use]
     pub fn pinned(&self) -> Source {
         let mut source = self.source();
@@ -92,7 +92,7 @@ impl CatalogueFrom {
     }
 }
 
-/// The image by its digest instead of a tag: `HOST:PORT/NAME@DIGEST`.
+/// Returns the image with a digest instead of its tag: `HOST:PORT/NAME@DIGEST`.
 pub fn at_digest(image: &str, digest: &str) -> String {
     let name = image.split('@').next().unwrap_or(image);
     let name = match name.rsplit_once(':') {

@@ -1,4 +1,4 @@
-//! Stored catalogues, also those of which only the names can be read.
+//! Reads stored catalogues, including those of which only the names can be read.
 
 use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
@@ -11,11 +11,11 @@ use super::{
 use crate::api::stored::{Fields, kept};
 use crate::entrance::{self, MAX_STORED_DEPTH, Unreadable};
 
-/// Most entries of which the names are read: an entry takes more than 15 bytes, and an object at most 1.5 MiB.
+/// The maximum number of entries of which the names are read: an entry takes more than 15 bytes, and an object at most 1.5 MiB.
 const MOST_NAMES: usize = 100_000;
 
 impl AddonCatalogue {
-    /// Reads a stored catalogue. Of one that cannot be read there are the names, and `spec.unreadable` says so.
+    /// Reads a stored catalogue. If it cannot be read, returns only the names, and sets `spec.unreadable`.
     ///
     /// # Errors
     /// The names cannot be read either.
@@ -32,10 +32,10 @@ impl AddonCatalogue {
         Ok(named)
     }
 
-    /// What a catalogue lists, and nothing else of it: metadata, class, its digest, and the names, versions and ids of its entries.
+    /// Reads only the identity of a catalogue's entries: metadata, class, digest, and the names, versions and ids.
     ///
     /// # Errors
-    /// One of these has a wrong type, or there are more than any API server stores.
+    /// A field has the wrong type, or there are more entries than any API server stores.
     pub fn names(text: &str) -> Result<Self, Error> {
         #[derive(Deserialize)]
         struct Specified<'a> {
@@ -109,10 +109,10 @@ impl AddonCatalogue {
 }
 
 impl AddonCatalogueSpec {
-    /// How many entries the text of a specification lists, counted without reading any. An add-on without a version counts as one.
+    /// Counts the entries in the text of a spec without reading them. An add-on without a version counts as one.
     ///
     /// # Errors
-    /// It is no specification.
+    /// The text is not a spec.
     pub fn listed(text: &str) -> Result<usize, Error> {
         #[derive(Deserialize)]
         struct Spec {

@@ -1,26 +1,26 @@
-//! Whose signatures the sources of a catalogue must have.
+//! The signatures that the sources of a catalogue must have.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose signatures the OCI sources and charts of a catalogue must have: either those of a key, or keyless ones of an identity. A source
-/// that cannot be signed must be pinned by a sha256 `manifestHash` instead.
+/// The signatures that the OCI sources and charts of a catalogue must have: made either with a key, or keyless by an identity. A
+/// source that cannot be signed must be pinned by a sha256 `manifestHash` instead.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(validation = kube::core::Rule::new("has(self.key) != has(self.keyless)")
     .message("exactly one of key and keyless is needed"))]
 pub struct SignaturePolicy {
-    /// Whether what is not signed is refused; otherwise it is installed with a warning.
+    /// Whether unsigned content is refused. Otherwise, it is installed with a warning.
     #[serde(default = "yes")]
     pub required: bool,
-    /// The public key, as `cosign generate-key-pair` writes it to cosign.pub (PEM).
+    /// The public key in PEM, as `cosign generate-key-pair` writes it to cosign.pub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 8192),
         regex(pattern = r"^\s*-----BEGIN PUBLIC KEY-----\s")
     )]
     pub key: Option<String>,
-    /// Who signs with certificates of a Sigstore instance.
+    /// The identity that signs with certificates of a Sigstore instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyless: Option<Keyless>,
 }
@@ -29,10 +29,10 @@ pub struct SignaturePolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Keyless {
-    /// The name in the certificate, exactly: an e-mail address, or the URL of a workflow.
+    /// The exact name in the certificate: an e-mail address, or the URL of a workflow.
     #[schemars(length(min = 1, max = 2048))]
     pub identity: String,
-    /// The OIDC issuer in the certificate, exactly: `https://accounts.google.com`.
+    /// The exact OIDC issuer in the certificate, such as `https://accounts.google.com`.
     #[schemars(length(min = 1, max = 2048))]
     pub issuer: String,
     /// The trusted root of the Sigstore instance: the JSON text of its `trusted_root.json`.

@@ -1,10 +1,11 @@
-//! Where the manifests of a version come from.
+//! The source of a version's manifests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where manifests come from: exactly one of the fields.
-// Properties are counted, for any CEL rule with a list costs too much for the API server in a list of 1000 × 1000.
+/// Where manifests come from. Exactly one field is set.
+// Counts properties instead of using a CEL rule, because any rule with a list exceeds the cost limit of the API server in a list of
+// 1000 × 1000.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
@@ -21,12 +22,12 @@ pub struct Source {
     /// A manifest by URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<UrlSource>,
-    /// A manifest right here.
+    /// A manifest in the catalogue itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<InlineSource>,
 }
 
-/// The one kind that a [`Source`] is of.
+/// The kind of a [`Source`], with its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SourceKind<'a> {
     /// A folder or file in a git repository.
@@ -41,17 +42,17 @@ pub enum SourceKind<'a> {
     Inline(&'a InlineSource),
 }
 
-/// A source without any of the kinds, or with several.
+/// A source with none or several of the kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a source must be one of git, docker, helm, url and inline")]
 pub struct NotOneKind;
 
 impl Source {
-    /// The kind of the source.
+    /// Returns the kind of the source.
     ///
     /// # Errors
-    /// [`NotOneKind`]. The schema refuses such a source in the cluster; an index of kops or a file can have one, and then only
-    /// its entry is useless. Therefore this is asked where a source is used, and not while a catalogue is read.
+    /// [`NotOneKind`]. In the cluster, the schema refuses such a source. In an index of kops or a file, only the entry with it is
+    /// unusable, so the kind is checked where a source is used, not when a catalogue is read.
     pub fn kind(&self) -> Result<SourceKind<'_>, NotOneKind> {
         let Self {
             git,
@@ -72,7 +73,7 @@ impl Source {
 }
 
 impl<'a> SourceKind<'a> {
-    /// The credentials that the source names.
+    /// Returns the credentials that the source names.
     #[must_use]
     pub fn auth(self) -> Option<&'a Auth> {
         match self {
@@ -85,7 +86,7 @@ impl<'a> SourceKind<'a> {
     }
 }
 
-/// A git repository.
+/// A folder or file in a git repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GitSource {
     /// URL of the repository.
@@ -93,7 +94,7 @@ pub struct GitSource {
     /// Branch, tag or commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#ref: Option<GitRef>,
-    /// File or folder in the tree.
+    /// File or folder in the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Credentials.
@@ -101,22 +102,22 @@ pub struct GitSource {
     pub auth: Option<Auth>,
 }
 
-/// One of the fields.
+/// A branch, a tag or a commit. Exactly one field is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct GitRef {
-    /// A branch: followed.
+    /// A branch, which is followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// A tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// A commit: fixed.
+    /// A commit, which is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
 
-/// An image that holds manifests.
+/// An image that contains manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DockerSource {
     /// Image reference.
@@ -127,7 +128,7 @@ pub struct DockerSource {
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// The registry speaks HTTP without TLS.
+    /// Whether the registry uses HTTP without TLS.
     #[serde(
         default,
         rename = "plainHTTP",
@@ -136,7 +137,7 @@ pub struct DockerSource {
     pub plain_http: bool,
 }
 
-/// A Helm repository.
+/// A chart in a Helm repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HelmSource {
     /// `http(s)://` or `oci://`.
@@ -149,7 +150,7 @@ pub struct HelmSource {
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// The registry of an `oci://` URL speaks HTTP without TLS.
+    /// Whether the registry of an `oci://` URL uses HTTP without TLS.
     #[serde(
         default,
         rename = "plainHTTP",
@@ -158,10 +159,10 @@ pub struct HelmSource {
     pub plain_http: bool,
 }
 
-/// A manifest, or with method helm a chart archive, by URL: `http(s)://`, `s3://`, `gs://`, `az://`, `file://`.
+/// A manifest or, with method helm, a chart archive, by URL: `http(s)://`, `s3://`, `gs://`, `az://`, `file://`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UrlSource {
-    /// Absolute, or relative to the catalogue's own location.
+    /// Absolute, or relative to the location of the catalogue.
     #[schemars(length(min = 1, max = 2048))]
     pub manifest: String,
     /// Credentials.
@@ -176,11 +177,11 @@ pub struct InlineSource {
     pub manifest: String,
 }
 
-/// Credentials by reference (semantics 16).
+/// Credentials, by reference (semantics 16.2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Auth {
-    /// A Secret in the catalogue's namespace.
+    /// A Secret in the namespace of the catalogue.
     pub secret_ref: SecretRef,
 }
 

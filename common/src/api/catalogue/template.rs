@@ -1,4 +1,4 @@
-//! How the source of a version becomes manifests, and what a user is asked for.
+//! How the source of a version is turned into manifests, and the form that users fill in.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How a source becomes manifests.
+/// How a source is turned into manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("self.method != 'helm' || !has(self.requiredResourceTypes)")
@@ -18,19 +18,19 @@ pub struct Template {
     /// The rendering method.
     #[serde(default)]
     pub method: Method,
-    /// Only with method helm.
+    /// Options of method helm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<HelmTemplate>,
-    /// Types that the cluster must serve before the objects are applied; not with helm.
+    /// Types that the cluster must serve before the objects are applied. Not with method helm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub required_resource_types: Vec<ResourceType>,
-    /// What a user is asked for.
+    /// The form that users fill in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["internalName".into()]))]
     pub form_spec: Vec<FormField>,
-    /// Whether values may have no other keys than those of the form (semantics 10).
+    /// Whether values may only have keys that are in the form (semantics 10.3).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub form_only: bool,
 }
@@ -52,13 +52,13 @@ pub enum Method {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmTemplate {
-    /// Name of the release; default: the installation's name.
+    /// Name of the release; by default that of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_name: Option<String>,
-    /// Who applies.
+    /// Who applies the objects.
     #[serde(default)]
     pub mode: HelmMode,
-    /// Whether the definitions in `crds/` of the chart and of the charts in it are left out: something else brings them.
+    /// Whether the CRDs in `crds/` of the chart and its subcharts are left out, because something else installs them.
     #[serde(
         default,
         rename = "skipCRDs",
@@ -71,17 +71,17 @@ pub struct HelmTemplate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum HelmMode {
-    /// Helm renders, our engine applies.
+    /// Helm renders the objects, and kubectl addons applies them.
     #[default]
     Objects,
-    /// Helm installs a release of its own.
+    /// Helm installs a release itself.
     Release,
 }
 
 /// A type that the cluster serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceType {
-    /// API group, empty for core.
+    /// API group; empty for the core group.
     #[serde(default)]
     pub group: String,
     /// API version.
@@ -100,11 +100,11 @@ impl fmt::Display for ResourceType {
     }
 }
 
-/// One field that a user can fill in.
+/// A field that users can fill in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FormField {
-    /// What people see.
+    /// Name shown to users.
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub display_name: String,
@@ -114,28 +114,28 @@ pub struct FormField {
     /// Type of the value.
     #[serde(default)]
     pub r#type: FieldType,
-    /// Whether a value must be there.
+    /// Whether a value is required.
     #[serde(default)]
     pub required: bool,
-    /// Value where none is given.
+    /// Value if none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_value")]
     pub default: Option<Value>,
-    /// The values that are allowed, each of the type; empty = all.
+    /// The allowed values, each of the field's type; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), schema_with = "any_values")]
     pub r#enum: Vec<Value>,
-    /// What text must match: a regular expression, which matches anywhere unless it has ^ and $.
+    /// A regular expression that text must match. It matches anywhere unless it has ^ and $.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub pattern: Option<String>,
-    /// Shown beside the field.
+    /// Text shown beside the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub help_text: Option<String>,
 }
 
-/// Types of form fields: primitive ones only (proposal).
+/// The types of form fields: only primitive ones, as in Kubermatic's proposal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FieldType {
@@ -152,12 +152,12 @@ pub enum FieldType {
     TextArea,
 }
 
-/// JSON values, each kept as it is.
+/// Returns the schema for a list of JSON values, which are kept unchanged.
 fn any_values(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "array", "items": any_value(generator)})
 }
 
-/// Any JSON value, kept as it is.
+/// Returns the schema for any JSON value, which is kept unchanged.
 fn any_value(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"x-kubernetes-preserve-unknown-fields": true})
 }

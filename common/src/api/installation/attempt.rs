@@ -1,4 +1,4 @@
-//! Attempts of a reconciler to plan an installation (semantics 20).
+//! Attempts of a reconciler to plan an installation (semantics 20.6).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -7,28 +7,29 @@ use serde::{Deserialize, Serialize};
 use super::AddonInstallation;
 use crate::api::conditions::{self, MANAGED_ELSEWHERE, NEEDS_CONFIRMATION, STALLED};
 
-/// An attempt to plan an installation. It is removed when it has ended: one that is left ended with its process (semantics 20).
+/// An attempt to plan an installation. It is removed when it ends, so one that remains was killed with its process (semantics 20.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
     /// Generation of the record that is planned.
     pub generation: i64,
-    /// How many attempts at this generation have not ended, with this one.
+    /// Number of attempts at this generation that have not ended, including this one.
     pub number: u32,
     /// Random id of the process.
     pub process: String,
-    /// When it began.
+    /// When the attempt began.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Time,
 }
 
 impl Attempt {
-    /// Attempts that may end with their process: after so many the installation is not planned again.
+    /// The number of attempts that may be killed with their process. After that, the installation is not planned again.
     pub const MOST: u32 = 2;
 }
 
 impl AddonInstallation {
-    /// How many attempts to plan the record as it is now ended with their process; those of `process` have not.
+    /// Returns how many attempts to plan the current generation were killed with their process. An attempt of `process` is still
+    /// running.
     #[must_use]
     pub fn killed_attempts(&self, process: &str) -> u32 {
         let attempt = self.status.as_ref().and_then(|it| it.attempt.as_ref());
@@ -39,7 +40,7 @@ impl AddonInstallation {
         })
     }
 
-    /// Whether the record says how an attempt to plan it as it is now ended.
+    /// Whether the record says how an attempt to plan the current generation ended.
     #[must_use]
     pub fn has_outcome(&self) -> bool {
         let all = self

@@ -1,4 +1,4 @@
-//! The format of a status (semantics 13): what another release wrote must not be written over by one that does not know what it means.
+//! The format of a status (semantics 13.12): a release must not overwrite the status of another release if it does not understand it.
 
 use super::AddonInstallation;
 use crate::api::names::InstallationName;
@@ -7,36 +7,36 @@ use crate::entrance::Unreadable;
 /// The format that this release reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// The status was written in a format that this release does not know.
+/// A status with a format that this release does not know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{installation} was recorded by a newer release: its status has the format {format}, and this release knows {FORMAT}; use that \
      release"
 )]
 pub struct NewerFormat {
-    /// The installation.
+    /// The name of the installation.
     pub installation: InstallationName,
-    /// Its format.
+    /// The format of its status.
     pub format: u32,
 }
 
-/// A record that this release must not act on.
+/// Why this release must not act on a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// Of a newer release.
+    /// A newer release wrote it.
     #[error(transparent)]
     Newer(NewerFormat),
     /// Parts of it cannot be read.
     #[error("{installation}: {unreadable}; write it again with kubectl, or uninstall it")]
     Unreadable {
-        /// The installation.
+        /// The name of the installation.
         installation: InstallationName,
-        /// What cannot be read, and why.
+        /// The part that cannot be read, and the reason.
         unreadable: Unreadable,
     },
 }
 
-/// Refuses to act by a record that a newer release wrote, or that cannot be read as a whole.
+/// Refuses a record that a newer release wrote, or that cannot be read completely.
 ///
 /// # Errors
 /// [`RecordError`].
@@ -48,8 +48,8 @@ pub fn check(record: &AddonInstallation) -> Result<(), RecordError> {
     }
 }
 
-/// Refuses to write over the status of a newer release, or over one that cannot be read. Of any other record it is known what belongs to
-/// it: it can be uninstalled.
+/// Refuses to overwrite the status of a newer release, or one that cannot be read. The objects of any other record are known, so it
+/// can be uninstalled.
 ///
 /// # Errors
 /// [`RecordError`].

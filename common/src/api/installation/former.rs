@@ -1,24 +1,24 @@
-//! What other tools had recorded of what was taken over from them (semantics 12).
+//! Records of other tools about adopted objects (semantics 12.12).
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The records of one release or application of another tool. They are kept as they were, where the tool does not find them.
+/// The records of one release or application of another tool. Their content is kept, but the tool no longer finds them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FormerRecord {
-    /// Whose they are.
+    /// The tool that wrote the records.
     pub tool: FormerTool,
-    /// The namespace that holds them.
+    /// The namespace of the records.
     pub namespace: String,
     /// Name of the release or application.
     pub name: String,
-    /// The objects that they consist of, oldest first.
+    /// The objects that hold the records, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<FormerObject>,
-    /// Whether all of them are set aside; before that, the next operation continues.
+    /// Whether all of them are set aside. Until then, the next operation continues.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_set_aside: bool,
 }
@@ -29,9 +29,9 @@ pub struct FormerRecord {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum FormerTool {
-    /// A Secret or ConfigMap for each revision of a release.
+    /// Helm, with a Secret or ConfigMap for each revision of a release.
     Helm,
-    /// A ConfigMap for an application, and one for each of its changes.
+    /// kapp, with a ConfigMap for an application, and one for each of its changes.
     Kapp,
 }
 
@@ -40,14 +40,14 @@ pub enum FormerTool {
 pub struct FormerObject {
     /// `Secret` or `ConfigMap`.
     pub kind: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// Its uid: another object of that name is not touched.
+    /// uid of the object. Another object with this name is not changed.
     pub uid: String,
 }
 
 impl FormerRecord {
-    /// Whether both are of the same release or application.
+    /// Whether both are records of the same release or application.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (self.tool, &self.namespace, &self.name) == (other.tool, &other.namespace, &other.name)

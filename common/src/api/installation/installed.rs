@@ -1,15 +1,15 @@
-//! What a record says of what is installed.
+//! Accessors for the installed state of a record.
 
 use super::{AddonInstallation, Installed};
 
 impl AddonInstallation {
-    /// What its record says is installed.
+    /// Returns what is installed, according to the record.
     #[must_use]
     pub fn installed(&self) -> Option<&Installed> {
         self.status.as_ref()?.installed.as_ref()
     }
 
-    /// Whether its spec is the one that was last installed; `None` where its record does not say which one that was.
+    /// Whether the spec is the one last installed. Returns `None` if the record does not say which one that was.
     #[must_use]
     pub fn is_observed(&self) -> Option<bool> {
         let observed = self.status.as_ref()?.observed_generation?;

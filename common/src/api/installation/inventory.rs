@@ -1,4 +1,4 @@
-//! The inventory of an installation, as its record keeps it.
+//! The inventory of an installation, as stored in its record.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 /// The objects of one kind in one namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InventoryGroup {
-    /// API group, absent for core.
+    /// API group; absent for the core group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// API version that the objects were applied in.
+    /// API version in which the objects were applied.
     pub version: String,
     /// Kind.
     pub kind: String,
-    /// Namespace, absent for cluster-scoped kinds.
+    /// Namespace; absent for cluster-scoped kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The objects, sorted by name.
     pub objects: Vec<InventoryObject>,
 }
 
-/// One object of the inventory; short, for 5,000 of them must fit into 0.8 MB (semantics 13).
+/// An object in the inventory. It is short, because 5,000 of them must fit into 0.8 MB (semantics 13.4).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryObject {
     /// Name.
     pub name: String,
-    /// What we know of it; absent = owned.
+    /// Relation of the object to the installation; owned if absent.
     #[serde(default, skip_serializing_if = "ObjectState::is_owned")]
     pub state: ObjectState,
     /// uid of the live object; absent while planned.
@@ -35,22 +35,22 @@ pub struct InventoryObject {
     /// First 20 hex digits of the sha256 of the applied manifest; absent for Secrets, whose digest could be guessed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// metadata.generation after our apply, only where the server does not say who owns which field.
+    /// metadata.generation after the last apply; only if the server does not say which manager owns which field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// metadata.resourceVersion after our apply, only where there are neither owners of fields nor a generation.
+    /// metadata.resourceVersion after the last apply; only if there are neither owners of fields nor a generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
-    /// Digest of the set of fields that our field manager owned after our apply (metadata.managedFields): another one is an edit. Empty
-    /// while an operation may write the object, and after one that was cut off.
+    /// Digest of the set of fields that the installation's field manager owned after the last apply (metadata.managedFields). Another
+    /// digest means an edit. Empty while an operation may write the object, and after it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<String>,
-    /// Fields of the applied manifest that were left to other managers (conflicts: Yield): the live object differs there.
+    /// Fields of the applied manifest that were left to other field managers (conflicts: Yield), so that the live object differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yielded: Vec<String>,
 }
 
-/// The namespaces that hold objects of an inventory, and those that are objects of it.
+/// Iterates over the namespaces that contain objects of an inventory, and those that are objects in it.
 pub fn namespaces(inventory: &[InventoryGroup]) -> impl Iterator<Item = &str> {
     inventory.iter().flat_map(|group| {
         let is_namespace = group.kind == "Namespace" && group.group.is_empty();
@@ -60,18 +60,18 @@ pub fn namespaces(inventory: &[InventoryGroup]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What we know of an object in the inventory (semantics 13).
+/// The relation of an object to its installation (semantics 13.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectState {
-    /// Created by us: ours to delete.
+    /// The installation created it, and may delete it.
     #[default]
     Owned,
-    /// About to be created; ours if the live object carries our label.
+    /// It is about to be created. It is owned if the live object carries the owner label.
     Planned,
-    /// It was there before: our fields are released, it is never deleted.
+    /// It existed before. Fields of the installation are released, but it is never deleted.
     Preexisting,
-    /// Ours, gone from the manifest, kept because its kind holds data (Namespace, CRD, PVC, PV).
+    /// Owned, but no longer in the manifest; kept because its kind holds data (Namespace, CRD, PVC, PV).
     Retained,
 }
 
@@ -83,24 +83,25 @@ impl ObjectState {
     }
 }
 
-/// What tells of a live object whether it was edited.
+/// The fields of a live object that show whether it was edited.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveState<'a> {
     /// metadata.uid.
     pub uid: &'a str,
-    /// metadata.generation; `None` where the kind has none.
+    /// metadata.generation, or `None` if the kind has none.
     pub generation: Option<i64>,
     /// metadata.resourceVersion.
     pub resource_version: &'a str,
-    /// Digest of the fields that the field manager of its owner owns.
+    /// Digest of the fields that its owner's field manager owns.
     pub fields: &'a str,
 }
 
 impl InventoryObject {
-    /// Whether another client edited a field of ours since our last apply, removed one, or made another object of that name. What others
-    /// add beside our fields is not an edit: a status, the rules of an aggregated role, a CA bundle, replicas that the manifest leaves open.
+    /// Whether, since the last apply, another client changed or removed a field that the installation owns, or created another object
+    /// with this name. What others add is not an edit: a status, the rules of an aggregated role, a CA bundle, replicas that the
+    /// manifest leaves open (semantics 12.5).
     ///
-    /// A record of an older version has no fields: there the generation counts, or the resourceVersion of a kind without one.
+    /// A record of an older version has no fields: then the generation decides, or the resourceVersion for a kind without one.
     #[must_use]
     pub fn was_edited(&self, live: &LiveState<'_>) -> bool {
         let moved = match (&self.fields, self.generation) {
@@ -111,8 +112,8 @@ impl InventoryObject {
         moved || live.uid != self.uid
     }
 
-    /// Remembers a live object as it is after our apply: by the fields that we own or, where the server names no owners, by its generation or
-    /// resourceVersion.
+    /// Records the state of a live object after an apply: the fields that the installation owns or, if the server does not name
+    /// owners, the generation or resourceVersion.
     pub fn see(&mut self, live: &LiveState<'_>) {
         live.uid.clone_into(&mut self.uid);
         self.fields = Some(live.fields.to_owned()).filter(|fields| !fields.is_empty());
@@ -122,8 +123,8 @@ impl InventoryObject {
         self.resource_version = has_no_version.then(|| live.resource_version.to_owned());
     }
 
-    /// Forgets what it was after our apply, before an operation writes it: where that is cut off, it counts as edited, for our own write
-    /// changes values without changing whose the fields are.
+    /// Clears the recorded state before an operation writes the object. If the operation is interrupted, the object counts as edited,
+    /// because our own write changes values but not the ownership of fields (semantics 12.5).
     pub fn expect_write(&mut self) {
         if self.is_versioned() {
             self.fields = Some(String::new());
@@ -132,7 +133,7 @@ impl InventoryObject {
         }
     }
 
-    /// Whether it is known what it was after our apply.
+    /// Whether the state after the last apply is recorded.
     #[must_use]
     pub fn is_versioned(&self) -> bool {
         let has_fields = self

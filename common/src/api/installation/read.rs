@@ -1,4 +1,5 @@
-//! Stored records, also those of which parts cannot be read: their objects are still theirs, and they can be uninstalled.
+//! Reads stored records, including those of which parts cannot be read: their objects still belong to them, and they can be
+//! uninstalled.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -26,10 +27,10 @@ const STATUS: [&str; 10] = [
 ];
 
 impl AddonInstallation {
-    /// Reads a stored record. What cannot be read of it is missing, and `spec.unreadable` says so.
+    /// Reads a stored record. Leaves out what cannot be read, and sets `spec.unreadable`.
     ///
     /// # Errors
-    /// It is no object, or its metadata cannot be read.
+    /// The text is not an object, or its metadata cannot be read.
     pub fn read(text: &str) -> Result<Self, Error> {
         #[derive(Deserialize)]
         struct Parts<'a> {
@@ -79,13 +80,13 @@ impl AddonInstallation {
         })
     }
 
-    /// The field that is named where nothing of a status can be read: then the objects of the record are not known.
+    /// The name of the unreadable field if nothing of the status can be read. Then the objects of the record are not known.
     pub const STATUS: &str = "status";
 }
 
 impl AddonInstallationSpec {
-    /// Reads a stored specification. Where that fails, the values are left out, and where that does not help, everything is left at its
-    /// default but what guards and uninstallations need. `unreadable` says so.
+    /// Reads a stored spec. If that fails, leaves out the values; if that fails, too, keeps only the fields that guards and
+    /// uninstallations need, and sets all others to their defaults. `unreadable` says so.
     #[must_use]
     pub fn read(text: &str) -> Self {
         if let Some(spec) = Self::without_large_values(text) {
@@ -119,7 +120,7 @@ impl AddonInstallationSpec {
         }
     }
 
-    /// Values that are too large are not read at all: a list of records has many of them.
+    /// Leaves out values that are too large without reading them, because a list may contain many such records.
     fn without_large_values(text: &str) -> Option<Self> {
         entrance::check_values(text).err()?;
         let fields: Fields<'_> = entrance::outline(text.as_bytes()).ok()?;
@@ -135,7 +136,8 @@ impl AddonInstallationSpec {
     }
 }
 
-/// What guards and uninstallations need of a specification. Where it is not known whether objects are deleted with it, they stay.
+/// Reads only the fields of a spec that guards and uninstallations need. If it is not known whether objects are deleted with it, they
+/// stay.
 fn guarded(fields: &Fields<'_>) -> AddonInstallationSpec {
     let text = |fields: &Fields<'_>, name: &str| -> Option<String> {
         entrance::outline(fields.get(name)?.get().as_bytes()).ok()
@@ -159,7 +161,7 @@ fn guarded(fields: &Fields<'_>) -> AddonInstallationSpec {
         },
         core_addon: is_true("coreAddon"),
         target_namespace: text(fields, "targetNamespace"),
-        // One that is named and cannot be read is none that exists, and not that of the caller.
+        // An account that is named but cannot be read becomes an empty name, which no account has, instead of the caller's account.
         service_account_name: fields
             .contains_key("serviceAccountName")
             .then(|| text(fields, "serviceAccountName").unwrap_or_default()),

@@ -1,20 +1,20 @@
-//! What vouched for the content of an installation.
+//! The signature or hash that vouched for the content of an installation.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What vouched for the content, where the catalogue says whose signatures count.
+/// What vouched for the content, if the catalogue requires signatures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signature {
-    /// What was signed: `sha256:…` of the manifest in the registry, or of the content that is pinned.
+    /// The signed digest, `sha256:…`: of the manifest in the registry, or of the pinned content.
     #[schemars(length(max = 128))]
     pub digest: String,
     /// How it was verified: `key`, `keyless` or `manifestHash`.
     #[schemars(length(max = 64))]
     pub method: String,
-    /// Who signed: `sha256:…` of the public key, or the identity in the certificate; empty for a hash.
+    /// The signer: `sha256:…` of the public key, or the identity in the certificate; empty for a hash.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 2048))]
     pub signer: String,
@@ -25,14 +25,14 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// [`Signature::method`] of a signature by a key.
+    /// The [`Signature::method`] of a signature with a key.
     pub const KEY: &str = "key";
-    /// [`Signature::method`] of a signature by an identity.
+    /// The [`Signature::method`] of a keyless signature by an identity.
     pub const KEYLESS: &str = "keyless";
-    /// [`Signature::method`] of content that its catalogue pins.
+    /// The [`Signature::method`] of content that the catalogue pins.
     pub const HASH: &str = "manifestHash";
 
-    /// Content that the catalogue itself pins. `hash`: its sha256, in hex.
+    /// Creates the signature of content that the catalogue itself pins. `hash` is its sha256 in hex.
     #[must_use]
     pub fn of_hash(hash: &str) -> Self {
         Self {

@@ -19,7 +19,7 @@ pub struct SecretKeyRef {
     pub name: String,
     /// Key in its data.
     pub key: String,
-    /// Whether it may be missing.
+    /// Whether the Secret or its key may be missing.
     #[serde(default)]
     pub optional: bool,
 }

@@ -1,7 +1,7 @@
 //! kops' record of an installed add-on: the annotation `addons.k8s.io/NAME` of a namespace.
 //!
-//! kops' own tool and ours read and write the same text, so that each finds nothing to do after the other (semantics 11). Keys
-//! that neither knows are kept.
+//! kops' own tool and ours read and write the same text, so that each finds the add-on up to date after the other has run (semantics
+//! 11.3). Unknown keys are kept.
 
 use serde_json::{Map, Value, json};
 
@@ -9,45 +9,45 @@ use crate::catalogue::Entry;
 use crate::catalogue::replaces::Recorded;
 use crate::entrance;
 
-/// In front of the add-on's name.
+/// The prefix of the annotation key, before the name of the add-on.
 const PREFIX: &str = "addons.k8s.io/";
-/// What kops writes since it prunes; it replaces a record with less.
+/// The `systemGeneration` that kops has written since it prunes. It replaces a record with a lower one.
 const GENERATION: u32 = 1;
 
-/// What the annotation says is installed.
+/// The content of the annotation: the installed version of an add-on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChannelVersion {
-    /// Version, which kops 1.22 and later neither write nor read.
+    /// The version. kops 1.22 and later neither write nor read it.
     pub version: Option<String>,
-    /// The index, as it was given to the tool that wrote this.
+    /// The index, as it was given to the tool that wrote the annotation.
     pub channel: Option<String>,
-    /// Id.
+    /// The id.
     pub id: Option<String>,
-    /// The hash of the entry, as the index has it.
+    /// The hash of the entry, as written in the index.
     pub manifest_hash: Option<String>,
-    /// 0 in records from before kops pruned.
+    /// The generation: 0 in records from before kops pruned.
     pub system_generation: u32,
-    /// Keys of others.
+    /// Unknown keys of other tools.
     unknown: Map<String, Value>,
 }
 
-/// An annotation that cannot be read. kops takes the add-on for not installed then.
+/// An annotation that cannot be read. kops treats the add-on as not installed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the annotation {key} is not JSON of kops: {why}")]
 pub struct AnnotationError {
-    /// Its key.
+    /// The key of the annotation.
     pub key: String,
-    /// What is wrong with it.
+    /// What is wrong.
     pub why: String,
 }
 
-/// The key of an add-on's annotation.
+/// Returns the annotation key of an add-on.
 #[must_use]
 pub fn key(addon: &str) -> String {
     format!("{PREFIX}{addon}")
 }
 
-/// The add-on that an annotation is about; `None` where it is another annotation.
+/// Returns the add-on of an annotation key, or `None` for any other annotation.
 #[must_use]
 pub fn addon(key: &str) -> Option<&str> {
     key.strip_prefix(PREFIX).filter(|name| !name.is_empty())
@@ -57,7 +57,7 @@ impl ChannelVersion {
     /// Reads an annotation.
     ///
     /// # Errors
-    /// It is not a JSON object, or a key has another type than kops writes.
+    /// [`AnnotationError`]: it is not a JSON object, or a key has another type than kops writes.
     pub fn parse(addon: &str, text: &str) -> Result<Self, AnnotationError> {
         let error = |why: String| AnnotationError {
             key: key(addon),
@@ -90,8 +90,8 @@ impl ChannelVersion {
         Ok(read)
     }
 
-    /// What is written once `entry` of the index `channel` is installed. The hash is that of the index, verbatim: of another text
-    /// kops' tool would make an update. The version is for tools from before 1.22.
+    /// Returns the annotation for the installed `entry` of the index `channel`. The hash is copied verbatim from the index, because
+    /// kops' tool would update the add-on for any other text. The version is for tools from before kops 1.22.
     #[must_use]
     pub fn of(entry: &Entry, channel: &str, before: Option<&Self>) -> Self {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -107,7 +107,7 @@ impl ChannelVersion {
         }
     }
 
-    /// The fields that the rules of replacement compare.
+    /// Returns the fields that the replacement rules compare.
     #[must_use]
     pub fn recorded(&self) -> Recorded<'_> {
         Recorded {
@@ -118,7 +118,7 @@ impl ChannelVersion {
         }
     }
 
-    /// The text of the annotation, with the keys in the order of kops.
+    /// Returns the text of the annotation, with the keys in kops' order.
     #[must_use]
     pub fn text(&self) -> String {
         let generation = (self.system_generation > 0).then(|| json!(self.system_generation));

@@ -1,4 +1,4 @@
-//! One entry of an index.
+//! Reads one entry of an index.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,31 @@ use crate::api::catalogue::{AddonVersion, Constraints, PruneSpec, Source, UrlSou
 use addons_versions::range::Range;
 use addons_versions::{VersionError, tolerant};
 
-/// The namespace of kops' record, and of objects that name none.
+/// The namespace of kops' record, and of objects that do not name one.
 pub const DEFAULT_NAMESPACE: &str = "kube-system";
-/// Longest name behind the slash of an annotation key.
+/// The maximum length of the name part of an annotation key.
 const MAX_NAME: usize = 63;
 
 /// Why an entry cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntryProblem {
-    /// A list item without content.
+    /// The list item has no content.
     #[error("the list item is empty: write the entry or remove its dash")]
     Empty,
     /// Neither the entry nor the index has a name.
     #[error("it has no name, and metadata.name is missing too: set one of them")]
     NoName,
-    /// kops records add-ons in annotations `addons.k8s.io/NAME`.
+    /// The name cannot be an annotation key, and kops records add-ons in annotations `addons.k8s.io/NAME`.
     #[error(
         "the name {name:?} cannot be an annotation key: use at most {MAX_NAME} letters, digits, '.', '_' and '-', \
          with a letter or digit at both ends"
     )]
     Name {
-        /// As written.
+        /// The name as written.
         name: String,
     },
-    /// No manifest is given.
+    /// The entry has no manifest.
     #[error("it has no manifest: set a URL, or a path relative to the index")]
     NoManifest,
     /// The version cannot be read.
@@ -42,14 +42,14 @@ pub enum EntryProblem {
     /// A field has the wrong type.
     #[error("{field} must be {expected}")]
     Type {
-        /// Name of the field.
+        /// The name of the field.
         field: &'static str,
-        /// What is expected there.
+        /// The expected type.
         expected: &'static str,
     },
 }
 
-/// Name and version of an entry in normal form.
+/// Reads the name and the version of a normalised entry.
 pub(super) fn read(
     value: &Value,
     default_name: &str,
@@ -99,7 +99,7 @@ pub(super) fn read(
     Ok((name, version))
 }
 
-/// The name part of an annotation key; kops would install first and then fail.
+/// Checks that a name can be the name part of an annotation key. kops would install the add-on first and then fail.
 fn check_name(name: &str) -> Result<(), EntryProblem> {
     if name.is_empty() {
         return Err(EntryProblem::NoName);
@@ -116,7 +116,7 @@ fn check_name(name: &str) -> Result<(), EntryProblem> {
     }
 }
 
-/// A text; an empty one counts as missing.
+/// Returns a text field. An empty one counts as missing.
 fn text(map: &Map<String, Value>, field: &'static str) -> Result<Option<String>, EntryProblem> {
     match map.get(field) {
         None => Ok(None),

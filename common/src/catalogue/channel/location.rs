@@ -1,4 +1,4 @@
-//! The location of an entry's manifest.
+//! Resolves the location of an entry's manifest.
 
 use url::Url;
 
@@ -8,19 +8,19 @@ use url::Url;
 pub struct LocationError {
     /// The location of the index.
     pub base: String,
-    /// As written.
+    /// The manifest as written.
     pub manifest: String,
-    /// Why.
+    /// The reason.
     #[source]
     pub source: url::ParseError,
 }
 
 /// Resolves `manifest` against the location of its index, as Go's `url.ResolveReference` does for kops.
 ///
-/// A manifest with a scheme is absolute. `base` is a URL of any scheme, or a file path, which gives a file path.
+/// A manifest with a scheme is absolute. `base` is a URL of any scheme, or a file path. For a file path, the result is a file path.
 ///
 /// # Errors
-/// [`LocationError`]: `base` has a scheme and is not a URL, or the manifest is not a reference.
+/// [`LocationError`] if `base` has a scheme and is not a URL, or if the manifest is not a valid reference.
 pub fn resolve_manifest(base: &str, manifest: &str) -> Result<String, LocationError> {
     // A plain manifest is its own index (see `parse`).
     if has_scheme(manifest) || manifest == base {
@@ -40,7 +40,7 @@ pub fn resolve_manifest(base: &str, manifest: &str) -> Result<String, LocationEr
     }
 }
 
-/// `s3://`, `https://`, …
+/// Whether a location begins with a scheme, such as `s3://` or `https://`.
 fn has_scheme(location: &str) -> bool {
     location.split_once("://").is_some_and(|(scheme, _)| {
         let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -48,7 +48,7 @@ fn has_scheme(location: &str) -> bool {
     })
 }
 
-/// The path `manifest` from the folder of the file `base`, without `.` and, where it can be, without `..`.
+/// Returns the path `manifest`, relative to the folder of the file `base`, without `.` and, where possible, without `..`.
 fn beside(base: &str, manifest: &str) -> String {
     let folder = match base.rsplit_once('/') {
         Some((folder, _)) if !manifest.starts_with('/') => format!("{folder}/"),

@@ -1,9 +1,9 @@
-//! An index in its normal form, so that the rest reads plain fields: names as kops writes them, no nulls in maps,
-//! numbers and booleans as text, as kops' loader converts them for its text fields.
+//! Normalises an index, so that the reader sees plain fields: names are spelt as kops writes them, nulls in maps are dropped, numbers
+//! and booleans become text, because kops' loader converts them for its text fields.
 
 use serde_json::{Map, Value};
 
-/// Every field of the format.
+/// All fields of the format.
 const FIELDS: [&str; 21] = [
     "kind",
     "apiVersion",
@@ -27,10 +27,10 @@ const FIELDS: [&str; 21] = [
     "labelSelector",
     "fieldSelector",
 ];
-/// The only field that is not a text, a list or a map.
+/// The only field that is not text, a list or a map.
 const NEEDS_PKI: &str = "needsPKI";
 
-/// See [`super::is_index`].
+/// Whether the root of a document is an index. See [`super::is_index`].
 pub(super) fn is_index(root: &Map<String, Value>) -> bool {
     let field = |name: &str| {
         let mut fields = root.iter();
@@ -41,7 +41,7 @@ pub(super) fn is_index(root: &Map<String, Value>) -> bool {
     field("kind") == "Addons" && matches!(field("apiVersion").as_str(), None | Some(""))
 }
 
-/// The normal form of the root; a field whose name had to be changed is named in a warning.
+/// Normalises the root. A warning names each field that was misspelt.
 pub(super) fn map(root: Map<String, Value>, warnings: &mut Vec<String>) -> Map<String, Value> {
     fields(root, "", warnings)
 }
@@ -65,7 +65,7 @@ fn fields(map: Map<String, Value>, path: &str, warnings: &mut Vec<String>) -> Ma
             Value::Bool(_) if name == NEEDS_PKI => value,
             value => normal_value(value, &at, warnings),
         };
-        // Where both spellings occur, the correct one counts.
+        // If both spellings occur, the correct one counts.
         if name == key || !normal.contains_key(name) {
             normal.insert(name.to_owned(), value);
         }
@@ -87,7 +87,7 @@ fn normal_value(value: Value, path: &str, warnings: &mut Vec<String>) -> Value {
     }
 }
 
-/// The field of `key`; keys of a selector are labels and stay unchanged.
+/// Returns the correct spelling of `key`. The keys of a selector are labels and stay unchanged.
 fn field_name<'a>(key: &'a str, path: &str) -> &'a str {
     let parent = path.rsplit('.').next().unwrap_or(path);
     if parent.eq_ignore_ascii_case("selector") {

@@ -1,4 +1,4 @@
-//! Whether the constraints of an entry fit a cluster.
+//! Checks whether the constraints of an entry fit a cluster.
 
 use semver::{Prerelease, Version};
 
@@ -8,10 +8,10 @@ use addons_versions::RangeError;
 use addons_versions::constraint::Constraint;
 use addons_versions::range::Range;
 
-/// Why `constraints` exclude the cluster; `None` where everything fits (semantics 3).
+/// Returns why `constraints` exclude the cluster, or `None` if they do not (semantics 3).
 ///
-/// Every range that is written must match; a missing or empty one, and an unknown version, match. The cluster's
-/// pre-release is dropped. A range that cannot be read fits nowhere, whatever the cluster.
+/// Every constraint must match. A missing or empty constraint matches, and so does an unknown version. The pre-release of the
+/// cluster's version is dropped. A range that cannot be read excludes every cluster.
 #[must_use]
 pub fn misfit(constraints: &Constraints, facts: &ClusterFacts) -> Option<Reason> {
     let blang = |text: &str, version: Option<&Version>| {

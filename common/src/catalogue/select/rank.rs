@@ -1,17 +1,17 @@
-//! The order of entries by the documented rules.
+//! The order of entries under the documented rules.
 
 use semver::{BuildMetadata, Version};
 
 use addons_versions::tolerant;
 
-/// How new an entry is. Equal ranks tie: build metadata is not compared (semantics 2).
+/// How new an entry is. Build metadata does not count (semantics 2.1), so entries can have equal ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// Without a version.
+    /// The entry has no version.
     Unversioned,
-    /// With one that cannot be read: it replaces no readable one.
+    /// The version cannot be read. It never replaces a readable one.
     Unreadable,
-    /// With a version.
+    /// The version, without build metadata.
     Versioned(Version),
 }
 

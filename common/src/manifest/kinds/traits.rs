@@ -1,4 +1,4 @@
-//! Properties of kinds that follow from their names: one table, and the groups that Kubernetes itself defines.
+//! Properties of kinds that follow from their names, and the groups that Kubernetes itself defines.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,39 +8,39 @@ use crate::manifest::key::ObjectKey;
 /// Properties of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindTraits {
-    /// Which of its objects an operation waits for until they are ready.
+    /// The objects that an operation waits for until they are ready.
     pub waited: Waited,
-    /// Its kept kind, where deleting an object deletes data or other objects with it: then objects are pruned only
-    /// when the user names the kind, and never recreated (semantics 7).
+    /// Set if deleting an object of the kind deletes data or other objects with it. Such objects are pruned only when the user names the
+    /// kind, and never recreated (semantics 7.3).
     pub kept: Option<KeptKind>,
 }
 
-/// Which objects of a kind an operation waits for.
+/// The objects of a kind that an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// None: they are ready once they exist, or become ready for reasons outside the cluster.
+    /// No objects: they are ready once they exist, or become ready for reasons outside of the cluster.
     Never,
-    /// All.
+    /// All objects.
     Always,
     /// Services with a load balancer; all other Services are ready once they exist.
     LoadBalancers,
 }
 
-/// Kinds whose deletion deletes data or other objects: deleted only when the user names the kind (semantics 7).
+/// Kinds whose deletion deletes data or other objects. They are deleted only when the user names the kind (semantics 7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum KeptKind {
-    /// Every object in it would be deleted.
+    /// Deleting one deletes all objects in it.
     Namespace,
-    /// Every object of its kind would be deleted.
+    /// Deleting one deletes all objects of its kind.
     CustomResourceDefinition,
-    /// Data.
+    /// Deleting one deletes data.
     PersistentVolumeClaim,
-    /// Data.
+    /// Deleting one deletes data.
     PersistentVolume,
 }
 
 impl KeptKind {
-    /// Whether objects of other installations may depend on one although they have not recorded it.
+    /// Returns whether objects of other installations may depend on an object of this kind although they have not recorded it.
     #[must_use]
     pub fn is_shared(self) -> bool {
         matches!(self, Self::Namespace | Self::CustomResourceDefinition)
@@ -50,8 +50,8 @@ impl KeptKind {
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 
-/// One row a kind: group, kind, waited for, kept. A built-in kind without a row has the [`PLAIN`] traits, any other
-/// kind the [`CUSTOM`] ones.
+/// A kind: group, kind, objects that are waited for, kept kind. A built-in kind without a row has the [`PLAIN`] traits, any other kind the
+/// [`CUSTOM`] traits.
 type Row = (&'static str, &'static str, Waited, Option<KeptKind>);
 
 #[rustfmt::skip]
@@ -62,16 +62,16 @@ const TABLE: [Row; 15] = {
         ("apps", "Deployment", Always, None),
         ("apps", "StatefulSet", Always, None),
         ("apps", "DaemonSet", Always, None),
-        // Both of these roll out pods as a Deployment does, and are judged by one function.
+        // Both of these roll out pods as a Deployment does, and one function evaluates their readiness.
         ("apps", "ReplicaSet", Always, None),
         ("", "ReplicationController", Always, None),
         ("", "Pod", Always, None),
         ("batch", "Job", Always, None),
         ("", "Service", LoadBalancers, None),
-        // A Namespace is Active in the answer to its create.
+        // A Namespace is Active in the response to its creation.
         ("", "Namespace", Never, Some(Namespace)),
         ("", "PersistentVolumeClaim", Always, Some(PersistentVolumeClaim)),
-        // A volume is Available until someone claims it.
+        // A volume is Available until a claim is bound to it.
         ("", "PersistentVolume", Never, Some(PersistentVolume)),
         (EXTENSIONS, "CustomResourceDefinition", Always, Some(CustomResourceDefinition)),
         ("apiregistration.k8s.io", "APIService", Always, None),
@@ -80,20 +80,20 @@ const TABLE: [Row; 15] = {
     ]
 };
 
-/// Properties of built-in kinds without a row: ready once they exist.
+/// Properties of built-in kinds without a row: they are ready once they exist.
 const PLAIN: KindTraits = KindTraits {
     waited: Waited::Never,
     kept: None,
 };
 
-/// Properties of custom resources: their controllers report readiness in conditions, so they are waited for.
+/// Properties of custom resources. They are waited for, because their controllers report readiness in conditions.
 const CUSTOM: KindTraits = KindTraits {
     waited: Waited::Always,
     ..PLAIN
 };
 
 impl KindTraits {
-    /// The properties of a kind.
+    /// Returns the properties of a kind.
     #[must_use]
     pub fn of(group: &str, kind: &str) -> Self {
         let mut rows = TABLE.iter();
@@ -104,7 +104,7 @@ impl KindTraits {
         }
     }
 
-    /// The properties of the kind of an object.
+    /// Returns the properties of an object's kind.
     #[must_use]
     pub fn of_key(key: &ObjectKey) -> Self {
         Self::of(&key.group, &key.kind)
@@ -112,7 +112,7 @@ impl KindTraits {
 }
 
 impl Waited {
-    /// Whether an operation waits for `object`, which is of the kind.
+    /// Returns whether an operation waits for `object`, an object of the kind.
     #[must_use]
     pub fn includes(self, object: &Value) -> bool {
         match self {
@@ -127,13 +127,13 @@ impl Waited {
 }
 
 impl KeptKind {
-    /// The kept kind of an object; `None` where its kind is not kept.
+    /// Returns the kept kind of an object, or `None` if its kind is not kept.
     #[must_use]
     pub fn of(key: &ObjectKey) -> Option<Self> {
         KindTraits::of_key(key).kept
     }
 
-    /// What deleting an object of this kind loses: why it is never recreated.
+    /// Describes what deleting an object of this kind would lose, and why it is never recreated.
     #[must_use]
     pub fn loss(self) -> &'static str {
         match self {
@@ -172,13 +172,13 @@ const BUILT_IN_GROUPS: [&str; 24] = [
     "storagemigration.k8s.io",
 ];
 
-/// Whether Kubernetes itself serves an API group, rather than a definition or an extension API server.
+/// Returns whether Kubernetes itself serves an API group, rather than a definition or an extension API server.
 #[must_use]
 pub fn is_built_in(group: &str) -> bool {
     BUILT_IN_GROUPS.contains(&group)
 }
 
-/// The kinds of Kubernetes whose objects are in no namespace: group and kind (kube-apiserver 1.36).
+/// Group and kind of the cluster-scoped kinds of Kubernetes (kube-apiserver 1.36).
 const CLUSTER_SCOPED: [(&str, &str); 32] = [
     ("", "Namespace"),
     ("", "Node"),
@@ -214,13 +214,13 @@ const CLUSTER_SCOPED: [(&str, &str); 32] = [
     ("storagemigration.k8s.io", "StorageVersionMigration"),
 ];
 
-/// Whether objects of a kind of Kubernetes are in no namespace; of custom resources, their definition says it.
+/// Returns whether a kind of Kubernetes is cluster-scoped. For custom resources, their definition says so.
 #[must_use]
 pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     CLUSTER_SCOPED.contains(&(group, kind))
 }
 
-/// Group and kind that a CustomResourceDefinition object defines; `None` for any other object.
+/// Returns the group and kind that a CustomResourceDefinition object defines, or `None` for any other object.
 #[must_use]
 pub fn defined_kind(object: &Value) -> Option<(String, String)> {
     let api_version = object.get("apiVersion")?.as_str()?;

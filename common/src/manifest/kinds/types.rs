@@ -1,11 +1,11 @@
-//! Whether a type that an add-on requires is served (`requiredResourceTypes`).
+//! Checks whether a type that an add-on requires (`requiredResourceTypes`) is served.
 
 use super::KindTable;
 use crate::api::catalogue::ResourceType;
 
 impl KindTable {
-    /// Whether a type is served: group and version as they are written, `kind` as kubectl takes it, the Kind, plural or
-    /// singular in any case (the proposal itself writes `prometheuses`).
+    /// Returns whether a type is served. Group and version must match exactly; like in kubectl, `kind` can be the kind, the plural or the
+    /// singular, in any case (the proposal itself writes `prometheuses`).
     #[must_use]
     pub fn serves(&self, wanted: &ResourceType) -> bool {
         let name = wanted.kind.to_lowercase();

@@ -1,4 +1,4 @@
-//! The fields of the tool that an object is taken over from (semantics 12).
+//! Transfers the fields of the tool from which an object is adopted (semantics 12.10).
 
 use serde_json::{Map, Value};
 
@@ -7,8 +7,8 @@ use super::{
     unite,
 };
 
-/// Managers of tools that write whole objects, by updates and by server-side apply. What people change in single fields
-/// (`kubectl-edit`, `kubectl-patch`) is not among them.
+/// Field managers of tools that write whole objects, by updates and by server-side apply. Managers of edits by people (`kubectl-edit`,
+/// `kubectl-patch`) are not included.
 const TOOLS: &[&str] = &[
     "kops",
     "helm",
@@ -24,10 +24,10 @@ const TOOLS: &[&str] = &[
     CLIENT_SIDE_APPLY,
     BEFORE_FIRST_APPLY,
 ];
-/// Server-side apply of kubectl. Old versions of other commands update under the same name.
+/// The field manager of kubectl's server-side apply. Old versions of other kubectl commands update under the same name.
 const KUBECTL: &str = "kubectl";
 
-/// The marks of a release of Helm, and the field that stands for the map that they are in.
+/// The marks of a Helm release, and `.` for the map that contains them.
 const MARKS: [&str; 4] = [
     ".",
     "f:meta.helm.sh/release-name",
@@ -35,14 +35,14 @@ const MARKS: [&str; 4] = [
     "f:app.kubernetes.io/managed-by",
 ];
 
-/// Labels and annotations of kapp, also in templates of pods and in selectors, which never change.
+/// Prefix of kapp's labels and annotations. They are also in pod templates, and in selectors, which never change.
 const KAPP: &str = "f:kapp.k14s.io/";
 
-/// The entries after the fields of every such tool, and what `to` itself updated, were transferred to the apply manager `to`; `None`
-/// where there are none.
+/// Returns the entries after the fields of all such tools, and updates by `to` itself, were transferred to the apply manager `to`; `None`
+/// if there are none.
 ///
-/// What kapp writes beside the manifest stays its own, so that no apply of ours removes it: a label in the templates of pods, which
-/// would restart them, and one in selectors, which cannot change.
+/// Fields that kapp adds to the manifest stay fields of kapp, so that our applies do not remove them: a label in pod templates, whose
+/// removal would restart the pods, and one in selectors, which cannot change.
 #[must_use]
 pub fn adopt(live: &[Value], to: &str) -> Option<Vec<Value>> {
     let mut kept = Vec::new();
@@ -67,8 +67,8 @@ fn is_adopted(entry: &Value, to: &str) -> bool {
     }
 }
 
-/// The manager and operation that fields are taken from, where `adopt` takes any: the one with most fields, and of these the last one
-/// that wrote. A tool may have a second entry with only the marks that it sets by another request.
+/// Returns the manager and operation from which [`adopt`] takes the fields, if any: the one with most fields; if equal, the last one. A
+/// tool may have a second entry with only the marks that it sets in a separate request.
 #[must_use]
 pub fn former(live: &[Value], to: &str) -> Option<String> {
     let theirs = live.iter().filter(|entry| {
@@ -83,14 +83,15 @@ pub fn former(live: &[Value], to: &str) -> Option<String> {
     })
 }
 
-/// How many fields a set has.
+/// Returns the number of fields in a set.
 fn size(set: &Value) -> usize {
     set.as_object().map_or(0, |fields| {
         fields.values().map(|below| 1 + size(below)).sum::<usize>()
     })
 }
 
-/// The entries with the fields of the manager `ours` as those of another one, `MANAGER OPERATION`; without one they are of no manager.
+/// Returns the entries after the fields of the manager `ours` became those of `to` (`MANAGER OPERATION`). Without `to`, they belong to no
+/// manager.
 #[must_use]
 pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
     let is_ours = |entry: &&Value| text(entry, "manager") == ours;
@@ -107,7 +108,7 @@ pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
         let mut theirs = entry.clone();
         set(&mut theirs, "manager", manager);
         set(&mut theirs, "operation", operation);
-        // The marks that were just given back to it.
+        // The marks that were just restored for it.
         entries.retain(|entry| {
             let is_part =
                 is(entry, manager, "Update") && operation == "Apply" && has_only_marks(entry);
@@ -121,14 +122,14 @@ pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
             None => entries.push(theirs),
         }
     }
-    // An empty list would change nothing.
+    // The server would ignore an empty list.
     if entries.is_empty() {
         entries.push(Value::Object(Map::new()));
     }
     entries
 }
 
-/// Whether an entry holds nothing but the marks of a release of Helm.
+/// Returns whether an entry contains only the marks of a Helm release.
 fn has_only_marks(entry: &Value) -> bool {
     let is_mark = |name: &String| MARKS.contains(&name.as_str());
     let are_marks = |maps: &Map<String, Value>| {
@@ -150,7 +151,7 @@ fn has_only_marks(entry: &Value) -> bool {
         })
 }
 
-/// An entry of kapp as what it keeps and what is transferred; every other entry as it is.
+/// Splits an entry of kapp into the fields that kapp keeps and those to transfer. Other entries are only transferred.
 fn split(entry: &Value) -> (Option<Value>, Option<Value>) {
     let fields = entry.get("fieldsV1").and_then(Value::as_object);
     let is_kapp = is(entry, "kapp", "Update") && text(entry, "subresource").is_empty();
@@ -167,7 +168,7 @@ fn split(entry: &Value) -> (Option<Value>, Option<Value>) {
     (part(own), part(other))
 }
 
-/// The recursion ends with the depth of an object.
+/// Splits a set of fields. Recursion ends with the depth of the object.
 fn split_set(set: &Map<String, Value>, path: &[&str]) -> (Map<String, Value>, Map<String, Value>) {
     let (mut own, mut other) = (Map::new(), Map::new());
     for (name, below) in set {
@@ -189,7 +190,7 @@ fn split_set(set: &Map<String, Value>, path: &[&str]) -> (Map<String, Value>, Ma
     (own, other)
 }
 
-/// The tool behind a field manager, as people call it.
+/// Returns the common name of the tool behind a field manager.
 #[must_use]
 pub fn tool(manager: &str) -> &str {
     match manager {

@@ -1,4 +1,4 @@
-//! Paths of fields as managedFields write them: `f:spec`, `k:{"name":"web"}`, `v:"a"`.
+//! Paths of fields in the notation of managedFields: `f:spec`, `k:{"name":"web"}`, `v:"a"`.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 
 use crate::entrance;
 
-/// A field of an object, from the root.
+/// The path of a field, from the root of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(Vec<String>);
 
 impl Path {
-    /// The field of an object below this one.
+    /// Returns the path of the field `name` below this one.
     #[must_use]
     pub fn field(&self, name: &str) -> Self {
         self.then(format!("f:{name}"))
     }
 
-    /// The fields below this one, one after the other.
+    /// Returns the path of the field that is nested in this one by `names`.
     #[must_use]
     pub fn fields(&self, names: &[&str]) -> Self {
         names
@@ -25,7 +25,7 @@ impl Path {
             .fold(self.clone(), |path, name| path.field(name))
     }
 
-    /// The item of a list below this one, whose items are identified by their names.
+    /// Returns the path of an item of this list, in which names identify the items.
     #[must_use]
     pub fn item(&self, name: &str) -> Self {
         self.then(format!("k:{}", json!({"name": name})))
@@ -37,7 +37,7 @@ impl Path {
         Self(segments)
     }
 
-    /// The value at this path.
+    /// Returns the value at this path.
     #[must_use]
     pub fn get<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         self.0
@@ -49,7 +49,7 @@ impl Path {
             })
     }
 
-    /// The object at this path; `None` where there is something else or nothing.
+    /// Returns the map at this path, or `None` if there is none.
     #[must_use]
     pub fn get_mut<'a>(&self, object: &'a mut Value) -> Option<&'a mut Map<String, Value>> {
         let found = self
@@ -63,7 +63,7 @@ impl Path {
         found?.as_object_mut()
     }
 
-    /// Removes the value at this path, and the objects above it that have nothing else.
+    /// Removes the value at this path, and the maps above it that become empty.
     pub fn remove(&self, object: &mut Value) {
         let Some((last, above)) = self.0.split_last() else {
             return;
@@ -78,7 +78,7 @@ impl Path {
         }
     }
 
-    /// Sets the value at this path, where the object that has it is there.
+    /// Sets the value at this path, if the map that contains it exists.
     pub fn set(&self, object: &mut Value, value: Value) {
         let Some((last, above)) = self.0.split_last() else {
             return;
@@ -89,7 +89,7 @@ impl Path {
         }
     }
 
-    /// The object at this path, which is made where nothing is; items of lists are not.
+    /// Returns the map at this path. Missing maps are created, missing list items are not.
     pub fn make<'a>(&self, object: &'a mut Value) -> Option<&'a mut Map<String, Value>> {
         let found = self
             .0
@@ -109,7 +109,7 @@ impl Path {
         found?.as_object_mut()
     }
 
-    /// Whether a set of fields has this one, one below it, or one above it as a whole.
+    /// Returns whether a set of fields contains this field, a field below it, or a whole field above it.
     #[must_use]
     pub fn is_in(&self, set: &Map<String, Value>) -> bool {
         let mut set = set;
@@ -123,12 +123,12 @@ impl Path {
         true
     }
 
-    /// Takes this field, and everything below it, out of a set of fields.
+    /// Removes this field, and all fields below it, from a set of fields.
     pub(super) fn take_from(&self, set: &mut Map<String, Value>) {
         take(set, &self.0);
     }
 
-    /// Adds this field as a whole to a set of fields.
+    /// Adds this whole field to a set of fields.
     pub(super) fn add_to(&self, set: &mut Map<String, Value>) {
         let mut set = set;
         for (index, segment) in self.0.iter().enumerate() {
@@ -138,7 +138,7 @@ impl Path {
                 return;
             };
             let is_last = index + 1 == self.0.len();
-            // A field that is owned as a whole and has named fields below it has the name `.`.
+            // If a whole field is owned together with fields below it, the entry `.` stands for the field itself.
             if is_last != below.is_empty() && !is_new {
                 below.insert(".".to_owned(), json!({}));
             }
@@ -147,7 +147,7 @@ impl Path {
     }
 }
 
-/// The recursion ends with the path.
+/// Removes the field at a path from a set. Recursion ends with the path.
 fn take(set: &mut Map<String, Value>, path: &[String]) {
     let Some((first, rest)) = path.split_first() else {
         return;
@@ -163,7 +163,7 @@ fn take(set: &mut Map<String, Value>, path: &[String]) {
     }
 }
 
-/// Whether an item of a list is the one that `k:{"name":"web"}` or `v:"a"` names.
+/// Returns whether `k:{"name":"web"}` or `v:"a"` identifies an item of a list.
 #[must_use]
 pub fn is_item(item: &Value, segment: &str) -> bool {
     let parsed = |text: &str| entrance::from_str::<Value>(text).ok();
@@ -177,7 +177,7 @@ pub fn is_item(item: &Value, segment: &str) -> bool {
 }
 
 impl fmt::Display for Path {
-    /// As the server writes it in conflicts, without the first dot: `spec.ports[port=80,protocol="TCP"].nodePort`.
+    /// Writes the path as the server does in conflicts, without the leading dot: `spec.ports[port=80,protocol="TCP"].nodePort`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, segment) in self.0.iter().enumerate() {
             match segment.split_once(':') {
@@ -198,7 +198,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// The fields of `before` that are not in `after`, without those that only hold others.
+/// Returns the fields of `before` that are not in `after`, except for those that only contain others.
 #[must_use]
 pub fn lost(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Path> {
     let mut found = Vec::new();
@@ -206,7 +206,7 @@ pub fn lost(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Path
     found
 }
 
-/// The recursion ends with the depth of an object.
+/// Collects the fields that are lost. Recursion ends with the depth of the object.
 fn collect(
     at: &Path,
     before: &Map<String, Value>,
@@ -222,7 +222,7 @@ fn collect(
         match (below.is_empty(), kept) {
             (true, None) => found.push(path),
             (true, Some(_)) => {}
-            // Owned as a whole now.
+            // The field is now owned as a whole.
             (false, Some(kept)) if kept.is_empty() => {}
             (false, kept) => collect(&path, below, kept, found),
         }

@@ -1,4 +1,4 @@
-//! Why a manifest cannot be used.
+//! Errors of manifests.
 
 use crate::manifest::Place;
 use crate::manifest::key::ObjectKey;
@@ -20,7 +20,7 @@ pub enum ManifestError {
         /// The limit.
         limit: usize,
     },
-    /// Too many objects.
+    /// There are too many objects.
     #[error("{place}: more than {limit} objects in one manifest: split it into several add-ons")]
     TooMany {
         /// The first object beyond the limit.
@@ -28,35 +28,35 @@ pub enum ManifestError {
         /// The limit.
         limit: usize,
     },
-    /// Not YAML.
+    /// The file is not YAML.
     #[error("{place}: cannot be read as YAML")]
     Yaml {
-        /// Where.
+        /// Position of the problem.
         place: Place,
         /// What is wrong.
         #[source]
         problem: YamlProblem,
     },
-    /// A document or list item that is not a map.
+    /// A document or list item is not a map.
     #[error("{place}: {found} where a Kubernetes object is expected")]
     NotAnObject {
-        /// Where.
+        /// Position of the value.
         place: Place,
-        /// `text`, `a list`, …
+        /// The type that was found: `text`, `a list`, …
         found: &'static str,
     },
-    /// A field that every object needs.
+    /// A field that every object needs is missing.
     #[error("{place}: the object has no {field}")]
     Missing {
-        /// The object.
+        /// Position of the object.
         place: Place,
         /// The field.
         field: &'static str,
     },
-    /// A field of another type than Kubernetes expects.
+    /// A field has another type than Kubernetes expects.
     #[error("{place}: {field} is {found} where {expected} is expected{}", if *.expected == "text" { ": put it in quotes" } else { "" })]
     WrongType {
-        /// The object.
+        /// Position of the object.
         place: Place,
         /// The field.
         field: String,
@@ -65,42 +65,42 @@ pub enum ManifestError {
         /// The expected type.
         expected: &'static str,
     },
-    /// A name that cannot be part of a URL.
+    /// A name cannot be part of a URL.
     #[error(
         "{place}: {field} {value:?} is not a valid object name: it is empty or has a / or % in it"
     )]
     InvalidName {
-        /// The object.
+        /// Position of the object.
         place: Place,
         /// The field.
         field: &'static str,
         /// The name.
         value: String,
     },
-    /// A name that the server would generate.
+    /// The server would generate the name.
     #[error(
         "{place}: the {kind} has generateName: it would be a new object each time; give it a metadata.name"
     )]
     GenerateName {
-        /// The object.
+        /// Position of the object.
         place: Place,
         /// Its kind.
         kind: String,
     },
-    /// Two different objects under one key.
+    /// Two different objects have the same key.
     #[error("{second}: {key} is already at {first} and differs: keep one of them")]
     Conflict {
         /// The key.
         key: Box<ObjectKey>,
-        /// The first one.
+        /// Position of the first object.
         first: Place,
-        /// The second one.
+        /// Position of the second object.
         second: Place,
     },
 }
 
 impl ManifestError {
-    /// Where it is; without a line where the whole file is too long.
+    /// Returns the position of the problem, or `None` if the whole file is too long.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match self {
@@ -116,7 +116,7 @@ impl ManifestError {
         }
     }
 
-    /// The file that cannot be used.
+    /// Returns the file with the problem.
     #[must_use]
     pub fn file(&self) -> &str {
         match self {

@@ -1,11 +1,11 @@
-//! The metadata of an object: names become parts of URLs, and marks are added to labels and annotations.
+//! Checks the metadata of objects: names become parts of URLs, and marks are added to labels and annotations.
 
 use serde_json::{Map, Value};
 
 use super::{ManifestError, wrong_type};
 use crate::manifest::Place;
 
-/// Makes text of a bare `true` or `false` in labels of these names, and warns of each.
+/// Converts a bare `true` or `false` in the labels `names` to text. Returns a warning for each.
 pub(super) fn texts(object: &mut Map<String, Value>, names: &[&str], place: &Place) -> Vec<String> {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     let labels = metadata.and_then(|metadata| metadata.get_mut("labels")?.as_object_mut());
@@ -25,7 +25,7 @@ pub(super) fn texts(object: &mut Map<String, Value>, names: &[&str], place: &Pla
     warnings
 }
 
-/// Checks what requests are built from and what ownership marks are added to.
+/// Checks the fields that become parts of requests, and those to which ownership marks are added.
 pub(super) fn check(
     object: &mut Map<String, Value>,
     kind: &str,
@@ -91,7 +91,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Names become parts of URLs (Kubernetes' IsValidPathSegmentName).
+/// Checks a name, which becomes part of a URL (Kubernetes' IsValidPathSegmentName).
 fn check_name(name: &str, field: &'static str, place: &Place) -> Result<(), ManifestError> {
     let is_segment = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
     if !is_segment || name.chars().any(char::is_control) {

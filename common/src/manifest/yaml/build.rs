@@ -1,4 +1,4 @@
-//! From the parser's events to JSON values: one pass, no recursion, everything counted.
+//! Builds JSON values from the parser's events, in one pass, without recursion, with limits.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::entrance;
 
 use super::{Document, DuplicateKeys, MAX_COPIED, MAX_DEPTH, MAX_NODES, YamlOptions};
 
-/// Builds one document after the other. `'t` is the text of the section.
+/// Builds documents one after the other. `'t` is the lifetime of the section's text.
 pub(super) struct Builder<'t, 'o> {
     indented: &'t Indented<'t>,
     text: &'t str,
@@ -37,16 +37,16 @@ pub(super) struct Builder<'t, 'o> {
 /// An open list or map.
 struct Frame<'t> {
     content: Content<'t>,
-    /// 0 = none.
+    /// The anchor's number; 0 if there is none.
     anchor: usize,
-    /// Nodes and bytes used before it.
+    /// Nodes and bytes counted before it.
     before: (usize, usize),
     /// Line of its first character in the stream.
     line: usize,
 }
 
 enum Content<'t> {
-    /// The elements, and whether they follow dashes.
+    /// The elements, and whether each follows a dash.
     List(Vec<Value>, bool),
     Map(OpenMap<'t>),
 }
@@ -225,7 +225,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         self.put(value, self.position(span).line)
     }
 
-    /// Keeps a copy of an anchored value.
+    /// Stores a copy of an anchored value.
     fn remember(
         &mut self,
         anchor: usize,
@@ -247,7 +247,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         Ok(())
     }
 
-    /// Adds a finished value to its parent.
+    /// Adds a complete value to its parent.
     fn put(&mut self, value: Value, line: usize) -> Result<(), YamlError> {
         let strict = self.options.duplicate_keys == DuplicateKeys::Error;
         match self.frames.last_mut().map(|frame| &mut frame.content) {
@@ -279,7 +279,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         Ok(())
     }
 
-    /// How the place of a node that is not a key is used.
+    /// Checks and records the position of a node that is not a key.
     fn begin_value(&mut self, span: &Span) -> Result<(), YamlError> {
         if self.has_tab_after_dash
             && let Some(Content::List(_, true)) = self.frames.last().map(|frame| &frame.content)
@@ -289,7 +289,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         {
             return Err(self.error(span, YamlProblem::TabAfterDash));
         }
-        // The lines of the elements of the list `items` at the root.
+        // Record the lines of the elements of the list `items` at the root.
         if let [
             Frame {
                 content:
@@ -322,7 +322,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         }
     }
 
-    /// Spellings that our parser (YAML 1.2) accepts and the original (YAML 1.1) does not.
+    /// Refuses spellings that our parser (YAML 1.2) accepts but the original (YAML 1.1) does not.
     fn check_spelling(&self, style: ScalarStyle, span: &Span) -> Result<(), YamlError> {
         let problem = match style {
             ScalarStyle::DoubleQuoted if !self.is_json => {

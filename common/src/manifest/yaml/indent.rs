@@ -1,5 +1,5 @@
-//! Quoted text over several lines: Kubernetes' loader allows the lines after the first to begin anywhere, our parser requires
-//! them to be indented deeper than the map around them. Old CustomResourceDefinitions have many such texts:
+//! Handles quoted text over several lines: Kubernetes' loader allows the lines after the first one to begin anywhere, but our parser
+//! requires them to be indented deeper than the map that contains them. Old CustomResourceDefinitions have many such texts:
 //!
 //! ```yaml
 //! properties:
@@ -7,22 +7,22 @@
 //!   internal value.'
 //! ```
 //!
-//! Blanks at the beginning of such a line are not part of the text, so some are inserted and the section is read again.
+//! Blanks at the beginning of such a line are not part of the text, so blanks are inserted there and the section is read again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use granit_parser::Marker;
 
-/// Blanks that are inserted: more than any map is indented by.
+/// Number of blanks to insert, more than the indentation of any map.
 const BLANKS: usize = 256;
-/// Most lines of a section that blanks are inserted into.
+/// Maximum number of lines of a section that get blanks.
 const MAX_LINES: usize = 16_384;
 
-/// The text of a section, and the lines that blanks were inserted into.
+/// The text of a section, and the lines with inserted blanks.
 pub(super) struct Indented<'a> {
     text: Cow<'a, str>,
-    /// In the section, from 1.
+    /// Line numbers in the section, from 1.
     lines: BTreeSet<usize>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Indented<'a> {
         &self.text
     }
 
-    /// Column of a place in the original text, from 1.
+    /// Returns the column of a position in the original text, from 1.
     pub(super) fn column(&self, at: &Marker) -> usize {
         let added = if !self.lines.is_empty() && self.lines.contains(&at.line()) {
             BLANKS
@@ -48,8 +48,8 @@ impl<'a> Indented<'a> {
         at.col().saturating_sub(added) + 1
     }
 
-    /// Indents the line of a quoted text that the parser refused, and the next ones that certainly belong to it:
-    /// up to the first line with a quote in it. False where that would not help.
+    /// Indents the line of a quoted text that the parser refused, and the following lines that certainly belong to it, up to the first one
+    /// with a quote. Returns false if that would not help.
     pub(super) fn indent(&mut self, at: &Marker) -> bool {
         let Some((before, _)) = at
             .byte_offset()

@@ -1,4 +1,4 @@
-//! Keys of a map: repeated ones, and merge keys.
+//! Keys of a map, including repeated keys and merge keys.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,9 +13,9 @@ pub(super) struct OpenMap<'t> {
     pub(super) map: Map<String, Value>,
     /// The key whose value comes next.
     pub(super) key: Option<Key<'t>>,
-    /// Every key that was written out, in order; only where duplicates are errors.
+    /// The explicit keys in order. Only filled if duplicates are errors.
     keys: Vec<(Cow<'t, str>, Position)>,
-    /// Keys that were added by a merge key and not overridden.
+    /// Keys that a merge key added and that were not overridden.
     merged: BTreeSet<String>,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Key<'t> {
     Merge(Position),
 }
 
-/// A place in the stream, from 1.
+/// A position in the stream, from 1.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -33,7 +33,7 @@ pub(super) struct Position {
 }
 
 impl<'t> OpenMap<'t> {
-    /// Sets a key that was written out.
+    /// Sets an explicit key.
     pub(super) fn insert(
         &mut self,
         key: Cow<'t, str>,
@@ -46,7 +46,7 @@ impl<'t> OpenMap<'t> {
             return Ok(());
         }
         let repeated = self.map.insert(key.clone().into_owned(), value).is_some();
-        // A key after a merge key overrides the merged value: that is the purpose of merge keys.
+        // A key after a merge key overrides the merged value; that is what merge keys are for.
         if repeated && !self.merged.remove(key.as_ref()) {
             let first = self.first(&key);
             let problem = YamlProblem::DuplicateKey {
@@ -60,7 +60,7 @@ impl<'t> OpenMap<'t> {
         Ok(())
     }
 
-    /// go-yaml: merged keys win over keys that stand before `<<`; of a list of maps the first wins.
+    /// Merges as go-yaml does: merged keys replace keys before `<<`; in a list of maps, the first map wins.
     pub(super) fn merge(
         &mut self,
         value: Value,
@@ -95,7 +95,7 @@ impl<'t> OpenMap<'t> {
         Ok(())
     }
 
-    /// The place where a key was first written: needed only for an error.
+    /// Returns the position of the first occurrence of a key. Only needed for errors.
     fn first(&self, key: &str) -> Position {
         self.keys
             .iter()

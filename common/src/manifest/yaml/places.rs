@@ -1,4 +1,4 @@
-//! Where the fields of a document are, by their paths: a message about a document that was read names line and column.
+//! Maps the paths of fields in a document to positions, so that messages about the document can name line and column.
 
 use std::collections::HashMap;
 
@@ -8,27 +8,27 @@ use super::section::Section;
 use super::text::text_of;
 use super::{YamlOptions, documents};
 
-/// The places of one document.
+/// The positions of the fields of one document.
 ///
-/// A path is written as in messages: `spec.addons[0].versions[1].source`. A document that only Kubernetes' loader can read is
-/// known up to there.
+/// Paths are written as in messages: `spec.addons[0].versions[1].source`. Of a document that only Kubernetes' loader can read, positions
+/// are known up to the first error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     root: Spot,
     spots: HashMap<String, Spot>,
 }
 
-/// The place of one field: of its key, or of a list its element.
+/// The position of a field: of its key, or of a list element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spot {
     line: usize,
     column: usize,
-    /// Of a text in lines of its own (`|`): the line above its first one, and the indentation.
+    /// For a block text (`|`): the line above its first line, and its indentation.
     block: Option<(usize, usize)>,
 }
 
 impl Places {
-    /// Those of the document of a stream whose root is on a line, see [`super::Document::line`].
+    /// Returns the positions of the document whose root is on `line` of a stream; see [`super::Document::line`].
     #[must_use]
     pub fn of(bytes: &[u8], line: usize) -> Self {
         let mut stream = documents(bytes, &YamlOptions::default());
@@ -50,14 +50,14 @@ impl Places {
         }
     }
 
-    /// Line and column of a field, from 1; of one that is missing, those of the field that it would be in.
+    /// Returns line and column of a field, from 1. If it is missing, they are those of the field that would contain it.
     #[must_use]
     pub fn at(&self, field: &str) -> (usize, usize) {
         let spot = self.spot(field);
         (spot.line, spot.column)
     }
 
-    /// The place of a line and column of the text that a field has; `None` where it is not written line by line.
+    /// Converts a line and column in the text of a field to those in the stream. `None` if the text is not a block.
     #[must_use]
     pub fn inside(&self, field: &str, line: usize, column: usize) -> Option<(usize, usize)> {
         let (above, indentation) = self.spots.get(field)?.block?;
@@ -78,13 +78,13 @@ impl Places {
     }
 }
 
-/// An open list or map, and its path.
+/// An open list or map, with its path.
 enum Open {
     List(String, usize),
     Map(String, Option<String>),
 }
 
-/// The documents of a section, up to the first mistake.
+/// Reads the documents of a section, up to the first mistake.
 fn read(section: &Section<'_>) -> Vec<Places> {
     let Ok(text) = text_of(section) else {
         return Vec::new();
@@ -111,7 +111,7 @@ fn read(section: &Section<'_>) -> Vec<Places> {
 
 struct Walk<'t> {
     text: &'t str,
-    /// Lines of the stream before the section.
+    /// Number of lines of the stream before the section.
     above: usize,
     open: Vec<Open>,
     places: Places,
@@ -122,7 +122,7 @@ impl Walk<'_> {
         match event {
             Event::Scalar(text, style, ..) => {
                 let path = self.node(text, span);
-                // The text of an element begins somewhere below its dash.
+                // The position of an element is that of its dash, and its text may begin on a later line.
                 if *style == ScalarStyle::Literal
                     && let Some(path) = path.filter(|path| !path.ends_with(']'))
                 {
@@ -147,7 +147,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes the place of a node. Returns the path of a value, `None` of a key.
+    /// Records the position of a node. Returns the path of a value, or `None` for a key.
     fn node(&mut self, text: &str, span: &Span) -> Option<String> {
         let spot = Spot {
             line: self.above + span.start.line(),
@@ -179,7 +179,7 @@ impl Walk<'_> {
         (!is_key).then_some(path)
     }
 
-    /// Notes where the lines of a text are: below the key with its `|`, as deep as the first one that is not blank.
+    /// Records where the lines of a block text are: below the key with its `|`, indented like the first line that is not blank.
     fn block(&mut self, path: &str) {
         let above = self.above;
         let Some(spot) = self.places.spots.get_mut(path) else {

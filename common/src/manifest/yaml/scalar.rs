@@ -1,4 +1,4 @@
-//! Scalars of YAML 1.1 as go-yaml v2 resolves them (`resolve.go`).
+//! Resolves YAML 1.1 scalars as go-yaml v2 does (`resolve.go`).
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use super::Floats;
 use super::error::YamlProblem;
 
-/// A tag that says how a scalar is read. Every other tag leaves the text as it is.
+/// A tag that determines how a scalar is read. Any other tag leaves the text as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScalarTag {
     Null,
@@ -19,7 +19,7 @@ pub(super) enum ScalarTag {
     Text,
 }
 
-/// The value of a scalar.
+/// A resolved scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Scalar<'a> {
     Null,
@@ -29,7 +29,7 @@ pub(super) enum Scalar<'a> {
     Text(Cow<'a, str>),
 }
 
-/// Reads a scalar: `tag` is `None` for a plain scalar without any.
+/// Reads a scalar. `tag` is `None` for a plain scalar without a tag.
 pub(super) fn resolve<'a>(
     text: Cow<'a, str>,
     tag: Option<ScalarTag>,
@@ -55,7 +55,7 @@ pub(super) fn resolve<'a>(
 }
 
 impl Scalar<'_> {
-    /// As a JSON value.
+    /// Converts to a JSON value.
     pub(super) fn into_value(self, floats: Floats) -> Result<Value, YamlProblem> {
         Ok(match self {
             Self::Null => Value::Null,
@@ -69,7 +69,7 @@ impl Scalar<'_> {
 }
 
 impl<'a> Scalar<'a> {
-    /// As a key: numbers and booleans become text (`yes:` is the key `"true"`).
+    /// Converts to a key: numbers and booleans become text (`yes:` is the key `"true"`).
     pub(super) fn into_key(self) -> Result<Cow<'a, str>, YamlProblem> {
         Ok(match self {
             Self::Null => return Err(YamlProblem::KeyNull),
@@ -82,7 +82,7 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// The key that the value of an alias gives.
+/// Converts the value of an alias to a key.
 pub(super) fn key_of(value: &Value) -> Result<String, YamlProblem> {
     match value {
         Value::Null => Err(YamlProblem::KeyNull),
@@ -96,9 +96,9 @@ pub(super) fn key_of(value: &Value) -> Result<String, YamlProblem> {
     }
 }
 
-/// A scalar without quotes and tag.
+/// Reads a scalar without quotes and tag.
 fn plain(text: Cow<'_, str>) -> Scalar<'_> {
-    // The first byte nearly always shows that this is text.
+    // In nearly all cases, the first byte shows that this is text.
     match text.as_bytes().first() {
         None => Scalar::Null,
         Some(b'0'..=b'9' | b'+' | b'-' | b'.') => numeric(text),
@@ -131,7 +131,7 @@ fn numeric(text: Cow<'_, str>) -> Scalar<'_> {
         "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY, text),
         _ => {}
     }
-    // Underscores are dropped wherever they occur, but not where the number begins with a point.
+    // Underscores are dropped wherever they occur, unless the number begins with a point.
     let digits = if !text.starts_with('.') && text.contains('_') {
         Cow::Owned(text.replace('_', ""))
     } else {
@@ -209,18 +209,18 @@ fn is_float(text: &str) -> bool {
     }
 }
 
-/// Go prints a float without a fraction as an integer, so `replicas: 1.0` is valid for the API server.
+/// Converts a float to a JSON number. Like in Go, a float without a fraction becomes an integer, so `replicas: 1.0` is valid for the API
+/// server.
 fn number(float: f64) -> Option<Number> {
     let negative_zero = float == 0.0 && float.is_sign_negative();
     if float.fract() == 0.0 && float.abs() < 9_223_372_036_854_775_808.0 && !negative_zero {
-        // Exact: an integral float below 2^63.
+        // Exact, because an integral float is below 2^63.
         return Some(Number::from(float as i64));
     }
     Number::from_f64(float)
 }
 
-/// Go's `strconv.FormatFloat(f, 'g', -1, 64)`: with an exponent below 1e-4 and from 1e6 on. The original rounds to
-/// 32 bits first, silently.
+/// Go's `strconv.FormatFloat(f, 'g', -1, 64)`: with an exponent below 1e-4 and from 1e6 on. The original silently rounds to 32 bits first.
 fn float_key(float: f64) -> Result<String, YamlProblem> {
     if !float.is_finite() {
         return Err(YamlProblem::NotFinite);
@@ -235,7 +235,7 @@ fn float_key(float: f64) -> Result<String, YamlProblem> {
     Ok(format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()))
 }
 
-/// `!!binary` becomes the text that it encodes; the original replaces bytes that are not text without a warning.
+/// Decodes `!!binary` to the encoded text. The original silently replaces bytes that are not text.
 fn binary(text: &str) -> Result<Scalar<'static>, YamlProblem> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
     let bytes = base64::engine::general_purpose::STANDARD

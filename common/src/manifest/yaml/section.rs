@@ -1,4 +1,4 @@
-//! A section of a stream: read once, and again where quoted text has to be indented first.
+//! Reads a section of a stream. If quoted text has to be indented, the section is read again.
 
 use granit_parser::Marker;
 
@@ -15,12 +15,12 @@ pub(super) struct Section<'a> {
     pub(super) line: usize,
 }
 
-/// Most bytes that are read again: a few seconds at worst, and enough for hundreds of texts in the longest of CRDs.
+/// Maximum number of bytes that are read again: a few seconds at worst, and enough for hundreds of texts in the longest CRDs.
 const MAX_REREAD: usize = 256 << 20;
-/// The cost of reading a section again, besides its length.
+/// Cost of reading a section again, in addition to its length.
 const REREAD_COST: usize = 4096;
 
-/// The consumption of a stream.
+/// The resources that reading a stream has used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Budget {
     pub(super) nodes: usize,
@@ -28,11 +28,11 @@ pub(super) struct Budget {
     pub(super) bytes: usize,
     /// Bytes that anchors and aliases copied.
     pub(super) copied: usize,
-    /// Bytes that were read again, see [`Indented`].
+    /// Bytes that were read again; see [`Indented`].
     reread: usize,
 }
 
-/// The documents of a section: one, but where `...` stands between several, and a null where there is none.
+/// Reads the documents of a section: usually one; several if `...` separates them; null if there is none.
 pub(super) fn read(
     section: &Section<'_>,
     options: &YamlOptions,
@@ -55,10 +55,10 @@ pub(super) fn read(
     }
 }
 
-/// Why a section cannot be read unchanged.
+/// Why a section cannot be read.
 pub(super) enum Failure {
     Mistake(YamlError),
-    /// A line of a quoted text that only our parser wants to be indented.
+    /// A line of a quoted text that only our parser requires to be indented.
     UnderIndented(Marker, YamlError),
 }
 

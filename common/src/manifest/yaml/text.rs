@@ -1,9 +1,9 @@
-//! From bytes to text: UTF-8 without a byte order mark and control characters.
+//! Converts bytes to text: UTF-8 without a byte order mark and control characters.
 
 use super::error::{YamlError, YamlProblem};
 use super::section::Section;
 
-/// The text of a section.
+/// Returns the text of a section.
 pub(super) fn text_of<'a>(section: &Section<'a>) -> Result<&'a str, YamlError> {
     let text = match std::str::from_utf8(section.bytes) {
         Ok(text) => text,
@@ -32,15 +32,15 @@ pub(super) fn text_of<'a>(section: &Section<'a>) -> Result<&'a str, YamlError> {
     Ok(text)
 }
 
-/// Line and column, from 1, after the last character of a text.
+/// Returns line and column, from 1, after the last character of a text.
 fn end_of(text: &str) -> (usize, usize) {
     let line = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let last = text.rsplit('\n').next().unwrap_or_default();
     (line, last.chars().count() + 1)
 }
 
-/// Where the first control character of ASCII text is. Every byte of a manifest is looked at, and hardly any text has one: eight are
-/// judged at once.
+/// Returns the position of the first control character in an ASCII text. All bytes of a manifest are checked, and hardly any text contains
+/// one, so eight bytes are checked at once.
 fn first_ascii_control(bytes: &[u8]) -> Option<usize> {
     let (eights, _) = bytes.as_chunks::<8>();
     let is_clean = |eight: &&[u8; 8]| !has_ascii_control(u64::from_ne_bytes(**eight));
@@ -50,8 +50,8 @@ fn first_ascii_control(bytes: &[u8]) -> Option<usize> {
     Some(clean + at)
 }
 
-/// [`is_ascii_control`] of any of eight ASCII characters. The highest bit of an ASCII character is free: it says of each of them what is
-/// true, and no sum of two carries into the next one.
+/// Returns whether any of eight ASCII characters satisfies [`is_ascii_control`]. The highest bit of each byte is free and holds the result
+/// for that byte; no sum carries into the next byte.
 fn has_ascii_control(eight: u64) -> bool {
     const fn each(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; 8])
@@ -62,12 +62,12 @@ fn has_ascii_control(eight: u64) -> bool {
     ((is_below_blank & !is_allowed) | is(0x7f)) & each(0x80) != 0
 }
 
-/// [`is_control`] for ASCII.
+/// Like [`is_control`], for ASCII.
 fn is_ascii_control(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f
 }
 
-/// Characters that YAML 1.1 does not allow in a stream.
+/// Returns whether YAML 1.1 does not allow a character in a stream.
 fn is_control(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' | '\u{85}' => false,
@@ -76,7 +76,7 @@ fn is_control(c: char) -> bool {
     }
 }
 
-/// Characters that end a line in YAML 1.1 and do not in YAML 1.2.
+/// Returns whether a character ends a line in YAML 1.1, but not in YAML 1.2.
 pub(super) fn is_line_separator(c: char) -> bool {
     matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }

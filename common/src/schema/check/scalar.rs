@@ -1,4 +1,4 @@
-//! Types, bounds, lengths and patterns.
+//! Checks types, bounds, lengths and patterns.
 
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -7,16 +7,16 @@ use super::{Check, Finding};
 use crate::shorten::shortened;
 use crate::values::form::is_one_of;
 
-/// Bytes that a compiled pattern may take.
+/// Maximum size of a compiled pattern, in bytes.
 const PATTERN_LIMIT: usize = 1 << 20;
-/// How much of a value is repeated in a message.
+/// Number of characters of a value that a message repeats.
 const SHOWN: usize = 60;
-/// How much of a pattern is.
+/// Number of characters of a pattern that a message repeats.
 const PATTERN_SHOWN: usize = 120;
-/// How many values of an enum are listed.
+/// Number of values of an enum that a message lists.
 const LISTED: usize = 8;
 
-/// The expected type; `None` where the type is right or not restricted.
+/// Returns the expected type, or `None` if the type is right or not restricted.
 pub(super) fn wrong_type(schema: &Value, value: &Value) -> Option<&'static str> {
     let expected = if super::is(schema, "x-kubernetes-int-or-string") {
         "an integer or a string"
@@ -43,7 +43,7 @@ pub(super) fn wrong_type(schema: &Value, value: &Value) -> Option<&'static str> 
     (!holds).then_some(expected)
 }
 
-/// The type of a value, for people.
+/// Returns the type of a value, for messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -86,7 +86,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// `minItems`, `maxItems` and their kin.
+    /// Checks `minItems`, `maxItems` and similar bounds.
     pub(super) fn count(&mut self, schema: &Value, of: &str, word: &str, count: usize) {
         let bound = |edge: &str| schema.get(format!("{edge}{of}")).and_then(Value::as_u64);
         let count = u64::try_from(count).unwrap_or(u64::MAX);
@@ -154,7 +154,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The syntax differs slightly from Go's: a pattern that does not compile here is left to the API server.
+/// Compiles a pattern. The syntax differs slightly from Go's: a pattern that does not compile here is left to the API server.
 pub fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern)
         .size_limit(PATTERN_LIMIT)

@@ -1,4 +1,4 @@
-//! What a field allows beside its type: `enum` and `pattern` (semantics 10).
+//! Restrictions of a field in addition to its type: `enum` and `pattern` (semantics 10.3).
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use serde_json::Value;
 
 use crate::api::catalogue::{FieldType, FormField};
 
-/// Most values of `enum`, and bytes of the longest.
+/// Maximum number of values in `enum`, and maximum length of a value in bytes.
 const MAX_VALUES: usize = 64;
 const MAX_VALUE: usize = 256;
-/// How many of them a problem lists.
+/// Number of values that a message lists.
 const LISTED: usize = 8;
-/// Bytes of the longest pattern, and of the largest compiled one.
+/// Maximum size of a pattern, and of a compiled pattern, in bytes.
 const MAX_PATTERN: usize = 256;
 const MAX_COMPILED: usize = 64 << 10;
-/// Bytes of the longest text that is matched: together with the size of patterns it bounds the time that a verdict takes.
+/// Maximum size of a text that is matched, in bytes. Together with the size of patterns, it limits the time of a validation.
 const MAX_TEXT: usize = 1024;
-/// Different patterns, each with its default, that a catalogue may have: they are compiled when the catalogue is judged.
+/// Maximum number of different pairs of pattern and default in a catalogue. They are compiled when the catalogue is validated.
 const MAX_PATTERNS: usize = 500;
 
-/// The patterns of a catalogue that were tried already, each with its default, and what was wrong.
+/// The pairs of pattern and default of a catalogue that were checked already, each with its problem, if any.
 #[derive(Debug, Default)]
 pub struct Patterns<'a>(BTreeMap<(&'a str, Option<&'a str>), Option<String>>);
 
-/// Why a field does not allow a value of its type; `None` where it does. Allowed values are named, the given one is not: it could be
-/// a secret.
+/// Returns why a field does not allow a value of its type, or `None` if it does. The message contains the allowed values, but not the given
+/// one, which could be a secret.
 #[must_use]
 pub fn refusal(field: &FormField, value: &Value) -> Option<String> {
     if let Some(reason) = not_listed(&field.r#enum, value) {
@@ -36,7 +36,7 @@ pub fn refusal(field: &FormField, value: &Value) -> Option<String> {
     };
     match compiled(pattern) {
         Ok(regex) => mismatch(&regex, text),
-        // Of an index that no one validated: what it meant to refuse is not known.
+        // The form is from an index that was never validated, so its intended restriction is unknown.
         Err(reason) => Some(format!("the pattern of the form cannot be used: {reason}")),
     }
 }
@@ -55,7 +55,7 @@ fn not_listed(allowed: &[Value], value: &Value) -> Option<String> {
     (!is_allowed).then(|| format!("must be one of {}", listed(allowed, LISTED)))
 }
 
-/// Whether a value is one of these; 1 and 1.0 are one number.
+/// Returns whether a value is one of these. 1 and 1.0 are equal.
 #[must_use]
 pub fn is_one_of(allowed: &[Value], value: &Value) -> bool {
     let is_same =
@@ -63,7 +63,7 @@ pub fn is_one_of(allowed: &[Value], value: &Value) -> bool {
     allowed.iter().any(is_same)
 }
 
-/// Values for people, as many as `most`: `small, medium, \"very large\"`.
+/// Lists at most `most` values for a message: `small, medium, \"very large\"`.
 #[must_use]
 pub fn listed(values: &[Value], most: usize) -> String {
     let text = |value: &Value| match value {
@@ -75,13 +75,13 @@ pub fn listed(values: &[Value], most: usize) -> String {
     texts.join(", ") + more
 }
 
-/// Whether a text needs no quotes in a list.
+/// Returns whether a text needs no quotes in a list.
 fn is_word(text: &str) -> bool {
     let is_part = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, ',' | '"');
     !text.is_empty() && text.chars().all(is_part)
 }
 
-/// What is wrong with `enum`, `pattern` and, if these are right, with the default beside its type.
+/// Returns the problems of `enum` and `pattern`, and of the default with them if they are valid.
 pub(super) fn problems<'a>(field: &'a FormField, patterns: &mut Patterns<'a>) -> Vec<String> {
     let mut problems = Vec::new();
     let allowed = field.r#enum.as_slice();
@@ -116,7 +116,7 @@ pub(super) fn problems<'a>(field: &'a FormField, patterns: &mut Patterns<'a>) ->
 }
 
 impl<'a> Patterns<'a> {
-    /// Why a pattern cannot be used, or why its default does not match it.
+    /// Returns why a pattern cannot be used, or why its default does not match it.
     fn problem(&mut self, pattern: &'a str, default: Option<&'a str>) -> Option<String> {
         let key = (pattern, default);
         if self.0.len() >= MAX_PATTERNS && !self.0.contains_key(&key) {
@@ -135,7 +135,7 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// The syntax is that of RE2 without classes of Unicode, as in the templates' functions.
+/// Compiles a pattern. The syntax is RE2 without Unicode classes, as in template functions.
 fn compiled(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > MAX_PATTERN {
         return Err(format!("it has more than {MAX_PATTERN} bytes"));

@@ -1,4 +1,4 @@
-//! Values without a field in the form (semantics 10, `formOnly`).
+//! Finds values without a field in the form (semantics 10.3, `formOnly`).
 
 use serde_json::{Map, Value};
 
@@ -8,11 +8,11 @@ use crate::manifest::parse::type_of;
 use crate::nearest::nearest;
 use crate::values::path::Path;
 
-/// Most unknown paths for which the nearest field is looked up: an edit distance to every field costs time.
+/// Maximum number of unknown paths for which the nearest field is determined, because that takes an edit distance to every field.
 const MAX_HINTS: usize = 20;
 
-/// The outermost paths of `values` at which the form has no field, and values that are not a map where it has fields below: such a
-/// value would remove what the catalogue sets beside them.
+/// Returns the outermost paths of `values` without a field in the form, and the paths of values that are not a map although the form has
+/// fields below them. Such a value would remove what the catalogue sets there.
 #[must_use]
 pub fn unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<Violation> {
     let parsed = form.iter().filter_map(|field| {
@@ -29,7 +29,7 @@ pub fn unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<Violation
 }
 
 struct Search<'a> {
-    /// Paths, and their spelling in the form.
+    /// Paths, each with its spelling in the form.
     fields: Vec<(Path, &'a str)>,
     at: Vec<String>,
     found: Vec<Violation>,
@@ -47,7 +47,7 @@ impl Search<'_> {
     fn value(&mut self, value: &Value) {
         let is_field = |path: &Path| self.at.starts_with(path.keys());
         let is_above = |path: &Path| path.keys().starts_with(&self.at);
-        // A value below a field is judged with the field: a field's value is not a map.
+        // Values below a field are checked with the field, whose value is never a map.
         if self.fields.iter().any(|(path, _)| is_field(path)) {
             return;
         }
@@ -79,7 +79,7 @@ impl Search<'_> {
         }));
     }
 
-    /// The field whose name, in the same map or else anywhere, is nearest to the key.
+    /// Suggests the field with the name nearest to the key, from the same map if possible.
     fn hint(&self) -> String {
         let Some((key, map)) = self.at.split_last() else {
             return String::new();

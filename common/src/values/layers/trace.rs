@@ -1,4 +1,4 @@
-//! Layers merged as in [`super::merge`], with the layers that set each leaf.
+//! Merges layers like [`super::merge`], and records which layers set each leaf.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 
 use crate::values::path::Path;
 
-/// The merged layers; each is known by its index.
+/// The merged layers. Layers are identified by their index.
 #[derive(Debug, Default)]
 pub(super) struct Trace(Branch);
 
-/// A leaf, and the layers that set a value at its path.
+/// A leaf, with the layers that set a value at its path.
 #[derive(Debug)]
 pub(super) struct Traced {
     /// Its path.
     pub(super) path: Path,
-    /// `None`: deleted.
+    /// The value; `None` if deleted.
     pub(super) value: Option<Value>,
-    /// The layer whose value counts.
+    /// The layer that sets the value.
     pub(super) by: usize,
     /// The layers that it overrides.
     pub(super) over: BTreeSet<usize>,
@@ -31,13 +31,13 @@ enum Node {
 
 #[derive(Debug)]
 struct Leaf {
-    /// `None`: deleted.
+    /// The value; `None` if deleted.
     value: Option<Value>,
     by: usize,
     over: BTreeSet<usize>,
 }
 
-/// A map, by the layer that made it one.
+/// A map, with the layer that set it.
 #[derive(Debug, Default)]
 struct Branch {
     children: BTreeMap<String, Node>,
@@ -46,7 +46,7 @@ struct Branch {
 }
 
 impl Trace {
-    /// Merges maps in their order; the first is taken unchanged, with its nulls.
+    /// Merges maps in their order. The first one is taken unchanged, including its nulls.
     pub(super) fn of<'a>(layers: impl Iterator<Item = &'a Value>) -> Self {
         let mut root = Branch::default();
         for (by, layer) in layers.enumerate() {
@@ -57,14 +57,14 @@ impl Trace {
         Self(root)
     }
 
-    /// Every leaf, sorted by path.
+    /// Returns all leaves, sorted by path.
     pub(super) fn leaves(&self) -> Vec<Traced> {
         let mut leaves = Vec::new();
         self.0.collect(&mut Vec::new(), &mut leaves);
         leaves
     }
 
-    /// The merged values; `show` makes each leaf from its value and layer.
+    /// Returns the merged values. `show` converts each leaf from its value and layer.
     pub(super) fn rebuilt(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
         self.0.rebuilt(show)
     }
@@ -117,7 +117,7 @@ impl Branch {
 }
 
 impl Node {
-    /// `above`: the layers that the parent map overrides.
+    /// Merges a value into a node. `above` contains the layers that the parent map overrides.
     fn merged(old: Option<Self>, above: &BTreeSet<usize>, value: &Value, by: usize) -> Self {
         match (old, value) {
             (Some(Self::Branch(mut branch)), Value::Object(fields)) => {
@@ -135,14 +135,14 @@ impl Node {
                     branch.add(fields, by);
                     return Self::Branch(branch);
                 }
-                // A null deletes; below the first layer there is nothing.
+                // A null deletes. In the first layer, there is nothing to delete, so it stays.
                 let value = (!value.is_null() || by == 0).then(|| value.clone());
                 Self::Leaf(Leaf { value, by, over })
             }
         }
     }
 
-    /// Every layer that sets a value here or below.
+    /// Returns all layers that set a value here or below.
     fn layers(&self) -> BTreeSet<usize> {
         match self {
             Self::Leaf(leaf) => leaf.over.iter().copied().chain([leaf.by]).collect(),

@@ -1,4 +1,4 @@
-//! The text of a flag to assignments: `a.b=c,d[0]={x,y}`.
+//! Parses the text of a flag to assignments: `a.b=c,d[0]={x,y}`.
 
 use serde_json::{Deserializer, Value};
 
@@ -7,32 +7,32 @@ use super::{
 };
 use crate::values::ValuesError;
 
-/// What stands behind each `=`.
+/// The kind of value after each `=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
-    /// Text whose type is to be found out: `--set`.
+    /// A text whose type is to be determined: `--set`.
     Typed,
-    /// Text that stays text: `--set-string`.
+    /// A text that stays text: `--set-string`.
     Text,
     /// JSON: `--set-json`.
     Json,
 }
 
-/// What ends a path.
+/// The end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The `=` before its value.
+    /// The `=` before a value.
     Value,
     /// A comma, or the end of the flag.
     Path,
 }
 
-/// Reads assignments, separated by commas. A backslash takes the next character as it is; a list of values is written `{x,y}`.
+/// Parses assignments, separated by commas. A backslash takes the next character literally. A list of values is written as `{x,y}`.
 ///
-/// As helm does, but for what helm reads in silence and drops: an empty key, a backslash at the end, an index without `=`.
+/// Parses like helm, except that input which helm silently drops is an error: an empty key, a backslash at the end, an index without `=`.
 ///
 /// # Errors
-/// [`ValuesError::NoValue`] and [`ValuesError::Set`]. Neither repeats a value, nor what follows a comma: it may belong to the value.
+/// [`ValuesError::NoValue`] and [`ValuesError::Set`]. Neither contains a value or the text after a comma, which may belong to the value.
 pub fn parse(grammar: Grammar, flag: &str) -> Result<Vec<Assignment>, ValuesError> {
     let mut reader = Reader { rest: flag };
     let mut assignments: Vec<Assignment> = Vec::new();
@@ -54,10 +54,10 @@ pub fn parse(grammar: Grammar, flag: &str) -> Result<Vec<Assignment>, ValuesErro
     Ok(assignments)
 }
 
-/// Reads the paths of values that are taken away, separated by commas: spelled as in an assignment, without `=`.
+/// Parses the paths of values to remove, separated by commas. They are written as in an assignment, without `=`.
 ///
 /// # Errors
-/// [`ValuesError::Set`], which does not repeat what stands behind a `=`.
+/// [`ValuesError::Set`], which does not contain the text after a `=`.
 pub fn removals(flag: &str) -> Result<Vec<Removal>, ValuesError> {
     let mut reader = Reader { rest: flag };
     let mut removals = Vec::new();
@@ -69,7 +69,7 @@ pub fn removals(flag: &str) -> Result<Vec<Removal>, ValuesError> {
     Ok(removals)
 }
 
-/// `None`: there is no `=`.
+/// Returns the error for a flag that cannot be parsed. `None` means that there is no `=`.
 fn unreadable(flag: &str, problem: Option<SetError>) -> ValuesError {
     let path = flag.split('=').next().unwrap_or_default().to_owned();
     match problem {
@@ -83,7 +83,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The steps up to the end, which is taken; `None` where the `=` of a value is missing.
+    /// Reads the steps of a path, and consumes its end. The error is `None` if the `=` of a value is missing.
     fn path(&mut self, end: End) -> Result<Vec<Step>, Option<SetError>> {
         let mut steps = Vec::new();
         let mut is_key = true;
@@ -112,7 +112,7 @@ impl Reader<'_> {
             if stop == Some('[') {
                 steps.push(Step::Index(self.index()?));
             }
-            // The first key is not behind a dot, and the key behind this one is still to come.
+            // The first key has no dot before it; after a dot, another key is still to come.
             if steps.len() + usize::from(is_key) > MAX_DEPTH + 1 {
                 return Err(Some(SetError::TooDeep));
             }
@@ -125,7 +125,7 @@ impl Reader<'_> {
         stop.and(index).ok_or(SetError::Index)
     }
 
-    /// The value, with the comma behind it.
+    /// Reads a value, and the comma after it.
     fn value(&mut self, grammar: Grammar) -> Result<Given, SetError> {
         if grammar == Grammar::Json {
             return self.json().map(Given::Value);
@@ -155,7 +155,7 @@ impl Reader<'_> {
         Ok(Given::Value(Value::Array(items)))
     }
 
-    /// One JSON value; nothing is null.
+    /// Reads one JSON value. An empty text is null.
     fn json(&mut self) -> Result<Value, SetError> {
         if self.is_at_end() {
             return Ok(Value::Null);
@@ -172,7 +172,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// Whether only blanks are left before a comma or the end; blanks and comma are taken.
+    /// Skips blanks and a comma. Returns whether the value ends here.
     fn is_at_end(&mut self) -> bool {
         self.rest = self.rest.trim_start();
         match self.rest.strip_prefix(',') {
@@ -184,7 +184,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The text before one of these characters, and which one; it is taken. At the end of the flag, `None`.
+    /// Reads the text before one of these characters, and consumes it. Returns the text and the character; `None` at the end of the flag.
     fn until(&mut self, stops: &str) -> Result<(String, Option<char>), SetError> {
         let mut text = String::new();
         let mut chars = self.rest.chars();

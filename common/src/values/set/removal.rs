@@ -1,4 +1,4 @@
-//! Values that are taken away, so that the layers below them count again (semantics 9).
+//! Removes values, so that those of lower layers take effect again (semantics 9).
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 
 use super::{Step, shown};
 
-/// The path of a value that is taken away.
+/// The path of a value to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// The first one is a key.
+    /// The first step is a key.
     pub(super) steps: Vec<Step>,
 }
 
 impl Removal {
-    /// Whether there is a value at the path; null is one.
+    /// Returns whether there is a value at the path, which may be null.
     #[must_use]
     pub fn is_in(&self, values: &Value) -> bool {
         let mut steps = self.steps.iter();
@@ -27,16 +27,16 @@ impl Removal {
 }
 
 impl fmt::Display for Removal {
-    /// As it is typed.
+    /// Writes the path as in a flag.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(&self.steps))
     }
 }
 
-/// Takes values away; a path without a value changes nothing.
+/// Removes values. A path without a value changes nothing.
 ///
-/// Indices are those that the lists have before. Maps that are empty without the value go with it, since a map over text of a lower
-/// layer would replace that; lists stay, since an empty list is a value.
+/// Indices refer to the lists before any removal. Maps that become empty are removed as well, because an empty map would replace a text of
+/// a lower layer. Lists stay, because an empty list is a value.
 pub fn remove(values: &mut Value, removals: &[Removal]) {
     let mut from_the_end: Vec<&[Step]> = removals.iter().map(|one| one.steps.as_slice()).collect();
     from_the_end.sort_unstable();

@@ -1,4 +1,4 @@
-//! `adopt` without a name: what other tools installed, and the command that takes it over.
+//! `adopt` without a name: lists what other tools installed, and the command that adopts it.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 use crate::words::adoption as words;
 
-/// One install, and what takes it over.
+/// An install of another tool, and the command that adopts it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     #[serde(flatten)]
     install: Install,
-    /// Absent where no catalogue has an add-on of its name.
+    /// Absent if no catalogue has an add-on of its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     adopt: Option<String>,
 }
@@ -30,7 +30,7 @@ struct Row {
 /// Lists what other tools installed.
 ///
 /// # Errors
-/// The server does not answer; the index cannot be read.
+/// The server does not respond, or the index cannot be read.
 pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
     let offer = choices::offer(&args.source);
     let found = found(session.ctx(), &offer).await?;
@@ -83,7 +83,7 @@ fn table(rows: Vec<Row>) -> Table {
     table
 }
 
-/// The command for an add-on of the same name, or of the name of the chart; what kops installed comes from its own index.
+/// Returns the `adopt` command for an add-on with the name of the install or of its chart. What kops installed comes from its own index.
 fn command(
     install: &Install,
     offered: &BTreeMap<String, Vec<String>>,
@@ -106,7 +106,7 @@ fn command(
         .find(|name| offered.contains_key(*name));
     let addon = match (addon, &install.channel) {
         (Some(addon), _) => addon,
-        // Other locations, as s3://, are not read.
+        // Other locations, such as `s3://`, are not read.
         (None, Some(channel)) if channel.starts_with("http") || channel.starts_with("file:") => {
             flags = format!(" --channel {channel}");
             &install.name

@@ -22,10 +22,10 @@ use addons_operation::verdict;
 use addons_operation::{OperationError, Records};
 use addons_sources::location::{self, LocatedCatalogue};
 
-/// Adds catalogues, or replaces those of the same name. All are read and judged before the first one is written.
+/// Adds catalogues, or replaces those with the same name. All are read and validated before the first one is written.
 ///
 /// # Errors
-/// A location that cannot be read; a verdict that is a denial; what the server refuses.
+/// A location cannot be read, validation denies a catalogue, or the server refuses it.
 pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
     let added = read(session, args).await?;
     let objects: Vec<&AddonCatalogue> = added.iter().map(|one| &one.object).collect();
@@ -59,14 +59,14 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
     fill(session, &objects).await
 }
 
-/// A catalogue as it is to be stored.
+/// A catalogue as it will be stored.
 struct Added {
     object: AddonCatalogue,
-    /// What its file holds, where it is by reference.
+    /// The content of its file, if the catalogue is by reference.
     content: Option<AddonCatalogue>,
 }
 
-/// Reads the add-ons of those that only say where they come from; the status of those by reference says what they were read at.
+/// Syncs the catalogues that only say where their add-ons come from. For catalogues by reference this writes the status.
 async fn fill(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut empty = added
@@ -124,7 +124,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
     Ok(objects)
 }
 
-/// With all that its object holds, or by reference.
+/// Prepares a catalogue for storing: with all its manifests, or by reference.
 async fn added(
     session: &Session,
     args: &CatalogueAdd,
@@ -148,7 +148,7 @@ async fn added(
     Ok(Added { object, content })
 }
 
-/// Gives the object its name and namespace.
+/// Sets the name and namespace of the object.
 fn resolve(
     session: &Session,
     args: &CatalogueAdd,
@@ -182,7 +182,7 @@ fn resolve(
             session.global().system_namespace
         );
     }
-    // A file on this machine is nothing that another client could read again.
+    // Other clients cannot read a file on this machine.
     if object.spec.from.is_none() && !location.starts_with("file:") {
         object.spec.from = Some(CatalogueFrom::of_url(&location));
     }
@@ -194,7 +194,7 @@ fn resolve(
 async fn write(session: &Session, object: &AddonCatalogue) -> Result<Written> {
     let cluster = session.cluster().await?;
     match catalogues::put(cluster, object).await {
-        // The namespace of the definitions' first use is missing.
+        // The system namespace does not exist yet.
         Err(EngineError::Api { code: 404, .. }) => {
             local::ensure(cluster, &session.global().system_namespace).await?;
             Ok(catalogues::put(cluster, object).await?)

@@ -1,5 +1,5 @@
-//! Catalogues from files are stored with their manifests in them: what lies on the disk of one user is nothing that a
-//! cluster can refer to (semantics 16: no `file:` in cluster catalogues).
+//! Stores catalogues from files with their manifests in them, because a cluster cannot refer to files of one user's machine (semantics 16:
+//! no `file:` in cluster catalogues).
 
 use anyhow::{Context as _, Result, ensure};
 use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
@@ -8,15 +8,15 @@ use common::manifest::digest;
 
 use addons_sources::{Access, archive, url};
 
-/// What an object may take in the cluster: etcd refuses requests over 1.5 MiB.
+/// The most bytes that an object may have: etcd refuses requests over 1.5 MiB.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Puts the manifests of a catalogue from a file into the catalogue, verified. `location`: where the catalogue was read. One from a
-/// server stays as it is, and may not name files of this machine: it was not written here, whatever its `baseURL` says.
+/// Moves the manifests of a catalogue file into the catalogue, verified. `location` is where the catalogue was read. A catalogue from a
+/// server is unchanged and may not name files of this machine, whatever its `baseURL` says.
 ///
 /// # Errors
-/// A source that only this machine can read and that cannot be stored: a repository, a chart, any source of a catalogue from a server.
-/// A manifest that cannot be read, has another hash than its entry says, or is not text; more than fits into an object.
+/// The catalogue has a source that only this machine can read and that cannot be stored: a repository, a chart, any source of a catalogue
+/// from a server. Or a manifest cannot be read, has another hash than its entry says, or is not text, or the manifests are too large.
 pub async fn contain(
     object: &mut AddonCatalogue,
     location: &str,

@@ -1,4 +1,4 @@
-//! `catalogue create NAME --from LOCATION…`: the first text of a catalogue.
+//! `catalogue create NAME --from LOCATION…`: writes the first version of a catalogue.
 
 use addons_operation::scaffold::{self, ScaffoldError, Wanted};
 use anyhow::{Error, Result, anyhow};
@@ -11,10 +11,10 @@ use crate::output;
 use crate::session::Session;
 use crate::usage::Usage;
 
-/// Prints a catalogue of what is named, with hashes, versions and images.
+/// Prints a catalogue of the named locations, with hashes, versions and images.
 ///
 /// # Errors
-/// What cannot be read, has no version, or is nothing that can be installed.
+/// A location cannot be read, has no version, or cannot be installed.
 pub async fn run(session: &Session, args: &CatalogueCreate) -> Result<Exit> {
     if !names::is_object_name(&args.name) {
         let text = format!(
@@ -45,7 +45,7 @@ pub async fn run(session: &Session, args: &CatalogueCreate) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The error, and how to give the version that is missing.
+/// Adds advice to an error about a missing version.
 fn advised(error: ScaffoldError, is_only: bool) -> Error {
     match error {
         ScaffoldError::NoVersion { .. } if is_only => anyhow!("{error}; give it with --version"),
@@ -56,7 +56,7 @@ fn advised(error: ScaffoldError, is_only: bool) -> Error {
     }
 }
 
-/// The host of a registry; nothing of any other location.
+/// Returns the host of a registry. Empty for other locations.
 fn host(from: &str) -> &str {
     let path = from.strip_prefix("oci://").unwrap_or_default();
     path.split('/').next().unwrap_or_default()

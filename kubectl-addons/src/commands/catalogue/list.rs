@@ -14,10 +14,10 @@ use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::words::hint;
 
-/// Letters of a revision in the table.
+/// How many characters of a revision the table shows.
 const SHORT: usize = 12;
 
-/// One catalogue.
+/// A catalogue.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -27,30 +27,30 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "baseURL")]
     base_url: Option<String>,
-    /// Where its add-ons are brought up to date from.
+    /// The source that the catalogue is synced from.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    /// What that held when they were.
+    /// The revision of the source at the last sync.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
-    /// Why they are not up to date.
+    /// Why the last sync failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// The digest of its file, where it is by reference.
+    /// The digest of its file, if the catalogue is by reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     addons: usize,
-    /// Not of one by reference: they are in its file.
+    /// Absent for a catalogue by reference: the versions are in its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     created_at: Option<Timestamp>,
 }
 
-/// Lists the catalogues; those of class Core only with `--core`.
+/// Lists the catalogues. Those of class Core only with `--core`.
 ///
 /// # Errors
-/// The server cannot be reached, or refuses.
+/// The server cannot be reached, or refuses the request.
 pub async fn run(session: &Session, args: &CatalogueList) -> Result<Exit> {
     let objects = session.ctx().catalogues().await?.iter();
     let visible = objects.filter(|object| args.core || object.spec.class != CatalogueClass::Core);
@@ -121,7 +121,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// The beginning of the revision, as git shortens it.
+/// Shortens the revision as git does, or returns `failed`.
 fn synced(row: &Row) -> String {
     if row.problem.is_some() {
         return "failed".to_owned();

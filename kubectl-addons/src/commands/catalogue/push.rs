@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::settings;
 use crate::words::distribution;
 
-/// One cluster.
+/// The result for a cluster.
 #[derive(Debug, Serialize)]
 struct Row {
     target: String,
@@ -28,18 +28,18 @@ struct Row {
     problem: Option<String>,
 }
 
-/// A catalogue there.
+/// A pushed catalogue.
 #[derive(Debug, Serialize)]
 struct Copy {
     name: String,
     result: Written,
 }
 
-/// Brings the catalogues of this cluster, merged into one for each class, to other clusters. Each that fails does so alone, by its
-/// name; the exit code is that of the worst.
+/// Pushes the catalogues of this cluster, merged into one for each class, to other clusters. One cluster's failure does not stop the
+/// others. Returns the worst exit code.
 ///
 /// # Errors
-/// The catalogues cannot be merged, or do not fit into an object; no cluster is selected; the server cannot be reached.
+/// The catalogues cannot be merged or do not fit into an object, no cluster is selected, or the server cannot be reached.
 pub async fn run(session: &Session, args: &CataloguePush) -> Result<Exit> {
     let copies = push::merge(session.ctx()).await?;
     let mut all = Vec::new();
@@ -68,7 +68,7 @@ pub async fn run(session: &Session, args: &CataloguePush) -> Result<Exit> {
     Ok(worst)
 }
 
-/// The cluster of a context, with the other flags as they were given.
+/// Connects to the cluster of a context, with the other flags as they were typed.
 async fn of_context(global: &Global, context: &str) -> Result<Cluster> {
     let global = Global {
         context: Some(context.to_owned()),
@@ -78,7 +78,7 @@ async fn of_context(global: &Global, context: &str) -> Result<Cluster> {
     Ok(Cluster::new(config, settings::cluster_options(&global)).await?)
 }
 
-/// Says what became of one cluster.
+/// Reports the result for one cluster.
 fn reported(
     target: String,
     result: Result<Vec<Pushed>, OperationError>,

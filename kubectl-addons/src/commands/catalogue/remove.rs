@@ -11,11 +11,11 @@ use crate::{change, output};
 use addons_operation::Records;
 use addons_operation::verdict;
 
-/// Removes catalogues; what was installed from them stays, and where there is such, the user is asked. All are judged before the first
-/// one is removed.
+/// Removes catalogues. What was installed from them stays; if anything was, the user is asked. All are validated before the first one is
+/// removed.
 ///
 /// # Errors
-/// No such catalogue; a core installation that needs one; the user declined; what the server refuses.
+/// A catalogue does not exist, a core installation needs one, the user declined, or the server refuses.
 pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
     let objects: Result<Vec<_>> = args

@@ -1,4 +1,4 @@
-//! `catalogue show NAME` and `catalogue view`: entries, and whole catalogues as YAML and JSON.
+//! `catalogue show NAME` and `catalogue view`: prints entries, and whole catalogues as YAML and JSON.
 
 use addons_admission::Facts;
 use addons_admission::rules::catalogue::lost_to_others;
@@ -14,14 +14,14 @@ use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 use crate::words::hint;
 
-/// As `kubectl get -o name` writes it.
+/// The resource as `kubectl get -o name` writes it.
 pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 
-/// Shows one catalogue: its entries, or the object itself, as it could be added again. The exit code is 1 where others hold some of its
-/// entries.
+/// Shows a catalogue: its entries, or the object itself so that it can be added again. The exit code is 1 if other catalogues hold some of
+/// its entries.
 ///
 /// # Errors
-/// No such catalogue; the server cannot be reached, or refuses.
+/// The catalogue does not exist, or the server cannot be reached or refuses the request.
 pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
     let object = super::named(session.ctx().catalogues().await?, &args.name)?;
     match args.output.format {
@@ -39,10 +39,11 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Shows the entries of all catalogues; those of class Core only with `--core`. The exit code is 1 where catalogues hold the same.
+/// Shows the entries of all catalogues. Those of class Core only with `--core`. The exit code is 1 if several catalogues hold the same
+/// entries.
 ///
 /// # Errors
-/// The server cannot be reached, or refuses.
+/// The server cannot be reached, or refuses the request.
 pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
     let catalogue = session.ctx().catalogue(&Offer::Catalogues).await?;
     let mut catalogue = Catalogue::clone(&catalogue);
@@ -71,8 +72,8 @@ pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
     })
 }
 
-/// Names the entries that others hold: two catalogues that are created at once are not judged by each other (semantics 2), and one by
-/// reference is judged by its names alone. `of`: only those of this catalogue.
+/// Reports the entries that other catalogues hold. Two catalogues that are created at once are not checked against each other (semantics
+/// 2.4), and one by reference is checked by its names alone. `of` limits the report to one catalogue.
 async fn lost(session: &Session, of: Option<&str>) -> Result<Exit> {
     let mut facts = Facts::default();
     facts.settings.system_namespace = session.global().system_namespace.clone();
@@ -92,7 +93,7 @@ async fn lost(session: &Session, of: Option<&str>) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Without what only the server writes.
+/// Removes the fields that only the server writes.
 fn tidy(object: &AddonCatalogue) -> AddonCatalogue {
     let mut object = object.clone();
     object.metadata.managed_fields = None;
@@ -110,7 +111,7 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
     }
     let mut table = Table::new(&header);
     let mut entries: Vec<&Entry> = catalogue.entries.iter().collect();
-    // Stable: versions stay in the order of the catalogue.
+    // The sort is stable: versions stay in the order of the catalogue.
     entries.sort_by(|a, b| a.addon.cmp(&b.addon));
     for entry in entries {
         let mut cells = vec![

@@ -14,7 +14,7 @@ use crate::output::{self, Items};
 use crate::session::Session;
 use crate::words::hint;
 
-/// One catalogue.
+/// The result for a catalogue.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
@@ -27,7 +27,7 @@ pub(super) struct Row {
     problem: Option<String>,
 }
 
-/// What became of it.
+/// The result of a sync.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Outcome {
@@ -36,11 +36,11 @@ enum Outcome {
     Failed,
 }
 
-/// Brings catalogues up to date from where they came: those that are named, or all that say where that is. Each that fails keeps its
-/// add-ons; the exit code is that of the worst.
+/// Syncs catalogues from their sources: the named ones, or all that have a source. A catalogue that fails keeps its add-ons. Returns the
+/// worst exit code.
 ///
 /// # Errors
-/// No such catalogue; the server cannot be reached.
+/// A catalogue does not exist, or the server cannot be reached.
 pub async fn run(session: &Session, args: &CatalogueSync) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
     let objects: Vec<&AddonCatalogue> = if args.names.is_empty() {
@@ -73,7 +73,7 @@ pub async fn run(session: &Session, args: &CatalogueSync) -> Result<Exit> {
     Ok(worst)
 }
 
-/// Brings one up to date, and says on stderr what became of it.
+/// Syncs a catalogue, and reports the result on stderr.
 pub(super) async fn one(session: &Session, object: &AddonCatalogue) -> (Row, Exit) {
     let name = super::name(object).to_owned();
     let from = object.spec.from.as_ref();

@@ -1,4 +1,4 @@
-//! `catalogue validate LOCATION…`, without a cluster.
+//! `catalogue validate LOCATION…`, which needs no cluster.
 
 use addons_operation::validate::{self, Judged, Mistake, Sources};
 use anyhow::Result;
@@ -12,29 +12,29 @@ use crate::exit::Exit;
 use crate::output::{self, Items};
 use crate::session::Session;
 
-/// A problem or a warning, as JSON and YAML show it.
+/// A problem or a warning, as it is printed in JSON and YAML.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     /// `error` or `warning`.
     severity: &'static str,
-    /// As it was given.
+    /// The location as it was typed.
     file: &'a str,
-    /// From 1; missing where the whole file is meant.
+    /// The line, counted from 1. Absent if the problem concerns the whole file.
     #[serde(skip_serializing_if = "is_zero")]
     line: usize,
     #[serde(skip_serializing_if = "is_zero")]
     column: usize,
-    /// Path of the field.
+    /// The path of the field.
     #[serde(skip_serializing_if = "str::is_empty")]
     field: &'a str,
     message: &'a str,
 }
 
-/// Reads and judges every location as `catalogue add` and the webhook would, each also against those before it, and what its
-/// entries refer to. All problems are printed, and the exit code is 1 where there is one.
+/// Validates every location as `catalogue add` and the webhook would, also against the locations before it, and the sources that its
+/// entries refer to. Prints all problems; the exit code is 1 if there are any.
 ///
 /// # Errors
-/// None: a location that cannot be read is a problem like others.
+/// None: a location that cannot be read is reported as a problem.
 pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
     let sources = match args.fetch {
         true => Sources::All,
@@ -100,7 +100,7 @@ fn line(mistake: &Mistake) -> String {
     }
 }
 
-/// Those of all catalogues of a file.
+/// Counts the contents of all catalogues of a file.
 fn counts(objects: &[AddonCatalogue]) -> String {
     if let [object] = objects {
         return super::counts(object);

@@ -1,4 +1,4 @@
-//! Add-ons that were installed from an index and are not in it any more.
+//! Add-ons that were installed from an index and are no longer in it.
 
 use addons_operation::Resolver;
 use addons_operation::channel::Removed;
@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 
-/// Names them, with what becomes of them.
+/// Names the add-ons, and says what happens to them.
 pub(super) fn announce(removed: &[Removed], prune: bool) {
     for Removed {
         namespace,
@@ -30,7 +30,7 @@ pub(super) fn announce(removed: &[Removed], prune: bool) {
     }
 }
 
-/// Uninstalls those that are ours.
+/// Uninstalls those that have an installation.
 pub(super) async fn uninstall(
     session: &Session,
     resolver: &Resolver<'_>,

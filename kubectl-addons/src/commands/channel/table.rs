@@ -1,4 +1,4 @@
-//! What is due in the columns of kops' tool: NAME, CURRENT, UPDATE, PKI.
+//! Shows what is due in the columns of kops' tool: NAME, CURRENT, UPDATE, PKI.
 
 use addons_operation::{Plan, Planned};
 use addons_plan::kops::authority_secret;
@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::output::table::Table;
 
-/// One add-on that is due.
+/// An add-on that is due.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
-    /// The add-on.
+    /// The name of the add-on.
     pub(super) name: String,
     namespace: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,12 +24,12 @@ pub(super) struct Row {
     /// Nodes that will be marked for a rolling update.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nodes: Vec<String>,
-    /// Whether versions are compared, and not hashes alone.
+    /// Whether versions are compared, and not only hashes.
     #[serde(skip)]
     is_documented: bool,
 }
 
-/// What a record of kops compares.
+/// The fields of a kops record that decide whether an update is due.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Version {
@@ -51,7 +51,7 @@ impl Version {
     }
 }
 
-/// A row for each add-on of a plan, sorted by name.
+/// Returns a row for each add-on of a plan, sorted by name.
 pub(super) fn rows(plan: &Plan) -> Vec<Row> {
     let mut rows: Vec<Row> = plan.installations.iter().filter_map(row).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
@@ -79,7 +79,7 @@ fn row(planned: &Planned) -> Option<Row> {
     })
 }
 
-/// The table. As in kops, versions where these are compared, else hashes.
+/// Renders the table. As in kops, it shows versions if these are compared, and hashes otherwise.
 pub(super) fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&["NAME", "CURRENT", "UPDATE", "PKI"]);
     for row in rows {

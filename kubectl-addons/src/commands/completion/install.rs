@@ -1,7 +1,7 @@
-//! `completion --install`: writes `kubectl_complete-addons`, which kubectl asks for what completes `kubectl addons`.
+//! `completion --install`: writes `kubectl_complete-addons`, which kubectl runs to complete `kubectl addons`.
 //!
-//! A script and not a link: it calls the `kubectl-addons` of the PATH, so it stays right when a package manager replaces that one,
-//! as krew does, which links one program of a plugin only.
+//! It is a script and not a link: it runs the `kubectl-addons` of the PATH, so it stays valid when a package manager replaces that. krew
+//! links only one program of a plugin.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,15 +15,15 @@ use crate::completion::{KUBECTL, PROGRAM, VARIABLE};
 use crate::exit::Exit;
 use crate::output;
 
-/// The plugin, as kubectl looks for it.
+/// The name of the plugin's program, as kubectl looks for it.
 const PLUGIN: &str = "kubectl-addons";
-/// The file that is written: on Windows, its ending makes it a program.
+/// The name of the written file. On Windows, its extension makes it a program.
 const FILE: &str = if cfg!(windows) {
     "kubectl_complete-addons.cmd"
 } else {
     PROGRAM
 };
-/// By this line a script is known as ours.
+/// The line that identifies a script of this command.
 const MARK: &str = "# Written by `kubectl addons completion --install`: kubectl asks it what completes `kubectl addons`.";
 
 /// Why the program was not written.
@@ -49,7 +49,7 @@ enum InstallError {
 /// Writes the program into a folder, or beside the plugin.
 ///
 /// # Errors
-/// No folder, one that cannot be written, or a file in it that is not ours.
+/// There is no folder, it cannot be written, or the file in it is not one of this command.
 pub fn run(to: Option<&Path>) -> Result<Exit> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folder = to.map(Path::to_owned).or_else(|| beside(&path));
@@ -76,7 +76,7 @@ pub fn run(to: Option<&Path>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The first folder of the PATH that has the plugin: the link to it, for what a link leads to is replaced by upgrades.
+/// Returns the first folder of the PATH that has the plugin, without resolving a link: upgrades replace its target.
 fn beside(path: &OsStr) -> Option<PathBuf> {
     let plugin = format!("{PLUGIN}{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(path).find(|folder| folder.join(&plugin).is_file())
@@ -96,7 +96,7 @@ fn script() -> String {
     }
 }
 
-/// Writes the script; `false` where it is there already.
+/// Writes the script. Returns `false` if it is unchanged.
 fn write(program: &Path) -> Result<bool, InstallError> {
     let unwritable = |error| InstallError::Unwritable {
         path: program.to_owned(),
@@ -108,7 +108,7 @@ fn write(program: &Path) -> Result<bool, InstallError> {
         Found::Ours(text) if text == script && may_run(program).map_err(unwritable)? => {
             return Ok(false);
         }
-        // A link to the plugin does the same. It is replaced, for a write would go through it.
+        // A link to the plugin works as well. Replace it, because writing would follow it.
         Found::Ours(_) | Found::Link => fs::remove_file(program).map_err(unwritable)?,
         Found::Foreign => return Err(InstallError::Foreign(program.to_owned())),
     }
@@ -116,10 +116,10 @@ fn write(program: &Path) -> Result<bool, InstallError> {
     Ok(true)
 }
 
-/// What is at the place of the program.
+/// What the path of the program holds.
 enum Found {
     Nothing,
-    /// A script of this command, maybe of another version.
+    /// A script of this command, possibly of another version.
     Ours(String),
     /// A link to the plugin.
     Link,
@@ -154,7 +154,7 @@ fn found(program: &Path) -> io::Result<Found> {
     })
 }
 
-/// Creates a program; one that appeared there meanwhile stays.
+/// Creates a program. Fails if another client created one in the meantime.
 fn create(program: &Path, script: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut platform::create_executable(program)?, script)
 }

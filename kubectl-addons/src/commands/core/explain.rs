@@ -1,4 +1,4 @@
-//! `core explain NAME`: each decision about one add-on, and the rule that made it.
+//! `core explain NAME`: shows each decision about an add-on, and the rule that made it.
 
 use addons_operation::core_set::ClusterCore;
 use addons_operation::core_set::look::State;
@@ -15,26 +15,26 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::core as words;
 
-/// What one rule, or the list, says of the add-on in one cluster.
+/// What a rule or the list decides about the add-on in one cluster.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     namespace: String,
     listed_by: String,
     version: String,
-    /// The condition; empty for the list.
+    /// The condition. Empty for the list.
     when: String,
-    /// Whether it holds; absent where that is not known.
+    /// Whether the condition holds. Absent if that is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     holds: Option<bool>,
-    /// Why that is not known; empty where it is.
+    /// Why it is unknown whether the condition holds, or empty.
     problem: String,
 }
 
-/// Shows them. A cluster that does not answer, or whose core set is not known, is named, and the exit code is 1 then.
+/// Shows the decisions. The exit code is not 0 if a cluster does not respond or its core set is unknown.
 ///
 /// # Errors
-/// Neither a rule nor the list names the add-on; the ConfigMaps or the namespaces cannot be read.
+/// Neither a rule nor the list names the add-on, or the ConfigMaps or the namespaces cannot be read.
 pub async fn run(session: &Session, args: &Explain) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut worst = Exit::Done;

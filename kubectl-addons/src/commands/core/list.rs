@@ -1,4 +1,4 @@
-//! `core list`: the core add-ons of each cluster.
+//! `core list`: shows the core add-ons of each cluster.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ use crate::partial;
 use crate::session::Session;
 use crate::words::core::{self as words, Decided};
 
-/// One core add-on of one cluster.
+/// A core add-on of a cluster.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     namespace: String,
     name: String,
-    /// What is installed; empty where nothing is.
+    /// The installed version, or empty.
     version: String,
     decision: Decided,
-    /// The rules, and the list, that list it.
+    /// The rules and lists that list it.
     listed_by: Vec<String>,
-    /// Of the record: its phase; empty where there is none.
+    /// The phase of the record, or empty.
     phase: String,
 }
 
-/// Lists them. The exit code is 1 if a cluster does not answer, if its core set is not known, or if another installation has the name of
-/// a core add-on.
+/// Lists the core add-ons. The exit code is not 0 if a cluster does not respond, if its core set is unknown, or if another installation has
+/// the name of a core add-on.
 ///
 /// # Errors
 /// The ConfigMaps or the namespaces cannot be read.
@@ -78,13 +78,13 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
     Ok(worst)
 }
 
-/// The record of a core add-on, and what lists it.
+/// The record of a core add-on, and the sources that list it.
 type Known<'a> = (
     Option<&'a AddonInstallation>,
     Option<&'a (CoreAddon, Vec<Source>)>,
 );
 
-/// Those that are listed, and those that have a record. `waits`: what is to be changed there waits for other clusters.
+/// Returns a row for each add-on that is listed or has a record. `waits` says that changes in this cluster wait for other clusters.
 fn of_cluster(namespace: &str, look: &Look, waits: bool) -> Vec<Row> {
     let mut all: BTreeMap<&str, Known<'_>> = BTreeMap::new();
     for record in look.records.iter().filter(|record| record.spec.core_addon) {

@@ -1,4 +1,4 @@
-//! `core release`: what the guards let go.
+//! `core release`: releases core add-ons.
 
 use addons_clusters::core_set::change::is_guarded;
 use addons_operation::core_set::release::{release, release_cluster};
@@ -12,10 +12,10 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::core as words;
 
-/// Releases installations, or everything of a cluster that is being deleted.
+/// Releases installations, or all core add-ons of a cluster that is being deleted.
 ///
 /// # Errors
-/// No such installation; it is not a core add-on; the verdict is a denial; what the server refuses.
+/// The installation does not exist or is not a core add-on, the verdict is a denial, or the server refuses.
 pub async fn run(session: &Session, args: &Release) -> Result<Exit> {
     let ctx = session.ctx();
     if args.cluster_deleting {

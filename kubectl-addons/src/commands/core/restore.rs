@@ -1,4 +1,4 @@
-//! `core restore`: records that were deleted are written again, and nothing else.
+//! `core restore`: writes deleted records again, and nothing else.
 
 use addons_operation::Resolver;
 use anyhow::Result;
@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices};
 
-/// Shows what is recorded, asks, and writes the records.
+/// Shows the plan, asks, and writes the records.
 ///
 /// # Errors
 /// Nothing was written.

@@ -1,4 +1,4 @@
-//! A comparison for people.
+//! Formats a comparison for people.
 
 use std::fmt::Write as _;
 
@@ -15,12 +15,12 @@ use crate::words::hint;
 
 use super::Compared;
 
-/// How much of a value is shown.
+/// How many characters of a value are shown.
 const SHOWN: usize = 60;
-/// How much of what two long values have in common is shown before they differ.
+/// How many characters of a common prefix are shown before two long values differ.
 const CONTEXT: usize = 10;
 
-/// One line an object, one line a field. `is_one_of_several` puts the name before the summary, `wide` shortens nothing.
+/// Formats one line per object and one per field. `is_one_of_several` puts the name before the summary, `wide` shortens nothing.
 pub(super) fn render(
     item: &Compared<'_>,
     is_one_of_several: bool,
@@ -109,7 +109,7 @@ pub(super) fn render(
     text
 }
 
-/// What changes in the record; of a version only where no object tells of it.
+/// Adds the changes of the record, and the version if no object differs.
 fn record(text: &mut String, item: &Compared<'_>) {
     if let Some((from, to)) = item.version().filter(|_| !item.summary.differs()) {
         let _ = writeln!(text, "  version   {from} → {to}");
@@ -119,7 +119,7 @@ fn record(text: &mut String, item: &Compared<'_>) {
     }
 }
 
-/// The fields that change, and how many descriptions of a definition.
+/// Adds the changed fields, and the number of changed descriptions of a CRD.
 fn fields(text: &mut String, diff: &ObjectDiff, wide: bool, now: Timestamp) {
     let folded = |field: &&FieldChange| !wide && is_description(&diff.key, field);
     let (descriptions, fields): (Vec<_>, Vec<_>) = diff.fields.iter().partition(folded);
@@ -133,7 +133,7 @@ fn fields(text: &mut String, diff: &ObjectDiff, wide: bool, now: Timestamp) {
     };
 }
 
-/// Whether a field only describes another, in the schema of a definition. Definitions have hundreds of them.
+/// Whether a field only describes another in the schema of a CRD, which has hundreds of them.
 pub(in crate::commands) fn is_description(key: &ObjectKey, field: &FieldChange) -> bool {
     let is_text = |side: &Option<Value>| side.as_ref().is_none_or(Value::is_string);
     key.kind == "CustomResourceDefinition"
@@ -145,7 +145,7 @@ pub(in crate::commands) fn is_description(key: &ObjectKey, field: &FieldChange) 
 
 fn line(field: &FieldChange, wide: bool, now: Timestamp) -> String {
     let (old, new) = (side(field.old.as_ref()), side(field.new.as_ref()));
-    // A masked value that changed looks as before.
+    // A masked value that changed looks the same.
     let same = if old == new { " (another value)" } else { "" };
     let (old, new) = if wide { (old, new) } else { short(&old, &new) };
     let owners: Vec<String> = field.owners.iter().map(|owner| words(owner, now)).collect();
@@ -156,7 +156,7 @@ fn line(field: &FieldChange, wide: bool, now: Timestamp) -> String {
     format!("{:<46} {old} → {new}{same}{owners}", field.path)
 }
 
-/// `kubectl-scale, 3m ago`
+/// Formats an owner: `kubectl-scale (3m ago)`.
 fn words(owner: &FieldOwner, now: Timestamp) -> String {
     let since = owner.since.as_ref().and_then(|since| since.parse().ok());
     match since {
@@ -165,7 +165,7 @@ fn words(owner: &FieldOwner, now: Timestamp) -> String {
     }
 }
 
-/// A value in one line.
+/// Formats a value in one line.
 pub(in crate::commands) fn side(value: Option<&Value>) -> String {
     match value {
         None => "(none)".to_owned(),
@@ -176,7 +176,7 @@ pub(in crate::commands) fn side(value: Option<&Value>) -> String {
     }
 }
 
-/// Two values, each cut to what shows their difference.
+/// Shortens two values to the part that shows their difference.
 fn short(old: &str, new: &str) -> (String, String) {
     let long = |text: &str| text.chars().count() > SHOWN;
     if !long(old) && !long(new) {

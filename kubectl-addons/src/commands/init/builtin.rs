@@ -1,4 +1,4 @@
-//! `init --webhook --policies`: the add-ons that this program brings along.
+//! `init --webhook --policies`: installs the add-ons that are built into this program.
 
 use addons_engine::webhooks::Answer;
 use addons_operation::builtin::rights;
@@ -18,15 +18,15 @@ use crate::usage::Usage;
 use crate::words::typed;
 use crate::{again, output};
 
-/// The end of the way.
+/// The message if the webhook denies what it must.
 const REQUIRED: &str =
     "the webhook denies what it must, and is required from now on (failurePolicy Fail)";
 
-/// The end where it does not deny in time.
+/// The message if the webhook does not deny in time.
 const UNJUDGED: &str = "the webhook does not deny a request that it must deny, and what it does not answer passes (failurePolicy Ignore)";
 
-/// Installs or upgrades what the flags name, and restores what others deleted or edited of it. The webhook judges nothing before it was seen
-/// to deny: until then its configuration lets pass what it does not answer, also where it was installed and has stopped to answer.
+/// Installs or upgrades what the flags name, and restores edited or deleted objects. Until the webhook was seen to deny, its failurePolicy
+/// is Ignore, also if an existing webhook stopped answering.
 ///
 /// # Errors
 /// Nothing was written: the user declined, or there is no terminal to ask on.
@@ -52,7 +52,7 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
         change::up_to_date(session, plan).await?;
         change::announce(session, plan);
     }
-    // All rights that are missing are named before what the server refuses for want of one.
+    // Name all missing permissions before the server refuses the first write.
     for plan in [&server, &policies].into_iter().flatten() {
         rights::check(ctx, plan).await?;
     }
@@ -88,7 +88,7 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
     }
 }
 
-/// Installs the webhook, and lets requests fail without it once it denies what it must.
+/// Installs the webhook, and sets failurePolicy Fail once it denies what it must.
 async fn serve(
     session: &Session,
     args: &Init,
@@ -141,7 +141,7 @@ async fn serve(
 async fn server_plan(resolver: &Resolver<'_>, args: &Init, answer: &Answer) -> Result<Plan> {
     let unanswered = match answer {
         Answer::Denied => Unanswered::Fail,
-        // What it refuses is also what would change its record.
+        // The webhook would also refuse the change of its own record.
         Answer::Refused(_) if webhook::is_required(resolver) => Unanswered::Fail,
         Answer::Refused(_) => Unanswered::Pass,
         Answer::Accepted | Answer::Unanswered(_) => Unanswered::Pass,
@@ -151,8 +151,8 @@ async fn server_plan(resolver: &Resolver<'_>, args: &Init, answer: &Answer) -> R
     plan(resolver, WEBHOOK, edits).await
 }
 
-/// What guards core add-ons is guarded as they are, and every upgrade repairs it: what differs from the cluster is part of the plan
-/// (semantics 12).
+/// Plans a built-in add-on as a core add-on. Every upgrade repairs it, so the plan includes whatever differs in the cluster (semantics
+/// 12.1).
 async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits) -> Result<Plan> {
     let new = NewInstallation {
         addon: Target::parse(addon),
@@ -162,7 +162,7 @@ async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits) -> Result<Plan
     };
     let intent = Intent::Install(vec![new]);
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
-    // They may have been applied by kubectl.
+    // kubectl may have applied the objects before.
     let choices = Choices {
         adopt: true,
         ..Choices::default()
@@ -182,7 +182,7 @@ fn offer() -> Offer {
     Offer::Indexes(vec![Index::builtin()])
 }
 
-/// The manifests name the namespace.
+/// Checks that no other namespace was asked for, because the manifests name theirs.
 fn check_namespaces(session: &Session) -> Result<(), Usage> {
     let settings = session.ctx().settings();
     let asked = settings.namespace.iter();

@@ -1,4 +1,4 @@
-//! `install ./FOLDER`: a path in the place of a name.
+//! `install ./FOLDER`: a path in place of a name.
 
 use addons_operation::Context;
 use anyhow::Result;
@@ -7,10 +7,10 @@ use common::catalogue::channel::is_bare;
 use crate::cli::operation::{Install, Source};
 use crate::usage::Usage;
 
-/// The names of add-ons, and where they are taken from: of a path, the only add-on that it has.
+/// Returns the names of add-ons and their source. For a path, this is the only add-on in it.
 ///
 /// # Errors
-/// A path beside other names or another source; one with several add-ons; one that cannot be read.
+/// A path is combined with other names or another source, has several add-ons, or cannot be read.
 pub async fn named(ctx: &Context, args: &Install) -> Result<(Vec<String>, Source)> {
     let source = &args.source;
     let Some(path) = args.path() else {

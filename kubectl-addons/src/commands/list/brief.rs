@@ -1,16 +1,16 @@
-//! A status in a table.
+//! Formats a status for a table.
 
 use common::shorten::shortened;
 
 /// How many characters of a status a table shows.
 const SHOWN: usize = 60;
 
-/// A status in one line of a table; `status` shows it whole.
+/// Shortens a status to one line of a table. `status` shows it whole.
 pub fn brief(status: &str) -> String {
     shortened(one_line(status), SHOWN)
 }
 
-/// A status without line breaks, which no table carries.
+/// Removes line breaks from a status.
 pub fn one_line(status: &str) -> String {
     status.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Which newer version an installation could have.
+//! Finds the newer version that an installation could have.
 
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
@@ -10,11 +10,11 @@ use common::manifest::digest::sha256_trimmed;
 use crate::session::Session;
 use addons_operation::origin::catalogue_of;
 
-/// Newer versions, and where they could not be looked for.
+/// Looks for newer versions, and collects the origins that could not be read.
 pub(super) struct Newer {
-    /// Whether indexes are read as well: a list that was not asked for newer versions fetches nothing.
+    /// Whether indexes are read as well. A list that does not ask for newer versions fetches nothing.
     reads_indexes: bool,
-    /// What was installed from an index that cannot be read: `kubectl-addons/web: …`.
+    /// The installations whose index cannot be read: `kubectl-addons/web: …`.
     pub unread: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Newer {
         }
     }
 
-    /// The version that `upgrade` would install. `catalogue`: all of the cluster, for `facts`.
+    /// Returns the version that `upgrade` would install. `catalogue` is the one of the cluster, for `facts`.
     ///
     /// # Errors
     /// The version of the cluster cannot be read.
@@ -74,7 +74,7 @@ fn newest(
     let choice = choose(entries, &request, facts, session.rules());
     let (rules, values) = (choice.rules, &installed.values_hash);
     let entry = choice.chosen?;
-    // What stands in the catalogue itself need not be fetched.
+    // A manifest in the catalogue itself need not be fetched.
     let inline = entry.version.source.inline.as_ref();
     let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
     let label = label(&entry.version.version, &entry.version.id);
@@ -87,7 +87,7 @@ fn newest(
         values,
     );
     match due {
-        // A lower version is installed only where the user asks for it.
+        // A lower version is only installed if the user asks for it.
         Due::No | Due::Downgrade { .. } => None,
         Due::Yes {
             reason: DueReason::ManifestChanged | DueReason::RegistryChanged,

@@ -1,4 +1,4 @@
-//! A plan as a page, to attach to a pull request: what happens, in which order, field by field, and what to look at.
+//! Renders a plan as a page for a pull request: what happens, in which order, field by field, and what to review.
 
 use addons_plan::changes::{Change, ObjectDiff};
 use addons_plan::crd_safety::Breakage;
@@ -11,10 +11,10 @@ use crate::output::html::graph::Drawing;
 use crate::output::html::{Page, Row, Tone};
 use crate::words::plan as words;
 
-/// Characters of a value that are shown.
+/// How many characters of a value are shown.
 const SHOWN: usize = 400;
 
-/// The page of one cluster, or of several by name.
+/// Renders the page of one cluster, or of several by name.
 pub(super) fn page(plans: &[(Option<&str>, &Made)]) -> String {
     let mut page = Page::new("Plan of add-ons");
     for (name, made) in plans {
@@ -66,7 +66,7 @@ fn of_cluster(page: &mut Page, made: &Made) {
     order(page, &plan.graph);
 }
 
-/// What has to be looked at.
+/// Lists what the reader should review.
 fn findings(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<String> {
     let refused = changes.iter().filter_map(|change| {
         let error = change.error.as_ref()?;
@@ -83,7 +83,7 @@ fn findings(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<String> {
     all.chain(refused).chain(deletions).chain(kept).collect()
 }
 
-/// Every field that changes, and every object that comes or goes.
+/// Returns a row for every field that changes, and for every object that is created or deleted.
 fn rows(plan: &InstallationPlan, changes: &[&ObjectDiff]) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(namespace) = &plan.create_namespace {
@@ -137,7 +137,7 @@ fn row<const N: usize>(tone: Tone, cells: [&str; N]) -> Row {
     Row { tone, cells }
 }
 
-/// The order of the objects, as a drawing and as a table.
+/// Shows the order of the objects as a drawing and as a table.
 fn order(page: &mut Page, graph: &Graph) {
     let levels = graph.levels();
     if levels.len() < 2 {

@@ -1,4 +1,4 @@
-//! The report as a page: to attach it to a change, or to paste it into an issue.
+//! Renders the report as a page, to attach to a change or to paste into an issue.
 
 use addons_advice::preflight::Verdict;
 use common::catalogue::select::ClusterFacts;
@@ -14,7 +14,7 @@ const RISKS: [&str; 5] = ["Risk", "Object", "Owner", "Why", "What to do"];
 const IN_THE_WAY: &str = "In the way of the upgrade";
 const ORDER: &str = "Order of the upgrades";
 
-/// One HTML page.
+/// Renders the report as an HTML page.
 pub(super) fn html(report: &Report, to: &ClusterFacts) -> String {
     let rows = &report.items;
     let mut page = Page::new(&title(to));
@@ -44,7 +44,7 @@ pub(super) fn html(report: &Report, to: &ClusterFacts) -> String {
     page.finish()
 }
 
-/// Tables in Markdown, as GitHub and GitLab read them.
+/// Renders the report as tables in Markdown, as GitHub and GitLab read them.
 pub(super) fn markdown(report: &Report, to: &ClusterFacts) -> String {
     let rows = &report.items;
     let mut text = format!("## {}\n\n{}\n", title(to), summary(rows));
@@ -66,7 +66,7 @@ pub(super) fn markdown(report: &Report, to: &ClusterFacts) -> String {
     text
 }
 
-/// Whether a line begins with its number, which makes it an item of a list already.
+/// Whether a line begins with a number, which already makes it a list item.
 fn is_numbered(line: &str) -> bool {
     let number = line.split_once(". ").map(|(number, _)| number);
     number.is_some_and(|number| {
@@ -105,7 +105,7 @@ fn title(to: &ClusterFacts) -> String {
     format!("Preflight for Kubernetes {}", version.unwrap_or_default())
 }
 
-/// `3 installations: 1 fits, 1 unknown, 1 does not fit`.
+/// Formats a summary: `3 installations: 1 fits, 1 unknown, 1 does not fit`.
 fn summary(rows: &[Row]) -> String {
     let installations = match rows.len() {
         0 => return "Nothing is installed.".to_owned(),
@@ -134,7 +134,7 @@ fn cells(row: &Row) -> [String; 5] {
     ]
 }
 
-/// Text as Markdown shows it in a cell.
+/// Escapes text for a Markdown cell.
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in plain(text).chars() {

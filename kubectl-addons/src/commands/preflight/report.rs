@@ -1,4 +1,4 @@
-//! What `preflight` reports: of each installation, of the cluster, and the order of the upgrades.
+//! The report of `preflight`: installations, the cluster, and the order of the upgrades.
 
 use addons_advice::preflight::order::{Order, Upgrade};
 use addons_advice::preflight::risk::Risk;
@@ -9,25 +9,25 @@ use serde::Serialize;
 
 use crate::words::preflight as words;
 
-/// Everything.
+/// The whole report.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(super) items: Vec<Row>,
     pub(super) risks: Vec<RiskRow>,
-    /// The upgrades, in this order.
+    /// The upgrades, in their order.
     pub(super) order: Vec<Step>,
-    /// The installations that no version helps.
+    /// The installations of which no version fits.
     pub(super) blocked: Vec<Blocked>,
-    /// What the upgrades require and nothing meets.
+    /// Unmet requirements of the upgrades.
     pub(super) unmet: Vec<Unmet>,
 }
 
-/// One installation.
+/// An installation.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
-    /// Where there are several.
+    /// The name of the cluster, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
     pub(super) namespace: String,
@@ -37,18 +37,18 @@ pub(super) struct Row {
     /// `Fits`, `Unknown` or `DoesNotFit`.
     pub(super) verdict: Verdict,
     pub(super) reasons: Vec<String>,
-    /// Which version would fit, and when to install it.
+    /// The version that would fit, and when to install it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) remedy: Option<Remedy>,
-    /// The APIs of its objects that are not simply served.
+    /// The APIs of its objects that the release does not simply serve.
     pub(super) apis: Vec<Used>,
-    /// Those in which other managers last wrote its objects.
+    /// The same for the versions in which other managers last wrote its objects.
     pub(super) writers: Vec<Used>,
     #[serde(skip)]
     pub(super) fix: Option<String>,
 }
 
-/// Something in the way of the upgrade.
+/// A risk that affects the upgrade.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RiskRow {
@@ -56,7 +56,7 @@ pub(super) struct RiskRow {
     pub(super) cluster: Option<String>,
     #[serde(flatten)]
     pub(super) risk: Risk,
-    /// Whether it has to be mended first.
+    /// Whether it has to be fixed first.
     pub(super) blocks: bool,
     pub(super) why: String,
     pub(super) commands: Vec<String>,
@@ -66,22 +66,22 @@ pub(super) struct RiskRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum When {
-    /// Before the cluster.
+    /// Before the upgrade of the cluster.
     Before,
-    /// It is the cluster.
+    /// The upgrade of the cluster itself.
     Cluster,
-    /// After the cluster.
+    /// After the upgrade of the cluster.
     After,
 }
 
-/// One step of the upgrades.
+/// A step of the upgrades.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
     pub(super) when: When,
-    /// The installation; none for the cluster itself.
+    /// The installation. Absent for the cluster itself.
     #[serde(flatten)]
     pub(super) installation: Option<InstallationName>,
     pub(super) version: String,
@@ -89,7 +89,7 @@ pub(super) struct Step {
     pub(super) command: Option<String>,
 }
 
-/// An installation that no version helps.
+/// An installation of which no version fits.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Blocked {
@@ -99,7 +99,7 @@ pub(super) struct Blocked {
     pub(super) installation: InstallationName,
 }
 
-/// A requirement that nothing meets.
+/// An unmet requirement.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Unmet {
@@ -109,7 +109,7 @@ pub(super) struct Unmet {
 }
 
 impl Report {
-    /// Of one cluster, which has no name where it is the only one.
+    /// Makes the report of one cluster, without a name.
     pub(super) fn of(items: Vec<Row>, risks: Vec<Risk>, order: Order, to: &ClusterFacts) -> Self {
         Self {
             items,
@@ -143,7 +143,7 @@ impl Report {
         }
     }
 
-    /// Adds that of a named cluster.
+    /// Adds the report of a named cluster.
     pub(super) fn add(&mut self, cluster: &str, other: Self) {
         let cluster = || Some(cluster.to_owned());
         let Self {
@@ -175,13 +175,13 @@ impl Report {
         }));
     }
 
-    /// Whether nothing speaks against the upgrade.
+    /// Whether nothing prevents the upgrade.
     pub(super) fn fits(&self) -> bool {
         self.items.iter().all(|row| row.verdict == Verdict::Fits)
             && !self.risks.iter().any(|row| row.blocks)
     }
 
-    /// What has to be done, a line each: the steps with their numbers, then what has no way.
+    /// Formats the steps with their numbers, then installations and requirements without a solution.
     pub(super) fn lines(&self) -> Vec<String> {
         let of = |cluster: &Option<String>| match cluster {
             Some(cluster) => format!("{cluster}: "),
@@ -216,7 +216,7 @@ impl Report {
     }
 }
 
-/// The steps of one cluster; none where no add-on has to be upgraded.
+/// Returns the steps of a cluster. Empty if no add-on has to be upgraded.
 fn steps(order: &Order, risks: &[Risk], to: &ClusterFacts) -> Vec<Step> {
     let step = |when: When, upgrade: &Upgrade| Step {
         cluster: None,
@@ -241,7 +241,7 @@ fn steps(order: &Order, risks: &[Risk], to: &ClusterFacts) -> Vec<Step> {
     before.chain([cluster]).chain(after).collect()
 }
 
-/// The command of an upgrade: one that drops stored versions has to be told to migrate them.
+/// Returns the command of an upgrade, with the flag that migrates stored versions if the upgrade drops some.
 fn command(upgrade: &Upgrade, risks: &[Risk]) -> String {
     let migrates = |risk: &Risk| match risk {
         Risk::StoredVersions(risk) => {

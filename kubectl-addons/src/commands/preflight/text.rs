@@ -1,4 +1,4 @@
-//! The report as columns, and the order of the upgrades as a list.
+//! Prints the report as columns, and the order of the upgrades as a list.
 
 use super::report::Report;
 use crate::cli::Listing;
@@ -6,7 +6,7 @@ use crate::output;
 use crate::output::table::Table;
 use crate::words::preflight as words;
 
-/// Prints it: the installations, what is in the way, and what to do in which order.
+/// Prints the installations, the risks, and the steps in order.
 pub(super) fn print(report: &Report, listing: Listing) {
     if report.items.is_empty() {
         output::note("nothing is installed");
@@ -62,7 +62,7 @@ fn header<'a>(of_fleet: bool, names: &[&'a str]) -> Vec<&'a str> {
     cluster.into_iter().chain(names.iter().copied()).collect()
 }
 
-/// A row, and one for each further line.
+/// Adds a row, and another one for each further line.
 fn add(
     table: &mut Table,
     cluster: Option<&str>,

@@ -1,20 +1,20 @@
-//! Rendered manifests without the values of their Secrets: names and keys stay.
+//! Masks the values of Secrets in rendered manifests. Names and keys stay.
 
 use common::values;
 use common::values::mask::MASK;
 use serde_json::{Map, Value};
 
-/// Holds the whole Secret again, where `kubectl apply` wrote it.
+/// The annotation in which `kubectl apply` repeats the whole Secret.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// An object whose values are masked where it is a Secret, or a List of objects that are.
+/// Masks an object if it is a Secret, or a List that holds some.
 pub fn object(mut object: Value) -> Value {
     mask(&mut object);
     object
 }
 
-/// A rendered text. Documents without Secrets stay as they are; a Secret is written again, because its values may be spelt in
-/// any way that YAML has.
+/// Masks a rendered text. Documents without Secrets are unchanged. A Secret is formatted again, because YAML has many ways to write its
+/// values.
 pub fn text(raw: &str) -> String {
     documents(raw).into_iter().map(document).collect()
 }
@@ -52,7 +52,7 @@ fn hide(values: &mut Map<String, Value>) {
     }
 }
 
-/// A text at its lines of `---`, which stay with what follows them.
+/// Splits a text at its `---` lines, which stay with the document that follows.
 fn documents(raw: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -76,7 +76,7 @@ fn document(raw: &str) -> String {
             true => format!("---\n{}", yaml(&object)),
             false => raw.to_owned(),
         },
-        // Nothing tells its values apart.
+        // The values of a Secret that cannot be parsed cannot be found either.
         Err(_) if names_secret(raw) => "---\n# a Secret that is not valid YAML\n".to_owned(),
         Err(_) => raw.to_owned(),
     }
@@ -86,7 +86,7 @@ fn yaml(object: &Value) -> String {
     serde_saphyr::to_string(object).unwrap_or_else(|_| object.to_string() + "\n")
 }
 
-/// Whether a line of a text that cannot be read says `kind: Secret`.
+/// Whether a line of a text that cannot be parsed says `kind: Secret`.
 fn names_secret(raw: &str) -> bool {
     raw.lines().any(|line| {
         let line: String = line

@@ -1,4 +1,4 @@
-//! The set that a command line names: a file, and what was said about its members.
+//! The set that the command line names: a file, and the flags about its members.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use crate::input;
 use crate::session::Session;
 use crate::usage::Usage;
 
-/// Bytes of a set.
+/// The most bytes of a set.
 const LARGEST: usize = 8 * 1024 * 1024;
 
-/// A set that was read.
+/// A set that was read from a file.
 #[derive(Debug)]
 pub struct TypedSet {
     installations: Vec<AddonInstallation>,
@@ -26,28 +26,28 @@ pub struct TypedSet {
     path: String,
 }
 
-/// Where a set was read, and what was said about its members: a command that applies it needs both.
+/// The file of a set and the flags about its members, which a command that applies it needs.
 #[derive(Clone, Debug)]
 pub struct SetPlace {
-    /// The file.
+    /// The path of the file.
     pub path: String,
     /// The flags about its members.
     pub members: Members,
 }
 
-/// A failure of an installation that a set declares: only the set, not the installation, can be applied in another way.
+/// An error of an installation that a set declares. Its advice names the set, because only the set can be applied differently.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct InSet {
-    /// The set.
+    /// The set that declares the installation.
     pub set: SetPlace,
-    /// The failure.
+    /// The error.
     #[source]
     pub error: OperationError,
 }
 
 impl SetPlace {
-    /// A failure of one of its installations.
+    /// Adds the set to an error of one of its installations, if the advice depends on it.
     pub fn within(self, error: OperationError) -> anyhow::Error {
         match error {
             OperationError::Downgrade { .. } => InSet { set: self, error }.into(),
@@ -56,7 +56,7 @@ impl SetPlace {
     }
 }
 
-/// The same, where a set was typed.
+/// Adds the set to an error, if a set was typed. See [`SetPlace::within`].
 pub fn within(set: Option<SetPlace>, error: OperationError) -> anyhow::Error {
     match set {
         Some(set) => set.within(error),
@@ -87,7 +87,7 @@ impl TypedSet {
         })
     }
 
-    /// Where it was read.
+    /// Returns where the set was read.
     pub fn place(&self) -> SetPlace {
         SetPlace {
             path: self.path.clone(),
@@ -95,7 +95,7 @@ impl TypedSet {
         }
     }
 
-    /// The same for the core. `allowed`: how many of its members may be uninstalled with `--prune`.
+    /// Converts the set for the planner. `allowed` limits how many of its members `--prune` may uninstall.
     pub fn declared(self, allowed: PruneLimit) -> DeclaredSet {
         DeclaredSet {
             installations: self.installations,
@@ -105,7 +105,8 @@ impl TypedSet {
     }
 }
 
-/// A relative path in a set is one beside its file, from wherever that is applied; in a set from stdin, one of the working directory.
+/// Resolves a relative path in a set beside its file, independent of the working directory. For a set from stdin, it is relative to the
+/// working directory.
 fn beside(set: &Path, reference: &mut AddonRef) {
     let index = reference.index.as_mut();
     if let (Some(index), Some(folder)) = (index.filter(|it| !it.contains("://")), set.parent()) {
@@ -113,11 +114,10 @@ fn beside(set: &Path, reference: &mut AddonRef) {
     }
 }
 
-/// The set of a command that takes names, values and sources as well. There `-f` reads values, but a file with AddonInstallations is
-/// never meant as such.
+/// Reads the set of a command that also takes names, values and sources. There `-f` reads values, but a file with AddonInstallations is
+/// always a set.
 ///
-/// # Errors
-/// The file cannot be read, or is not a set; flags that go with a set only, or not with one.
+/// The file cannot be read or is not a set, a flag requires a set, or a flag cannot be combined with one.
 pub fn typed(
     session: &Session,
     typed: &Set,
@@ -151,7 +151,7 @@ pub fn typed(
     Ok(Some(TypedSet::read(session, path, &typed.members)?))
 }
 
-/// Whether a file begins with an installation; one that cannot be read is reported by whoever reads it for good.
+/// Whether a file begins with an installation. A file that cannot be read is reported when it is read later.
 fn is_set(path: &Path) -> bool {
     input::bounded(path, LARGEST).is_ok_and(|bytes| set::is_set(&bytes))
 }

@@ -1,4 +1,4 @@
-//! `show NAME --values` and `--readme`: what the package of an add-on says of itself.
+//! `show NAME --values` and `--readme`: prints documents from the package of an add-on.
 
 use addons_operation::documents;
 use anyhow::Result;
@@ -14,10 +14,10 @@ use crate::output;
 use crate::session::Session;
 use crate::usage::Usage;
 
-/// Prints one of them; that there is none is a note.
+/// Prints a document, or a note that the package has none.
 ///
 /// # Errors
-/// The package cannot be fetched; values that are not a map, where they are read.
+/// The package cannot be fetched, or values that have to be parsed are not a map.
 pub async fn print(session: &Session, args: &Show, entry: &Entry) -> Result<Exit> {
     let format = args.output.format;
     if args.values && format == Format::Name {
@@ -45,7 +45,7 @@ pub async fn print(session: &Session, args: &Show, entry: &Entry) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// Why there is none.
+/// Says why there is no document.
 fn none(entry: &Entry, of_values: bool) -> String {
     let name = format!("{} {}", entry.addon, entry.version.version);
     let name = name.trim_end();

@@ -1,4 +1,4 @@
-//! `show` for people.
+//! Formats the output of `show` for people.
 
 use std::fmt::Write as _;
 
@@ -13,10 +13,10 @@ use crate::output::{padded, plain};
 use crate::words::form;
 use addons_sources;
 
-/// Digits of a hash that are shown.
+/// How many digits of a hash are shown.
 const HASH_DIGITS: usize = 12;
 
-/// The text. Writing to a String cannot fail.
+/// Formats an add-on. Writing to a String cannot fail.
 pub fn text(shown: &Shown) -> String {
     let mut text = String::new();
     let cluster = cluster(shown);
@@ -131,7 +131,7 @@ fn requirement(requirement: &Requirement) -> String {
         .to_owned()
 }
 
-/// `replicas (number, default 1)  "How many pods serve metrics"`
+/// Formats a form field: `replicas (number, default 1)  "How many pods serve metrics"`.
 fn field(field: &FormField) -> String {
     let mut text = format!("{} ({}", field.internal_name, form::takes(field));
     if let Some(default) = &field.default {
@@ -177,14 +177,14 @@ fn id(before: &str, id: &str) -> String {
     }
 }
 
-/// Both parts with one blank between them.
+/// Joins both parts with one blank.
 fn label(first: &str, second: &str) -> String {
     format!("{} {}", first, second.trim_start())
         .trim()
         .to_owned()
 }
 
-/// A title with one item a line.
+/// Adds a title with one item per line.
 fn list(text: &mut String, title: &str, items: &[String]) {
     for (i, item) in items.iter().enumerate() {
         line(text, if i == 0 { title } else { "" }, item);

@@ -1,4 +1,4 @@
-//! The status as a page.
+//! Renders the status as a page.
 
 use addons_plan::readiness::Status;
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use super::Looked;
 use crate::output::html::{Page, Row, Tone};
 use crate::words::plan::label;
 
-/// The page of these installations, each of its cluster where there are several.
+/// Renders the page of these installations, each with the name of its cluster if there are several.
 pub(super) fn page(all: &[(Option<&str>, &Looked)], now: Timestamp) -> String {
     let mut page = Page::new("Status of add-ons");
     page.text(&format!("At {}", now.strftime("%Y-%m-%d %H:%M:%S UTC")));
@@ -54,7 +54,7 @@ pub(super) fn page(all: &[(Option<&str>, &Looked)], now: Timestamp) -> String {
     page.finish()
 }
 
-/// What was edited and what was left to others.
+/// Lists edited objects, yielded fields and Helm releases.
 fn findings(looked: &Looked) -> Vec<String> {
     let edited = looked.objects.iter().filter(|object| object.edited);
     let edited = edited.map(|object| format!("edited since our last apply: {}", object.key));

@@ -1,4 +1,4 @@
-//! `status --watch`: what changes is shown when it changes. Watches tell when to look, of metadata alone.
+//! `status --watch`: shows changes when they happen. Watches of metadata only trigger a new read.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,20 +27,20 @@ use crate::interrupt::Writing;
 use crate::output;
 use crate::session::Session;
 
-/// Between two looks: changes that come together are shown together.
+/// The pause between two reads, so that simultaneous changes are shown together.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Shows what changes until Ctrl-C, which ends the program as it ends `kubectl get --watch`. With `--exit-code`, the last state
-/// decides.
+/// Shows changes until Ctrl-C, which ends the program as it ends `kubectl get --watch`. With `--exit-code`, the last state decides the exit
+/// code.
 ///
 /// # Errors
-/// Those of a look: a named installation is gone; the server cannot be reached.
+/// Those of a read: a named installation was deleted, or the server cannot be reached.
 pub(super) async fn run(session: &Session, args: &Status, listing: Listing) -> Result<Exit> {
     let last = Cell::new(Exit::Failed);
     if !args.exit_code {
         return follow(session, args, listing, &last).await;
     }
-    // Ctrl-C is ours.
+    // This program handles Ctrl-C itself.
     let (_writing, mut asked) = Writing::begin();
     tokio::select! {
         ended = follow(session, args, listing, &last) => ended,
@@ -48,7 +48,7 @@ pub(super) async fn run(session: &Session, args: &Status, listing: Listing) -> R
     }
 }
 
-/// Never ends but with an error.
+/// Reads and shows the state whenever something changes. Only ends with an error.
 async fn follow(
     session: &Session,
     args: &Status,
@@ -61,14 +61,14 @@ async fn follow(
     let looking = async {
         let mut shown = Shown::default();
         loop {
-            // Catalogues change while they are watched over, too.
+            // Catalogues may change during the watch, too.
             let ctx = session.ctx().fresh();
             let all = look(session, &ctx, args).await?;
             last.set(exit(&all));
             shown.show(args, listing, &all)?;
             owners.replace(all.iter().map(|one| health::owner(&one.record)).collect());
             for object in all.iter().flat_map(|one| &one.objects) {
-                // The receiver lives as long as this does.
+                // The receiver lives as long as this future.
                 let _ = found.send((object.key.group.clone(), object.key.kind.clone()));
             }
             due.notified().await;
@@ -79,14 +79,14 @@ async fn follow(
         Change::One(one) if !owners.borrow().contains(&one.owner) => {}
         Change::One(_) | Change::All => due.notify_one(),
     };
-    // Side by side: requests of a watch that nobody drives would keep those of a look waiting, for both share one limit.
+    // Poll both together: requests of a watch that is not polled would keep those of a read waiting, because they share one limit.
     tokio::select! {
         ended = looking => ended,
         never = watch(cluster, kinds, &due, &see) => match never {},
     }
 }
 
-/// Watches the installations, and the objects of every kind that comes.
+/// Watches the installations, and the objects of every received kind.
 async fn watch(
     cluster: &Cluster,
     mut kinds: UnboundedReceiver<(String, String)>,
@@ -104,27 +104,27 @@ async fn watch(
                     watches.push(watch.boxed_local());
                 }
             }
-            // They never end.
+            // The watches never end.
             Some(()) = watches.next() => {}
         }
     }
 }
 
-/// An installation and its objects, in the words that are shown of them.
+/// The status of each installation, and of its objects.
 type State = BTreeMap<InstallationName, (String, BTreeMap<ObjectKey, String>)>;
 
 /// What was shown last.
 #[derive(Default)]
 struct Shown {
     state: State,
-    /// Of a terminal.
+    /// The trees that were shown on a terminal.
     trees: String,
-    /// Of programs.
+    /// The document that was shown to a program.
     document: Option<Value>,
 }
 
 impl Shown {
-    /// Shows what is not as it was shown last.
+    /// Shows what differs from the last output.
     fn show(&mut self, args: &Status, listing: Listing, all: &[Looked]) -> Result<()> {
         match listing.format {
             Format::Table | Format::Wide if output::is_read_live() => self.redraw(all),
@@ -174,7 +174,7 @@ fn state(all: &[Looked]) -> State {
         .collect()
 }
 
-/// What is not as before: the installation, the object where it is about one, and how it is now.
+/// Lists the differences: the installation, the object if it concerns one, and the new status.
 fn changed<'a>(
     before: &'a State,
     now: &'a State,
@@ -201,7 +201,7 @@ fn changed<'a>(
     changed
 }
 
-/// `web  shop/Deployment web  2/2 ready`, `web  Ready`.
+/// Formats the differences: `web  shop/Deployment web  2/2 ready`, `web  Ready`.
 fn lines(before: &State, now: &State) -> String {
     let line = |(name, key, word): (&str, Option<&ObjectKey>, &str)| match key {
         Some(key) => format!("{name}  {key}  {word}\n"),
@@ -210,7 +210,7 @@ fn lines(before: &State, now: &State) -> String {
     changed(before, now).into_iter().map(line).collect()
 }
 
-/// The objects that changed.
+/// Formats the keys of the changed objects.
 fn names(before: &State, now: &State) -> String {
     let changed = changed(before, now).into_iter();
     changed

@@ -1,4 +1,4 @@
-//! What is due in a directory, for programs: `sync -o json`.
+//! Lists what is due in a directory, for programs: `sync -o json`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::Format;
 use crate::output::{self, Items};
 
-/// One installation that is due.
+/// An installation that is due.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
@@ -19,14 +19,14 @@ struct Row<'a> {
     name: &'a str,
     /// `install`, `upgrade` or `uninstall`.
     verb: Verb,
-    /// How many objects: `create`, `update`, `prune` and the other words of a plan.
+    /// The number of objects for each action of the plan: `create`, `update`, `prune` and others.
     objects: BTreeMap<&'static str, usize>,
 }
 
-/// Prints a row for each installation of these plans; nothing as a table, for people are shown the plans.
+/// Prints a row for each installation of these plans. Prints nothing as a table, because people see the plans.
 ///
 /// # Errors
-/// Stdout is closed.
+/// The output cannot be written.
 pub(super) fn show(plans: [Option<&Plan>; 2], format: Format) -> Result<()> {
     let planned = plans.into_iter().flatten();
     let planned = planned.flat_map(|plan| &plan.installations);

@@ -1,4 +1,4 @@
-//! The directory between two passes: what it was like, and since when.
+//! The state of the watched directory between two passes, and since when it is unchanged.
 
 use std::path::Path;
 
@@ -7,20 +7,20 @@ use addons_sources::directory::{self, DirectoryError, Stamps};
 use common::directory::{File, tree};
 use tokio::time::Instant;
 
-/// A directory that is read again and again.
+/// A directory that is read repeatedly.
 #[derive(Debug)]
 pub struct Tree {
     /// Its absolute path.
     pub path: String,
-    /// When it was first seen as it is.
+    /// When its current content was first read.
     pub since: Instant,
-    /// What a leader with it would lead with.
+    /// The revision that a process with this content can lead with.
     pub revision: Revision,
     stamps: Stamps,
 }
 
 impl Tree {
-    /// Nothing is read yet.
+    /// Creates the state of a directory that was not read yet.
     pub fn new(path: String) -> Self {
         Self {
             path,
@@ -30,10 +30,10 @@ impl Tree {
         }
     }
 
-    /// Its files. One that cannot be read now leaves the revision as it was.
+    /// Reads the files of the directory. A file that cannot be read now leaves the revision unchanged.
     ///
     /// # Errors
-    /// [`DirectoryError`]: there is nothing to lead with.
+    /// [`DirectoryError`]: the directory cannot be read as a whole.
     pub async fn read(&mut self) -> Result<Vec<File>, DirectoryError> {
         let reading = self.reading().await;
         let reading = reading.inspect_err(|_| self.revision = Revision::Missing)?;
@@ -56,7 +56,7 @@ impl Tree {
         directory::read_until_stable(root).await
     }
 
-    /// Whether it is another one, or cannot be read: reading it says why.
+    /// Whether the directory changed or cannot be read. Reading it returns the error.
     pub fn is_changed(&self) -> bool {
         let stamps = directory::read_stamps(Path::new(&self.path));
         self.revision == Revision::Missing || !stamps.is_ok_and(|stamps| stamps == self.stamps)

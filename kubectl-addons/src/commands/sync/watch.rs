@@ -1,5 +1,5 @@
-//! `sync --watch`: one of several processes leads. It reads the directory every interval, and watches the cluster. Where neither changes,
-//! nothing is asked and nothing is written but the Lease.
+//! `sync --watch`: one of several processes leads. It reads the directory every interval, and watches the cluster. While neither changes,
+//! it sends no requests but those for the Lease.
 
 mod term;
 
@@ -20,10 +20,10 @@ use crate::session::Session;
 use crate::{change, output};
 use term::{End, lead};
 
-/// Leads, or waits until it does, until the program is ended. An error is printed, and tried again.
+/// Leads, or waits for leadership, until the program ends. An error is printed, and the pass is tried again.
 ///
 /// # Errors
-/// A path or a kubeconfig that is not valid.
+/// A path or a kubeconfig is not valid.
 pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
     let path = absolute(&args.directory)?;
     let cluster = session.cluster().await?;
@@ -66,17 +66,17 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
     }
 }
 
-/// The Lease of those that watch a directory of this path.
+/// Returns the name of the Lease for a directory with this path.
 fn lease(path: &str) -> String {
     format!("addons-sync-{}", installation_name(path.trim_matches('/')))
 }
 
-/// What became of tries to get the Lease.
+/// The result of attempts to get the Lease.
 #[derive(Default)]
 struct Tries {
-    /// The last error: it is said once.
+    /// The last error, which is printed only once.
     error: Mutex<Option<String>>,
-    /// The namespace of the Lease is missing.
+    /// Notifies when the namespace of the Lease does not exist.
     no_namespace: Notify,
 }
 
@@ -99,7 +99,7 @@ impl Tries {
     }
 }
 
-/// A process that watches, whether it leads or not.
+/// A process that watches a directory, whether it leads or not.
 struct Process<'a> {
     session: &'a Session,
     args: &'a Sync,
@@ -139,7 +139,7 @@ impl Process<'_> {
             } else if leads.is_none() && has_led {
                 has_led = false;
                 output::note("is no longer the leader");
-                // Where that fails, the Lease expires.
+                // If this fails, the Lease expires.
                 let _ = election::resign(cluster, self.candidate).await;
             }
             tokio::select! {
@@ -153,7 +153,7 @@ impl Process<'_> {
         }
     }
 
-    /// Leads with the directory as it is. Where the program is to end, the Lease is given back.
+    /// Leads with the current content of the directory. Gives the Lease back before the program ends.
     async fn lead(&mut self) -> Result<End> {
         let (session, args) = (self.session, self.args);
         let cluster = session.cluster().await?;

@@ -1,4 +1,4 @@
-//! Boxes in columns, with arrows from one column to a later one.
+//! Draws boxes in columns, with arrows from one column to a later one.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use common::shorten::shortened;
 
 use super::escaped;
 
-/// More boxes are not drawn: a table says the same.
+/// The most boxes that are drawn. A table lists the same objects.
 const MOST: usize = 120;
-/// Characters of a box.
+/// The most characters that a box shows.
 const SHOWN: usize = 34;
 const WIDTH: usize = 260;
 const HEIGHT: usize = 26;
-/// From one box to the next.
+/// The distance from one box to the next.
 const DOWN: usize = 38;
 const RIGHT: usize = 330;
 
-/// What is drawn.
+/// The boxes and arrows of a drawing.
 #[derive(Debug, Default)]
 pub struct Drawing {
-    /// The boxes of each column: a number, and what stands in it.
+    /// The boxes of each column: a number and a text.
     pub columns: Vec<Vec<(usize, String)>>,
-    /// From one box to another.
+    /// The numbers of the boxes that each arrow connects.
     pub arrows: Vec<(usize, usize)>,
 }
 
 impl Drawing {
-    /// As SVG in a figure; empty where there is too much to see, or nothing.
+    /// Renders the drawing as SVG in a figure. Empty if there are no boxes, or too many.
     pub(super) fn svg(&self) -> String {
         let boxes: usize = self.columns.iter().map(Vec::len).sum();
         if boxes == 0 || boxes > MOST {

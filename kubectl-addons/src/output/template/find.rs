@@ -1,4 +1,4 @@
-//! What an expression finds in a value.
+//! Evaluates the steps of an expression on a value.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,17 +10,17 @@ use super::path::{Operator, Slice, Step};
 /// A value, or a constant of the expression.
 pub type Found<'a> = Cow<'a, Value>;
 
-/// Takes each value through the steps, one after the other. What is missing is left out.
+/// Takes each value through the steps, one after the other. Missing fields are left out.
 ///
 /// # Errors
-/// A step that does not fit a value, as a sentence.
+/// A step does not fit a value.
 pub fn find<'a>(values: Vec<Found<'a>>, steps: &[Step]) -> Result<Vec<Found<'a>>, String> {
     steps.iter().try_fold(values, step)
 }
 
 fn step<'a>(values: Vec<Found<'a>>, step: &Step) -> Result<Vec<Found<'a>>, String> {
     match step {
-        // A text stands for itself, whatever it is found in.
+        // A text stands for itself, whatever the value.
         Step::Constant(text @ Value::String(_)) => return Ok(vec![Cow::Owned(text.clone())]),
         Step::Union(all) => {
             let all = all.iter().map(|steps| find(values.clone(), steps));
@@ -60,7 +60,7 @@ fn of_map<'a>(value: Found<'a>, name: &str) -> Option<Found<'a>> {
     }
 }
 
-/// The elements of a list, the values of a map.
+/// Returns the elements of a list, or the values of a map.
 fn children(value: Found<'_>) -> Vec<Found<'_>> {
     match value {
         Cow::Borrowed(Value::Array(all)) => all.iter().map(Cow::Borrowed).collect(),
@@ -69,7 +69,7 @@ fn children(value: Found<'_>) -> Vec<Found<'_>> {
     }
 }
 
-/// A value that holds something, and everything below it that does.
+/// Collects a value that is not empty, and everything below it that is not.
 fn below<'a>(value: Found<'a>, found: &mut Vec<Found<'a>>) {
     let all = children(value.clone());
     let is_text = value.as_str().is_some_and(|text| !text.is_empty());
@@ -90,7 +90,7 @@ fn cut(value: Found<'_>, slice: Slice) -> Result<Vec<Found<'_>>, String> {
     let from_end = |at: i64| if at < 0 { at + length } else { at };
     let from = from_end(slice.from.unwrap_or(0));
     let to = match slice.to {
-        // Behind the last one, which is counted from the end.
+        // `[-1]` ends behind the last element, which is counted from the end.
         Some(0) if slice.is_one => length,
         to => from_end(to.unwrap_or(length)),
     };
@@ -124,7 +124,7 @@ fn passes(
     }
 }
 
-/// As Go's templates compare: kinds are never mixed.
+/// Compares as Go's templates do: values of different kinds cannot be compared.
 fn compare(left: &Value, right: &Value, operator: Operator) -> Result<bool, String> {
     let order = match (left, right) {
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),

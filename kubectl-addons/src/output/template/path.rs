@@ -1,15 +1,15 @@
-//! The language of `kubectl -o jsonpath`: text, and expressions in braces.
+//! Parses the language of `kubectl -o jsonpath`: text, and expressions in braces.
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// `{.items[*].name}`, or the text between expressions: what it finds is printed.
+    /// `{.items[*].name}`, or the text between expressions. The values that it finds are printed.
     Print(Vec<Step>),
     /// `{range .items[*]}…{end}`
     Range(Vec<Step>, Vec<Part>),
 }
 
-/// One step of an expression: what each value becomes.
+/// One step of an expression, which maps each value to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `.name`
@@ -28,16 +28,16 @@ pub enum Step {
     Constant(serde_json::Value),
 }
 
-/// From, to and step; a negative place counts from the end.
+/// Start, end and step of a list slice. A negative position counts from the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// The first.
+    /// The first position.
     pub from: Option<i64>,
-    /// Behind the last.
+    /// The position after the last.
     pub to: Option<i64>,
-    /// Every so many.
+    /// The distance from one element to the next.
     pub step: Option<i64>,
-    /// Whether it is one place, and `to` follows from it.
+    /// Whether it is a single position, from which `to` follows.
     pub is_one: bool,
 }
 
@@ -58,19 +58,19 @@ pub enum Operator {
     GreaterOrEqual,
 }
 
-/// What stands between braces.
+/// The content of a pair of braces.
 enum Action {
     Print(Vec<Step>),
     Range(Vec<Step>),
     End,
 }
 
-/// Reads a template.
+/// Parses a template.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence.
+/// Describes in a sentence what is wrong with it.
 pub fn parse(text: &str) -> Result<Vec<Part>, String> {
-    // What was open around each range.
+    // The enclosing parts of each open range.
     let mut open: Vec<(Vec<Step>, Vec<Part>)> = Vec::new();
     let mut parts = Vec::new();
     let mut rest = text;
@@ -101,7 +101,7 @@ pub fn parse(text: &str) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-/// Reads one expression, as it stands between braces.
+/// Parses one expression, as it stands between braces.
 fn steps(text: &str) -> Result<Vec<Step>, String> {
     let closed = format!("{text}}}");
     match (Scanner { rest: &closed }).action()? {
@@ -114,13 +114,13 @@ fn constant(text: &str) -> Step {
     Step::Constant(text.into())
 }
 
-/// What is not read yet.
+/// The text that is not parsed yet.
 struct Scanner<'a> {
     rest: &'a str,
 }
 
 impl<'a> Scanner<'a> {
-    /// Reads until the closing brace.
+    /// Parses until the closing brace.
     fn action(&mut self) -> Result<Action, String> {
         let mut steps = Vec::new();
         let mut is_range = false;
@@ -195,7 +195,7 @@ impl<'a> Scanner<'a> {
         word
     }
 
-    /// A name, in which a backslash takes the meaning from a dot.
+    /// Parses a name, in which a backslash escapes a dot.
     fn field(&mut self) -> Step {
         let mut is_escaped = false;
         let end = self.rest.find(|c| {
@@ -224,7 +224,7 @@ impl<'a> Scanner<'a> {
         Ok(Step::Constant(number.into()))
     }
 
-    /// A text in quotes, with the escapes of Go.
+    /// Parses a text in quotes, with the escapes of Go.
     fn quoted(&mut self, quote: char) -> Result<Step, String> {
         let mut text = String::new();
         let mut rest = self.rest.chars();
@@ -250,7 +250,7 @@ impl<'a> Scanner<'a> {
         Ok(Step::Constant(text.into()))
     }
 
-    /// What stands in brackets.
+    /// Parses the content of brackets.
     fn array(&mut self, found: &mut Vec<Step>) -> Result<(), String> {
         let (inner, rest) = self
             .rest
@@ -274,7 +274,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// What stands in `[?(…)]`.
+    /// Parses the content of `[?(…)]`.
     fn filter(&mut self) -> Result<Step, String> {
         let end = end_of_filter(self.rest).ok_or("a filter is not closed")?;
         let (inner, rest) = self.rest.split_at(end);
@@ -301,7 +301,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The place of the bracket that closes a filter: one in quotes does not.
+/// Returns the position of the parenthesis that closes a filter, ignoring those in quotes.
 fn end_of_filter(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut is_escaped = false;

@@ -1,4 +1,4 @@
-//! The way out where nothing is taken over, and where a person has begun what no one else ends.
+//! Advice if nothing is adopted, and if an unfinished operation needs a decision by a person.
 
 use addons_operation::adopt::AdoptError;
 use addons_operation::continued;
@@ -8,7 +8,7 @@ use addons_plan::continuation::Next;
 use super::{command, fix, look, typed};
 use crate::words::adoption;
 
-/// For what is not taken over.
+/// Advice for an add-on that is not adopted.
 pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
     match error {
         AdoptError::Installed(name) => {
@@ -45,12 +45,12 @@ pub(super) fn of_adoption(error: &AdoptError) -> Vec<String> {
     }
 }
 
-/// For what a person has to end, or to take back.
+/// Advice for an unfinished operation that a person has to complete or take back.
 pub(super) fn of_unfinished(begun: &Unfinished) -> Vec<String> {
     let name = &begun.installation;
     let mut lines = fix(&continued::command(&begun.next, name));
     if !matches!(begun.next.command, Next::Upgrade(_)) {
-        // It stays installed after all.
+        // For the user who wants to keep it installed.
         lines.push(format!("accept: {}", command("upgrade", name)));
     }
     lines

@@ -1,4 +1,4 @@
-//! The way out where an archive is not made, or not brought to a registry.
+//! Advice if an archive cannot be made, or not pushed to a registry.
 
 use addons_airgap::AirgapError;
 use addons_sources::layout::LayoutArchiveError;

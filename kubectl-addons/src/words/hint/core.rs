@@ -1,4 +1,4 @@
-//! The way out where a core record is not made again.
+//! Advice if a core record is not restored.
 
 use addons_operation::core_set::restore::RestoreError;
 

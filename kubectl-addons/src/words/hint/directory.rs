@@ -7,7 +7,7 @@ use common::api::names::InstallationName;
 
 use super::{command, fix, of_operation, typed};
 
-/// For errors about directories; `None` for all others.
+/// Advice for errors about directories. `None` for all others.
 pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
     if let OperationError::InDirectory {
         installation,
@@ -45,13 +45,13 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// The command that was typed with a flag, or else that for the directory.
+/// Returns the typed command with `flag`, or else `sync` of the directory with it.
 fn sync(directory: &str, flag: &str) -> String {
     let typed = typed::with(&[flag.to_owned()]);
     typed.unwrap_or_else(|| [format!("kubectl addons sync {directory}").as_str(), flag].join(" "))
 }
 
-/// Of an installation that only `sync` changes: what other commands would do, it does.
+/// Replaces other commands by `sync`, because only `sync` changes an installation from a directory.
 fn by_sync(installation: &InstallationName, directory: &str, lines: Vec<String>) -> Vec<String> {
     let sync = format!("kubectl addons sync {}", word(directory));
     let lines = lines.into_iter().map(|line| {

@@ -1,11 +1,11 @@
-//! The way out where `-n` names a namespace without records of this cluster, or one whose kubeconfig leads back to it.
+//! Advice if `-n` names a namespace that holds no records of this cluster, or one whose kubeconfig leads back to this cluster.
 
 use addons_operation::not_local::NotLocal;
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, is_reserved};
 
 use super::{fix, look, typed};
 
-/// For a namespace that stands for no cluster.
+/// Advice for a namespace that stands for no cluster.
 pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
     let NotLocal {
         asked: namespace,
@@ -17,7 +17,7 @@ pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
             "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
         ));
         if !found.exists || is_reserved(namespace) {
-            // What does not exist has no labels; the namespace of objects is created with them. And some never stand for a cluster.
+            // A missing namespace has no labels, and is created with the add-on's objects. Reserved ones never stand for a cluster.
             return objects;
         }
         let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
@@ -28,7 +28,7 @@ pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
         ));
         return lines;
     }
-    // A label would not help: what is installed has its record elsewhere.
+    // A label would not help: the record of an installation is in another namespace.
     let mut lines = look(&format!("kubectl addons list -n {system}"));
     lines.extend(fix(&format!(
         "leave out -n {namespace}: it names the namespace of the record, and records of this cluster are in {system}"
@@ -36,7 +36,7 @@ pub(super) fn of_namespace(found: &NotLocal) -> Vec<String> {
     lines
 }
 
-/// For a namespace whose kubeconfig leads to the cluster that the namespace is in.
+/// Advice for a namespace whose kubeconfig leads to the cluster that the namespace is in.
 pub(super) fn of_own_cluster(namespace: &str) -> Vec<String> {
     let labels = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL} {LABEL_KUBECONFIG_SECRET}-");
     fix(&format!("kubectl label namespace {namespace} {labels}"))

@@ -1,4 +1,4 @@
-//! The way out for one object that the server refuses to change.
+//! Advice for a single object that the server refuses to change.
 
 use addons_plan::changes::Remedy;
 use addons_plan::immutable::Obstacle;
@@ -9,7 +9,7 @@ use common::manifest::key::ObjectKey;
 use super::plan::without_recreation;
 use super::{command, typed};
 
-/// The lines for an object of an installation.
+/// Advice for an object of an installation.
 pub fn of_object(remedy: &Remedy, key: &ObjectKey, installation: &InstallationName) -> Vec<String> {
     let upgrade = command("upgrade", installation);
     let way_out = match remedy {
@@ -45,7 +45,7 @@ pub fn of_object(remedy: &Remedy, key: &ObjectKey, installation: &InstallationNa
     vec![format!("look:   {look}"), way_out]
 }
 
-/// The command that was typed with a flag, or else the upgrade with it.
+/// Returns the typed command with `flags`, or else the upgrade with them.
 fn with(flags: &[&str], upgrade: &str) -> String {
     let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
     typed::with(&flags).unwrap_or_else(|| format!("{upgrade} {}", flags.join(" ")))

@@ -1,4 +1,4 @@
-//! The way out where a plan is refused as a whole.
+//! Advice if a plan is refused as a whole.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use common::pin::OtherCluster;
 use super::{command, fix, look, of_object, typed};
 use crate::words::adoption;
 
-/// For a plan that could not be made.
+/// Advice for a plan that could not be made.
 pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
     match error {
         PlanError::MostlyPruned {
@@ -27,7 +27,7 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
             needed,
             ..
         } => {
-            // Something is installed already, though the first installation may have failed.
+            // Objects are installed already, even if the first installation failed.
             let verb = match verb {
                 Verb::Install => Verb::Upgrade,
                 verb => *verb,
@@ -47,7 +47,7 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
     }
 }
 
-/// For a record that is left to Git: who owns which field of it, and what installs it as Git has it.
+/// Advice for a record that is left to Git: who owns which field, and what installs it as Git declares it.
 pub(super) fn of_git(error: &InGit) -> Vec<String> {
     let (InGit::Undone { installation, .. }
     | InGit::Unset { installation, .. }
@@ -62,7 +62,7 @@ pub(super) fn of_git(error: &InGit) -> Vec<String> {
     lines
 }
 
-/// For a record of another cluster.
+/// Advice for a record of another cluster.
 pub(super) fn of_other_cluster(other: &OtherCluster) -> Vec<String> {
     vec![
         "look:   kubectl get namespace kube-system -o yaml".to_owned(),
@@ -73,7 +73,7 @@ pub(super) fn of_other_cluster(other: &OtherCluster) -> Vec<String> {
     ]
 }
 
-/// For objects that no installation owns: who wrote the first of them, and what adopts them.
+/// Advice for objects that no installation owns: who wrote the first of them, and what adopts them.
 fn of_refused(objects: &[Refusal]) -> Vec<String> {
     let first = |is: fn(&RefusalReason) -> bool| objects.iter().find(|object| is(&object.reason));
     let reconciled = first(|reason| matches!(reason, RefusalReason::Reconciled { .. }));
@@ -92,7 +92,7 @@ fn of_refused(objects: &[Refusal]) -> Vec<String> {
         key.name
     ));
     if let RefusalReason::Reconciled { by } = reason {
-        // `adopt` has a flag of its own.
+        // `adopt` has its own flag.
         let flags = match typed::is_verb("adopt") {
             true => "--force",
             false => "--adopt --force-adopt",
@@ -111,7 +111,7 @@ fn of_refused(objects: &[Refusal]) -> Vec<String> {
     lines
 }
 
-/// For definitions that break live objects.
+/// Advice for CRDs that would break live objects.
 pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
     match error {
         BreakageError::Impossible {
@@ -135,7 +135,7 @@ pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
     }
 }
 
-/// For definitions that drop a version in which objects are stored.
+/// Advice for CRDs that drop a version in which objects are stored.
 pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
     let MigrationError {
         installation, verb, ..
@@ -147,8 +147,8 @@ pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
     )
 }
 
-/// What shows the change that was refused, and what accepts it: the command that was typed, with the flag. A loop has none, there
-/// it is a command for the installation. Which revision a rollback goes back to is known to who typed it.
+/// Returns the command that shows the refused change and the one that accepts it: the typed command with the flag. In a loop nothing was
+/// typed, so the commands name the installation. A rollback does not repeat its revision, which the user knows.
 fn accepted(verb: Verb, installation: &InstallationName, flags: &[String]) -> Vec<String> {
     if let Some(accept) = typed::with(flags) {
         let dry: Vec<String> = flags
@@ -177,7 +177,7 @@ fn accepted(verb: Verb, installation: &InstallationName, flags: &[String]) -> Ve
     ]
 }
 
-/// For objects that cannot be changed in place: two lines for the command that was typed, or for each installation.
+/// Advice for objects that cannot be changed in place: two lines for the typed command, or for each installation.
 pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
     let all: Vec<String> = error.refused.iter().flat_map(recreate_flags).collect();
     let whole = (!all.is_empty()).then(|| typed::with(&all)).flatten();
@@ -200,7 +200,7 @@ pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
     lines
 }
 
-/// The way out for an object that is never recreated.
+/// Advice for an object that is never recreated.
 pub(super) fn without_recreation(key: &ObjectKey, obstacle: Obstacle) -> String {
     match obstacle {
         Obstacle::Kept(KeptKind::PersistentVolumeClaim | KeptKind::PersistentVolume) => {
@@ -219,7 +219,7 @@ pub(super) fn without_recreation(key: &ObjectKey, obstacle: Obstacle) -> String 
     }
 }
 
-/// What accepts that the objects are deleted which hold no data.
+/// Returns the flags that accept the deletion of objects that hold no data.
 fn recreate_flags(refused: &Refused) -> Vec<String> {
     let free = refused.objects.iter().filter(|it| it.obstacle.is_none());
     let mut names: Vec<String> = free.flat_map(Recreation::deleted).map(named).collect();
@@ -231,7 +231,7 @@ fn recreate_flags(refused: &Refused) -> Vec<String> {
         .collect()
 }
 
-/// For writes that the server refuses: the way out for the first of each kind, in each installation.
+/// Advice for writes that the server refuses: the first of each kind in each installation.
 pub(super) fn of_refusal(error: &RefusalError) -> Vec<String> {
     let mut lines = Vec::new();
     for plan in &error.plans {
@@ -264,7 +264,7 @@ fn of_verb(verb: Verb) -> &'static str {
     }
 }
 
-/// For add-ons that require others: two lines for each requirement that is not met.
+/// Advice for unmet requirements: two lines for each.
 pub(super) fn of_requires(error: &RequiresError) -> Vec<String> {
     let mut lines = Vec::new();
     for problem in &error.problems {

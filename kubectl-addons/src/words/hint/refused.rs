@@ -1,11 +1,11 @@
-//! What to do about a verdict of our own.
+//! Advice for a record that the plugin's own rules refuse.
 
 use addons_admission::rules::installation::TARGET_NAMESPACE;
 use addons_operation::verdict::Refused;
 
 use super::{set, typed};
 
-/// For values that a form requires, and for policies.
+/// Advice for values that a form requires, and for policies.
 pub fn of(refused: &Refused) -> Vec<String> {
     let mut lines = Vec::new();
     if !refused.policies.is_empty() {
@@ -25,7 +25,7 @@ pub fn of(refused: &Refused) -> Vec<String> {
     lines
 }
 
-/// For what only a group may do: the plugin and the webhook name it in the same words.
+/// Advice for changes that only a group may make. The plugin and the webhook name the group in the same words.
 pub fn of_group(message: &str) -> Option<String> {
     let (_, rest) = message.split_once("only group ")?;
     let verbs = ["installs", "releases", "changes"];

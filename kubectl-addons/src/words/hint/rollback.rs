@@ -1,4 +1,4 @@
-//! The way out where an installation cannot go back to a revision.
+//! Advice if an installation cannot be rolled back to a revision.
 
 use addons_operation::rollback::RollbackError;
 use addons_plan::history::NoRevision;

@@ -1,4 +1,4 @@
-//! The way out where a set is not applied.
+//! Advice if a set is not applied.
 
 use addons_operation::OperationError;
 use addons_operation::declared::MemberError;
@@ -8,7 +8,7 @@ use common::api::names::LABEL_SET;
 use super::typed;
 use crate::commands::set::{InSet, SetPlace};
 
-/// The file and the flags of a set. `place`: the flags that say of which namespace or clusters.
+/// Returns the file and the flags of a set. `place` holds the flags that choose its namespace or clusters.
 fn flags(set: &SetPlace, place: &str) -> String {
     let mut words = word(&set.path) + place;
     if let Some(name) = &set.members.set_name {
@@ -20,14 +20,14 @@ fn flags(set: &SetPlace, place: &str) -> String {
     words
 }
 
-/// The command that restores what other clients edited or deleted of a set. `namespace`: of its records; `None` for several clusters.
+/// Returns the command that restores edited or deleted objects of a set. `namespace` is that of its records, `None` for several clusters.
 pub fn repair(set: &SetPlace, namespace: Option<&str>) -> String {
     let place = namespace.map_or_else(typed::clusters, |namespace| format!(" -n {namespace}"));
     let words = flags(set, &place);
     format!("kubectl addons apply -f {words} --repair")
 }
 
-/// For a lower version that a set declares.
+/// Advice for a lower version that a set declares.
 pub(super) fn of_set(error: &InSet) -> Vec<String> {
     let place = match &error.error {
         OperationError::Downgrade { installation, .. } => format!(" -n {}", installation.namespace),
@@ -44,7 +44,7 @@ pub(super) fn of_set(error: &InSet) -> Vec<String> {
     ]
 }
 
-/// For members that are gone, or that are those of another set.
+/// Advice for members that are deleted, or that belong to another set.
 pub(super) fn of_member(error: &MemberError) -> Vec<String> {
     match error {
         MemberError::MostlyGone { set, .. } => vec![

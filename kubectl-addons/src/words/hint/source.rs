@@ -1,4 +1,4 @@
-//! The way out where a source cannot be read, or helm cannot be run.
+//! Advice if a source cannot be read, or helm cannot be run.
 
 use addons_helm::BinaryError;
 use addons_operation::OperationError;
@@ -21,7 +21,7 @@ use common::catalogue::merged;
 use super::{fix, look};
 use crate::words::typed;
 
-/// For an operation that could not read its sources, or run helm.
+/// Advice for an operation that could not read its sources or run helm.
 pub(super) fn of_operation(error: &OperationError) -> Vec<String> {
     match error {
         OperationError::Source(error)
@@ -77,7 +77,7 @@ pub(super) fn of_url(error: &UrlError) -> Vec<String> {
     match error {
         UrlError::Offline { .. } => online(),
         UrlError::Local { place, .. } => open(place.as_deref()),
-        // What was typed is open already.
+        // A typed location is accessible without a flag.
         UrlError::Denied {
             location,
             identity: None,
@@ -103,7 +103,7 @@ pub(super) fn of_registry(error: &RegistryError) -> Vec<String> {
             repository: Some(repository),
             ..
         } => look(&format!("skopeo list-tags docker://{repository}")),
-        // A name has no field that says so.
+        // A registry that is given by name alone has no `plainHTTP` field.
         error if error.is_without_tls() => fix(
             "serve the registry with TLS; by its name alone, only a registry on this machine (localhost, 127.0.0.1) is accessed over HTTP",
         ),
@@ -144,7 +144,7 @@ pub(super) fn of_binary(error: &BinaryError) -> Vec<String> {
     }
 }
 
-/// For files, keys or accounts that the user can open to what others wrote.
+/// Advice for files, keys or accounts that the user can open to documents of others.
 fn open(place: Option<&str>) -> Vec<String> {
     let Some(place) = place else {
         return Vec::new();
@@ -158,7 +158,7 @@ fn online() -> Vec<String> {
     fix("run this once without --offline")
 }
 
-/// For a catalogue by reference whose file cannot be read. A copy follows its source, which is in another cluster.
+/// Advice for a catalogue by reference whose file cannot be read. A copy follows its source, which is in another cluster.
 pub fn of_unread(catalogue: &str) -> Vec<String> {
     match merged::source_of_reference(catalogue) {
         None => fix(&format!("kubectl addons catalogue sync {catalogue}")),
@@ -168,7 +168,7 @@ pub fn of_unread(catalogue: &str) -> Vec<String> {
     }
 }
 
-/// For catalogues that cannot be brought up to date or to other clusters.
+/// Advice for catalogues that cannot be updated or pushed to other clusters.
 pub fn of_distribution(error: &DistributionError) -> Vec<String> {
     match error {
         DistributionError::TooLarge { .. } => {

@@ -1,4 +1,4 @@
-//! Where values come from.
+//! Advice if values cannot be read from Secrets.
 
 use addons_operation::values_from::ValuesFromError;
 use common::api::names::LABEL_VALUES;

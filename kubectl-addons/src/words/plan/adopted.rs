@@ -1,4 +1,4 @@
-//! Objects of other tools that become ours, with their former owners.
+//! Objects that change owner: adopted ones with their former owners, and those that are given back.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use common::manifest::key::ObjectKey;
 use super::{LISTED, each, line, objects};
 use addons_operation::Planned;
 
-/// A line for each object that is ours no longer, or one for all where they are many.
+/// Adds a line for each object that is given back, or one with counts if there are many.
 pub(super) fn given_back(text: &mut String, plan: &InstallationPlan) {
     let objects = plan.given_back.iter().map(|object| &object.target.key);
     each(text, "release", objects.collect(), |key| {
@@ -16,12 +16,12 @@ pub(super) fn given_back(text: &mut String, plan: &InstallationPlan) {
     });
 }
 
-/// Whether a record is written that was deleted while its objects stayed.
+/// Whether the plan restores a record that was deleted while its objects stayed.
 pub fn is_lost(plan: &InstallationPlan) -> bool {
     plan.rebuilt.is_some() && plan.record.is_none()
 }
 
-/// What is done to a record of objects that stay as they are.
+/// The headline of a plan that changes only the record.
 pub(super) fn recording(plan: &InstallationPlan) -> String {
     let verb = match is_lost(plan) {
         true => "restoring",
@@ -30,7 +30,7 @@ pub(super) fn recording(plan: &InstallationPlan) -> String {
     format!("{verb} {}: only its record changes", plan.installation.name)
 }
 
-/// Lines for the objects by which an inventory changes that is recorded again.
+/// Adds lines for the objects that a rebuilt inventory gains and loses.
 pub(super) fn rebuilt(text: &mut String, plan: &InstallationPlan) {
     let Some(rebuilt) = &plan.rebuilt else {
         return;
@@ -43,7 +43,7 @@ pub(super) fn rebuilt(text: &mut String, plan: &InstallationPlan) {
     });
 }
 
-/// A line for the records of each release or application that its tool will not find any more.
+/// Adds a line for the records that are set aside, restored or deleted, for each release or application of another tool.
 pub(super) fn records(text: &mut String, plan: &InstallationPlan) {
     let word = match plan.verb {
         Verb::Uninstall => "delete",
@@ -60,7 +60,8 @@ pub(super) fn records(text: &mut String, plan: &InstallationPlan) {
     }
 }
 
-/// A line for each object, or one for each former owner where they are many; and what exists no more, where only owners change.
+/// Adds a line for each adopted object, or one for each former owner if there are many. For `adopt` also the wanted objects that do not
+/// exist.
 pub(super) fn lines(text: &mut String, item: &Planned) {
     let plan = &item.plan;
     if plan.verb == Verb::Adopt {

@@ -1,4 +1,4 @@
-//! The commands that continue an operation, and that go back from it.
+//! The commands that continue an operation, and that roll it back.
 
 use addons_operation::{Choices, Planned, continued};
 use addons_plan::continuation::{Continuation, Next};
@@ -6,13 +6,13 @@ use addons_plan::{InstallationPlan, Verb};
 
 use crate::words::typed;
 
-/// The command that continues an operation, as the user said that it is to be done. `choices`: what the plan was made with.
+/// Returns the command that continues an operation with the flags that the user typed. `choices` are those that the plan was made with.
 pub fn again(plan: &InstallationPlan, choices: &Choices) -> String {
     let next = Continuation::of_plan(plan, choices);
     typed::again(&continued::command(&next, &plan.installation))
 }
 
-/// The command that goes back to a revision; without one, to the former.
+/// Returns the command that rolls back to a revision, or to the previous one if `revision` is `None`.
 pub(super) fn rollback(
     plan: &InstallationPlan,
     revision: Option<i64>,
@@ -25,8 +25,8 @@ pub(super) fn rollback(
     typed::again(&continued::command(&back, &plan.installation))
 }
 
-/// The command that goes back to what was installed before a failed upgrade; `None` where no revision of it is known, or where the
-/// upgrade was to leave it as it was.
+/// Returns the command that rolls back a failed upgrade. `None` if no revision of the former version is kept, or if the version did not
+/// change.
 pub(super) fn back(item: &Planned, choices: &Choices) -> Option<String> {
     let plan = &item.plan;
     let (from, to) = (plan.from.as_ref()?, plan.to.as_ref()?);
@@ -34,7 +34,7 @@ pub(super) fn back(item: &Planned, choices: &Choices) -> Option<String> {
     let mut done = status.history.iter().filter(|one| one.is_done());
     let is_known = done.any(|one| one.installed.is_same_target(from));
     let is_changed = plan.verb == Verb::Upgrade && !to.is_same_target(from);
-    // A folder is the truth of what is installed from it.
+    // A folder determines what is installed from it, so a rollback would not last.
     let is_of_directory = plan.wanted.spec.addon_ref.directory.is_some();
     let can = is_known && is_changed && !is_of_directory;
     can.then(|| rollback(plan, None, choices))

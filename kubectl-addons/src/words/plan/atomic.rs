@@ -1,4 +1,4 @@
-//! The words of an upgrade that goes back by itself where it fails.
+//! Describes an upgrade that rolls itself back if it fails.
 
 use addons_engine::Back;
 use addons_operation::atomic::{Before, OnFailure};
@@ -9,7 +9,7 @@ use addons_plan::lasting::{Lasting, lasting};
 use super::{again, counts, label, line, objects_of, plans};
 use crate::words::hint;
 
-/// Where it goes back to, and what that does not undo.
+/// Lists which revision it goes back to, and what that does not undo.
 pub(super) fn lines(text: &mut String, item: &Planned) {
     let before = match &item.on_failure {
         OnFailure::Stays => return,
@@ -46,13 +46,13 @@ pub(super) fn lines(text: &mut String, item: &Planned) {
     }
 }
 
-/// What the way back does.
+/// Announces the plan of the rollback.
 pub fn going_back(plan: &Plan) -> String {
     let text: String = plans(plan).collect();
     format!("going back:\n{text}")
 }
 
-/// The command that goes back; `None` where the plan has no way back.
+/// Returns the command that rolls back. `None` if the plan has no revision to go back to.
 pub fn rollback(item: &Planned, choices: &Choices) -> Option<String> {
     let OnFailure::GoesBack(before) = &item.on_failure else {
         return None;
@@ -61,7 +61,7 @@ pub fn rollback(item: &Planned, choices: &Choices) -> Option<String> {
     Some(again::rollback(&item.plan, Some(revision), choices))
 }
 
-/// What became of the way back.
+/// Describes the result of the rollback.
 pub(super) fn back(item: &Planned, choices: &Choices, back: &Back, waited: bool) -> String {
     let OnFailure::GoesBack(before) = &item.on_failure else {
         return String::new();

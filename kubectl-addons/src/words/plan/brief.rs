@@ -1,4 +1,4 @@
-//! The plans of many installations on a terminal: a line each, and below it what a person must know before agreeing.
+//! The plans of many installations on a terminal: a line each, and below it what the user must know before agreeing.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use addons_operation::{Plan, Planned};
 use super::{LISTED, acceptable, deletions, headline, line, warnings};
 use crate::output::padded;
 
-/// What the plans of a command will do. `unjudged`: what is said of the writes that the server could not judge.
+/// Describes the plans of a command. `unjudged` describes the writes that the server could not judge.
 pub fn plans(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
     let headlines: Vec<String> = all.installations.iter().map(headline).collect();
     let width = headlines.iter().map(|text| text.chars().count()).max();
@@ -40,7 +40,7 @@ pub fn plans(all: &Plan, unjudged: fn(&InstallationPlan) -> String) -> String {
     text
 }
 
-/// `create 4, update 2, prune 1`.
+/// Formats the counts of a plan: `create 4, update 2, prune 1`.
 fn counts(item: &Planned) -> String {
     let plan = &item.plan;
     let word = |word| match (word, plan.verb) {

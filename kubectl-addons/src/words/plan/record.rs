@@ -1,4 +1,4 @@
-//! What of a record changes beside its objects: values by their names alone, the pinned version, and where the entry comes from.
+//! Describes the changes of a record: names of changed values, the pinned version, and the origin of the entry.
 
 use addons_operation::Planned;
 use addons_plan::gitops;
@@ -8,7 +8,7 @@ use common::api::names::LABEL_SET;
 
 use super::{LISTED, line, objects};
 
-/// A line for each change of the record; where nothing changes at all, what is left to do.
+/// Adds a line for each change of the record. If nothing changes at all, says what is left to do.
 pub(super) fn lines(text: &mut String, item: &Planned) {
     let changes = changes(item);
     let is_empty = changes.is_empty() && text.lines().count() == 1;
@@ -25,7 +25,7 @@ pub(super) fn lines(text: &mut String, item: &Planned) {
     }
 }
 
-/// What changes in the record of an installation that is there already.
+/// Lists the changes in the record of an existing installation.
 pub fn changes(item: &Planned) -> Vec<String> {
     let before = item.fallback.as_ref();
     match before.filter(|before| before.metadata.resource_version.is_some()) {
@@ -34,7 +34,7 @@ pub fn changes(item: &Planned) -> Vec<String> {
     }
 }
 
-/// Whether the operation is about the objects of a version, and not about their owners or their end.
+/// Whether the operation is about the objects of a version, and not about their owners or removal.
 fn is_written(plan: &InstallationPlan) -> bool {
     matches!(plan.verb, Verb::Install | Verb::Upgrade | Verb::Rollback)
 }
@@ -76,7 +76,7 @@ fn of_spec(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Stri
     changes
 }
 
-/// The first of many names; `all` where none is known.
+/// Joins the first of many names. `all` if there are none.
 fn named(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(LISTED).map(String::as_str).collect();
     match (shown.len(), names.len() - shown.len()) {

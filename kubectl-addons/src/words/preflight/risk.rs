@@ -1,4 +1,4 @@
-//! What `preflight` says of webhooks, aggregated APIs and stored versions.
+//! Sentences of `preflight` about webhooks, aggregated APIs and stored versions.
 
 use addons_advice::preflight::api_services::{ApiServiceRisk, ApiServiceTrouble};
 use addons_advice::preflight::risk::Risk;
@@ -6,7 +6,7 @@ use addons_advice::preflight::stored::StoredRisk;
 use addons_advice::preflight::webhooks::{Needed, WebhookRisk, WebhookTrouble};
 use common::api::names::InstallationName;
 
-/// The object, as kubectl names it.
+/// Names the object as kubectl does.
 pub fn object(risk: &Risk) -> String {
     match risk {
         Risk::Webhook(risk) => format!("{} {}", risk.kind, risk.name),
@@ -15,12 +15,12 @@ pub fn object(risk: &Risk) -> String {
     }
 }
 
-/// How bad it is.
+/// Describes how severe the risk is.
 pub fn severity(blocks: bool) -> &'static str {
     if blocks { "blocks" } else { "warning" }
 }
 
-/// Why it is a risk, in one sentence.
+/// Says in one sentence why it is a risk.
 pub fn why(risk: &Risk) -> String {
     match risk {
         Risk::Webhook(risk) => of_webhook(risk),
@@ -29,7 +29,7 @@ pub fn why(risk: &Risk) -> String {
     }
 }
 
-/// The commands that mend it, or that show more of it.
+/// Returns the commands that fix the risk, or that show more about it.
 pub fn commands(risk: &Risk) -> Vec<String> {
     if let Risk::StoredVersions(risk) = risk {
         return migration(risk);
@@ -121,7 +121,7 @@ fn of_stored(risk: &StoredRisk) -> String {
     }
 }
 
-/// How objects leave old versions: an upgrade of the add-on does it, or else every object is written again as it is.
+/// Returns the commands that move objects out of old versions: an upgrade of the add-on, or else each object is written again unchanged.
 fn migration(risk: &StoredRisk) -> Vec<String> {
     let StoredRisk {
         name,

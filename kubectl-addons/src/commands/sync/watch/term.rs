@@ -1,4 +1,4 @@
-//! What a leader does: passes over the directory, whenever it or the cluster changed.
+//! The work of a leader: a pass over the directory whenever it or the cluster changed.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,43 +28,43 @@ use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 
-/// Between two repairs of one object that follow each other closely: twice as long each time, up to the interval.
+/// The first pause between two repairs of an object in quick succession. It doubles each time, up to the interval.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Why a leader stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The program is to end.
+    /// The program ends.
     Asked,
-    /// It is no longer the leader, or not with this directory.
+    /// The process no longer leads, or not with this content of the directory.
     Lost,
-    /// The directory is another one: whether it leads with that is not known yet.
+    /// The directory changed, so it is not known yet whether the process leads with the new content.
     Changed,
 }
 
-/// What a pass has to know of those before it.
+/// What a pass needs to know about earlier ones.
 #[derive(Default)]
 struct Term {
-    /// Whether the last pass deleted what is gone: after a change it does so an interval later.
+    /// Whether the last pass deleted removed objects, which it only does an interval after a change.
     deleted: bool,
-    /// Whether the last pass did everything.
+    /// Whether the last pass completed everything.
     done: bool,
-    /// The installations of the directory, as the last pass left them.
+    /// The records of the directory's installations after the last pass.
     records: Vec<AddonInstallation>,
-    /// Differences that a pass looked at and left as they are.
+    /// Differences that a pass left unchanged.
     known: BTreeSet<Drift>,
-    /// The objects that were repaired lately: when, and the pause before that.
+    /// The recently repaired objects, with the time and the pause before the repair.
     repaired: BTreeMap<ObjectKey, (Instant, Duration)>,
-    /// What was taken back from other managers.
+    /// Fields that were taken back from other managers.
     fights: Fights,
-    /// Installations that are left alone, each until then: another manager sets a field of them back each time.
+    /// Installations that are left alone until a time, because another manager keeps setting one of their fields back.
     contested: BTreeMap<String, Instant>,
-    /// Why the cluster could not be watched last: it is said once.
+    /// The last error of watching the cluster, which is printed only once.
     unwatched: Option<String>,
 }
 
-/// Makes passes as long as this process leads with the directory as it is. What is under way then is interrupted: it is recorded how
-/// far it got, and the next leader does not wait for its locks.
+/// Makes passes while this process leads with the current content of the directory. When that ends, interrupts the running operation: its
+/// progress is recorded, and the next leader does not wait for its locks.
 pub async fn lead(
     session: &Session,
     args: &Sync,
@@ -83,12 +83,12 @@ pub async fn lead(
         let mut term = Term::default();
         let (mut drift, mut again) = (None, false);
         loop {
-            // What was read before does not count: policies and the version of the cluster may be others now.
+            // Read everything again: policies and the version of the cluster may have changed.
             let fresh = session.fresh();
             match term.pass(&fresh, args, tree, drift, interruption).await {
                 Ok(true) => again = false,
                 Ok(false) => return End::Changed,
-                // What the other client did is looked at now: its records say that there is nothing to repair.
+                // Look at what the other client did now: its records say that nothing needs a repair.
                 Err(error) if !again && is_overtaken(&error) => {
                     (drift, again) = (None, true);
                     continue;
@@ -120,8 +120,7 @@ pub async fn lead(
 }
 
 impl Term {
-    /// Reads the directory and makes one pass; not where that is another one than before. `drift`: the difference that is to be
-    /// repaired.
+    /// Reads the directory and makes a pass, or returns `false` if the directory changed. `drift` is the difference to repair.
     async fn pass(
         &mut self,
         session: &Session,
@@ -165,14 +164,15 @@ impl Term {
         }
         self.records = installed(session, &sync).await?;
         self.count(session, reports).await?;
-        // What another client applied since the pass is as its record says, so nothing else tells that it is of another directory; and what
-        // it is still at work on is not known yet.
+        // Objects that another client applied after the pass match its record and show no drift, even if they come from another directory.
+        // The result of a running operation is not known yet.
         let mut records = self.records.iter();
         self.done = exit == Exit::Done && records.all(|record| is_as_in(&sync.directory, record));
         Ok(true)
     }
 
-    /// Counts what was taken back from other managers. What was once too often is recorded, said, and left alone.
+    /// Counts the fields that were taken back from other managers. Too many repetitions are recorded and reported, and the installation is
+    /// then left alone.
     async fn count(&mut self, session: &Session, reports: Reports) -> Result<()> {
         let now = Instant::now();
         for (name, report) in reports {
@@ -192,8 +192,8 @@ impl Term {
         Ok(())
     }
 
-    /// The installation of the object that differs, where a pass over it alone is enough: of differences that come together, the
-    /// second one asks for a pass over everything.
+    /// Returns the installation of a drifted object if a pass over it alone is enough. If several objects drift at once, the second one
+    /// causes a pass over everything.
     fn alone(&self, drift: &Drift) -> Option<InstallationName> {
         let mut others = self.repaired.iter().filter(|(key, _)| **key != drift.key);
         if others.any(|(_, (at, _))| at.elapsed() < FIRST_PAUSE) {
@@ -207,9 +207,8 @@ impl Term {
         record.map(name_of)
     }
 
-    /// Waits until a pass is due; with the difference that it is due for, where it is one. An object that another client changes
-    /// again and again waits longer each time, and the others do not wait with it. Where the cluster cannot be watched, a pass is due
-    /// at the next tick.
+    /// Waits until a pass is due, and returns the drift that caused it, if any. An object that another client changes again and again waits
+    /// longer each time, without delaying others. If the cluster cannot be watched, a pass is due at the next tick.
     async fn wait(&mut self, session: &Session, tree: &Tree, interval: Duration) -> Option<Drift> {
         let mut held: BTreeMap<ObjectKey, (Instant, Drift)> = BTreeMap::new();
         let mut is_watched = true;
@@ -244,7 +243,7 @@ impl Term {
         }
     }
 
-    /// The cluster cannot be watched: only another pass sees what is edited there.
+    /// Reports that the cluster cannot be watched, so that only another pass detects edits.
     fn note_unwatched(&mut self, error: anyhow::Error) {
         self.done = false;
         let error = error.context("edits in the cluster are not seen at once");
@@ -255,7 +254,7 @@ impl Term {
         self.unwatched = Some(text);
     }
 
-    /// Ends at the tick at which the last pass is to be followed by another one, or the directory is another one.
+    /// Waits for the tick at which another pass has to follow the last one, or at which the directory changed.
     async fn is_due(&self, tree: &Tree, tick: &mut Interval) {
         loop {
             tick.tick().await;
@@ -267,7 +266,7 @@ impl Term {
         }
     }
 
-    /// How long the repair of an object waits: not at all, unless it was repaired lately and another client undid that.
+    /// Returns how long the repair of an object waits. Zero, unless it was repaired recently and another client undid that.
     fn pause(&self, key: &ObjectKey, interval: Duration) -> Duration {
         let repair = self.repaired.get(key);
         let recent = repair.filter(|repair| is_recent(repair, interval));
@@ -276,7 +275,7 @@ impl Term {
         })
     }
 
-    /// Notes that an object is repaired now.
+    /// Records that an object is repaired now.
     fn repairs(&mut self, key: &ObjectKey, interval: Duration) {
         let pause = self.pause(key, interval);
         self.repaired
@@ -285,12 +284,12 @@ impl Term {
     }
 }
 
-/// Whether another client that undoes a repair would not have done so before.
+/// Whether a repair is recent enough that a new drift of the object counts as a repetition.
 fn is_recent((before, pause): &(Instant, Duration), interval: Duration) -> bool {
     before.elapsed() < interval.max(*pause * 2)
 }
 
-/// The difference whose pause ends first, when it ends; never where there is none.
+/// Waits for the drift whose pause ends first. Never returns if there is none.
 async fn later(held: Option<(Instant, Drift)>) -> Drift {
     match held {
         Some((due, drift)) => {
@@ -301,7 +300,7 @@ async fn later(held: Option<(Instant, Drift)>) -> Drift {
     }
 }
 
-/// The installations of the directory, as they are recorded after a pass.
+/// Returns the records of the directory's installations after a pass.
 async fn installed(session: &Session, sync: &DirectorySync) -> Result<Vec<AddonInstallation>> {
     let records = Records::read(session.ctx()).await?;
     let of_directory = records.all.into_iter().filter(|record| {
@@ -311,8 +310,8 @@ async fn installed(session: &Session, sync: &DirectorySync) -> Result<Vec<AddonI
     Ok(of_directory.collect())
 }
 
-/// Whether an installation was applied from the directory as it is, and no one is at work on it. What is gone from the directory is not
-/// judged: it may have to stay.
+/// Whether an installation was applied from the current directory and no operation is running on it. Always `true` for a removed add-on,
+/// which may have to stay.
 fn is_as_in(directory: &Directory, record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
     if status.is_some_and(|status| status.operation.is_some()) {
@@ -324,7 +323,7 @@ fn is_as_in(directory: &Directory, record: &AddonInstallation) -> bool {
     addon.is_none_or(|addon| installed.is_some_and(|it| it.manifest_hash == addon.digest))
 }
 
-/// The next difference.
+/// Waits for the next drift.
 async fn drifted(
     session: &Session,
     records: &[AddonInstallation],
