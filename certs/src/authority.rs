@@ -18,36 +18,36 @@ use x509_cert::ext::pkix::{self, KeyUsage, SubjectKeyIdentifier};
 use x509_cert::name::Name;
 use zeroize::Zeroizing;
 
-/// How far before its issue a certificate is valid: so far the clock that issues it may be ahead of those of API servers.
+/// Certificates are backdated by this much, because the issuer's clock may be ahead of the clocks of API servers.
 const BACKDATED: Duration = Duration::from_hours(24);
-/// What the key of an authority is for.
+/// Key usages of an authority.
 const USAGES: [KeyUsagePurpose; 2] = [KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
 
-/// An authority that signs serving certificates. Its key exists only as long as this value, unless the caller keeps it.
+/// An authority that signs serving certificates. Its key exists only as long as this value, unless the caller stores it.
 pub struct Authority {
     certificate_pem: String,
     key: Zeroizing<KeyPair>,
-    /// What certificates repeat of the one that signs them: its name, and the identifier of its key.
+    /// The fields that issued certificates copy from their issuer: its name and the identifier of its key.
     issuer: CertificateParams,
     life: Life,
 }
 
-/// From the issue of a certificate until it expires.
+/// The time from the issue of a certificate until it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// When it was issued; the certificate itself is valid a day longer.
+    /// Time of issue. The certificate itself is valid from a day earlier.
     pub begin: Timestamp,
     /// When it expires.
     pub end: Timestamp,
 }
 
-/// A certificate with its key, both PEM. Debug shows neither.
+/// A certificate with its private key, both as PEM. `Debug` shows neither.
 pub struct Issued {
     /// The certificate.
     pub certificate_pem: String,
-    /// Its private key (PKCS #8).
+    /// Private key (PKCS #8).
     pub key_pem: Zeroizing<String>,
-    /// From its issue until it expires.
+    /// The time from issue until expiry.
     pub life: Life,
 }
 
@@ -57,49 +57,49 @@ pub enum IssueError {
     /// No name was given.
     #[error("a serving certificate needs a DNS name or an IP address")]
     NoName,
-    /// `now` is before 1970, or the end of the validity after what a certificate can express.
+    /// The begin is before 1970, or the end is later than a certificate can express.
     #[error("a certificate cannot be valid from {from} for {lifetime:?}")]
     Dates {
-        /// Begin.
+        /// Begin of the validity.
         from: Timestamp,
-        /// Lifetime.
+        /// Requested lifetime.
         lifetime: Duration,
     },
-    /// The key could not be generated or the certificate not signed.
+    /// The key could not be generated, or the certificate could not be signed.
     #[error("the certificate for {subject} could not be issued")]
     Sign {
-        /// Common name or first name.
+        /// Common name, or first DNS name.
         subject: String,
         /// The message of the library.
         source: rcgen::Error,
     },
 }
 
-/// Why a stored certificate and key are not an authority.
+/// Why a stored certificate and key cannot be used as an authority.
 #[derive(Debug, thiserror::Error)]
 pub enum UnusableError {
-    /// Not one certificate in PEM.
+    /// The text is not exactly one certificate in PEM.
     #[error("the certificate cannot be read")]
     Certificate,
-    /// A certificate that must not sign others.
+    /// The certificate must not sign others.
     #[error("the certificate is not one of an authority")]
     NotAnAuthority,
-    /// Its dates are outside of what can be expressed.
+    /// The dates are out of the range of timestamps.
     #[error("the dates of the certificate cannot be read")]
     Dates,
     /// The key cannot be read.
     #[error("the key cannot be read")]
     Key(#[source] rcgen::Error),
-    /// The key is another one's.
+    /// The key belongs to another certificate.
     #[error("the key does not belong to the certificate")]
     OtherKey,
 }
 
 impl Authority {
-    /// A new self-signed authority with a new key, valid from a day before `now` for `lifetime`.
+    /// Returns a new self-signed authority with a new key. It is valid from a day before `now` until `lifetime` after it.
     ///
     /// # Errors
-    /// [`IssueError`] where no key can be generated, or the dates cannot be expressed.
+    /// [`IssueError`] if no key can be generated, or if the dates cannot be expressed.
     pub fn new(common_name: &str, now: Timestamp, lifetime: Duration) -> Result<Self, IssueError> {
         let failed = |source| IssueError::Sign {
             subject: common_name.to_owned(),
@@ -107,7 +107,7 @@ impl Authority {
         };
         let key = generate().map_err(failed)?;
         let (mut params, life) = params(common_name, now, lifetime)?;
-        // No intermediate authorities: this one signs leaves only.
+        // No intermediate authorities: this authority signs only leaf certificates.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = USAGES.to_vec();
         let certificate = params.self_signed(&*key).map_err(failed)?;
@@ -119,10 +119,10 @@ impl Authority {
         })
     }
 
-    /// An authority that was kept as PEM.
+    /// Reads an authority that was stored as PEM.
     ///
     /// # Errors
-    /// [`UnusableError`] where the two are not the certificate and the key of one authority. Dates are not judged.
+    /// [`UnusableError`] if the texts are not the certificate and the key of one authority. The dates are not checked.
     pub fn read(certificate_pem: &str, key_pem: &str) -> Result<Self, UnusableError> {
         let certificate = parse(certificate_pem)?;
         let life = life_of(&certificate)?;
@@ -147,30 +147,30 @@ impl Authority {
         })
     }
 
-    /// The authority's certificate, PEM, for `caBundle`.
+    /// Returns the authority's certificate (PEM), for `caBundle`.
     #[must_use]
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// Its private key (PKCS #8), PEM, for an authority that others keep and sign with.
+    /// Returns the private key (PKCS #8, PEM), so that other replicas can store it and sign with it.
     #[must_use]
     pub fn key_pem(&self) -> Zeroizing<String> {
         Zeroizing::new(self.key.serialize_pem())
     }
 
-    /// From its issue until it expires.
+    /// The time from issue until expiry.
     #[must_use]
     pub fn life(&self) -> Life {
         self.life
     }
 
-    /// A serving certificate for `names` (DNS names or IP addresses) with a new key.
+    /// Issues a serving certificate with a new key for `names` (DNS names or IP addresses).
     ///
     /// The API server dials `SERVICE.NAMESPACE.svc` and reads only the subject alternative names.
     ///
     /// # Errors
-    /// [`IssueError`] where there is no name, a name is not valid, no key can be generated or the dates cannot be expressed.
+    /// [`IssueError`] if `names` is empty, a name is not valid, no key can be generated, or the dates cannot be expressed.
     pub fn issue(
         &self,
         names: &[&str],
@@ -205,27 +205,27 @@ impl Authority {
 }
 
 impl Life {
-    /// Whether two thirds of it have passed: time to renew, with a third left in which renewing may fail.
+    /// Returns whether two thirds of the time have passed. The last third is left for retries of a renewal that fails.
     ///
-    /// A clock that is before its begin changes nothing: which clock is wrong cannot be known, and a certificate that is renewed because of it
-    /// would be valid for no one else.
+    /// A clock that is before the begin does not cause a renewal: which clock is wrong cannot be known, and a certificate renewed by a
+    /// wrong clock would be valid for no other client.
     #[must_use]
     pub fn is_worn(&self, now: Timestamp) -> bool {
         let whole = self.end.duration_since(self.begin);
         now.duration_since(self.begin) >= whole * 2 / 3
     }
 
-    /// Whether it has ended.
+    /// Returns whether the certificate has expired.
     #[must_use]
     pub fn is_over(&self, now: Timestamp) -> bool {
         now >= self.end
     }
 }
 
-/// From the issue of an authority's certificate until it expires.
+/// Returns the time from the issue of an authority's certificate until it expires.
 ///
 /// # Errors
-/// [`UnusableError`] where it is not the certificate of an authority.
+/// [`UnusableError`] if it is not the certificate of an authority.
 pub fn life(certificate_pem: &str) -> Result<Life, UnusableError> {
     life_of(&parse(certificate_pem)?)
 }
@@ -244,12 +244,12 @@ impl fmt::Debug for Issued {
     }
 }
 
-/// A new key, wiped from memory when it is dropped.
+/// Generates a key that is wiped from memory when it is dropped.
 fn generate() -> Result<Zeroizing<KeyPair>, rcgen::Error> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map(Zeroizing::new)
 }
 
-/// The one certificate of a PEM text, if it is an authority's.
+/// Parses a PEM text that is exactly one certificate, of an authority.
 fn parse(certificate_pem: &str) -> Result<Certificate, UnusableError> {
     let unreadable = |_| UnusableError::Certificate;
     let mut found = CertificateDer::pem_slice_iter(certificate_pem.as_bytes());
@@ -285,7 +285,7 @@ fn life_of(certificate: &Certificate) -> Result<Life, UnusableError> {
     Ok(Life { begin, end })
 }
 
-/// The name of an authority of ours, which is its common name alone.
+/// Returns the subject of one of our authorities, which consists of a common name only.
 fn name(subject: &Name) -> Option<DistinguishedName> {
     let [part] = subject.0.as_slice() else {
         return None;
@@ -302,7 +302,7 @@ fn name(subject: &Name) -> Option<DistinguishedName> {
     Some(name)
 }
 
-/// Subject and dates.
+/// Returns certificate parameters with subject and dates.
 fn params(
     common_name: &str,
     now: Timestamp,
@@ -313,7 +313,7 @@ fn params(
         lifetime,
     };
     let begin = now.checked_sub(BACKDATED).map_err(|_| dates())?;
-    // Certificates know seconds: none is valid for less than its lifetime.
+    // Certificates have a resolution of seconds: round up, so that none is valid for less than its lifetime.
     let end = now
         .checked_add(lifetime)
         .and_then(|end| {
@@ -334,7 +334,7 @@ fn params(
     params
         .distinguished_name
         .push(DnType::CommonName, common_name);
-    // jiff's range ends with the year 9999, as that of a certificate does, so the additions stay in range.
+    // The ranges of jiff and of certificates both end with the year 9999, so the additions stay in range.
     params.not_before = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(begin)?;
     params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(end)?;
     Ok((params, Life { begin: now, end }))

@@ -1,6 +1,6 @@
-//! The `caBundle` of our two webhook configurations, by which the API server knows which authority to trust.
+//! Reads and patches the `caBundle` of our two webhook configurations, which tells the API server which authority to trust.
 //!
-//! Values only; a caller with a client reads the configurations and sends the patches.
+//! This module works on values only. A caller with a client reads the configurations and sends the patches.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 /// Name of both webhook configurations (`deploy/base`).
 pub const CONFIGURATION: &str = "kubectl-addons";
-/// Name of the Service that both call (`deploy/base`).
+/// Name of the Service that both configurations call (`deploy/base`).
 pub const SERVICE: &str = "addons-webhook";
 
-/// A configuration as it was read, and its entries that call our Service.
+/// The entries of a webhook configuration that call our Service, and the resourceVersion that was read.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     version: Value,
     entries: Vec<Entry>,
 }
 
-/// An entry that calls our Service.
+/// A webhook of the configuration that calls our Service.
 #[derive(Clone, Debug)]
 struct Entry {
     index: usize,
@@ -30,7 +30,7 @@ struct Entry {
 }
 
 impl Configuration {
-    /// Of a Validating- or MutatingWebhookConfiguration. Entries that call something else stay as they are.
+    /// Reads a Validating- or MutatingWebhookConfiguration. Entries that call another Service are ignored.
     #[must_use]
     pub fn read(object: &Value, namespace: &str) -> Self {
         let webhooks = object.pointer("/webhooks").and_then(Value::as_array);
@@ -53,7 +53,7 @@ impl Configuration {
         }
     }
 
-    /// Whether every entry trusts this certificate (PEM).
+    /// Returns whether every entry trusts the certificates in this PEM text.
     #[must_use]
     pub fn carries(&self, certificate_pem: &str) -> bool {
         let wanted = certificates(certificate_pem.as_bytes());
@@ -66,9 +66,9 @@ impl Configuration {
         })
     }
 
-    /// The JSON patch after which every entry trusts these authorities (PEM) alone; none where nothing changes.
+    /// Returns the JSON patch that makes every entry trust exactly these authorities (PEM), or `None` if nothing changes.
     ///
-    /// The API server refuses it (409) where the configuration is not the one that was read: the version is part of the patch.
+    /// The patch includes the resourceVersion, so the API server refuses it (409) if the configuration has changed since it was read.
     #[must_use]
     pub fn patch(&self, authorities_pem: &str) -> Option<Value> {
         let bundle = STANDARD.encode(authorities_pem);
@@ -86,7 +86,7 @@ impl Configuration {
     }
 }
 
-/// The certificates of a PEM text; what cannot be read is none.
+/// Returns the certificates of a PEM text. Unreadable ones are skipped.
 fn certificates(pem: &[u8]) -> BTreeSet<Vec<u8>> {
     CertificateDer::pem_slice_iter(pem)
         .filter_map(Result::ok)

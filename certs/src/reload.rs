@@ -1,7 +1,7 @@
-//! A certificate in files, served as soon as it changed and verified.
+//! Serves a certificate from files, and swaps it when the files change and their new content is verified.
 //!
-//! Files are compared by content: the kubelet replaces a Secret by swapping a symlink, which no watch on the old file sees.
-//! A pair that was read half before and half after a swap does not verify, is not served, and is read again.
+//! Files are compared by content: the kubelet replaces a Secret by swapping a symlink, which a watch on the old file does not see. A pair
+//! of which one file was read before and the other after a swap fails verification, is not served, and is read again.
 
 use std::fs;
 use std::io;
@@ -15,19 +15,19 @@ use zeroize::Zeroizing;
 use crate::served::Served;
 use crate::serving::{Material, Serving, ServingError, verify};
 
-/// Longest file that is read; a chain of a dozen certificates has 30 KB.
+/// Size limit of a file. A chain of a dozen certificates has 30 KB.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The paths of certificate, key and authorities, and the names that the certificate must have.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// Chain, leaf first (`tls.crt`).
+    /// Certificate chain, leaf first (`tls.crt`).
     pub certificate: PathBuf,
     /// Private key (`tls.key`).
     pub key: PathBuf,
     /// Authorities that the API server trusts (`ca.crt`).
     pub authority: Option<PathBuf>,
-    /// Names that the API server asks for; empty = not checked.
+    /// Names that the API server asks for. If empty, names are not checked.
     pub names: Vec<String>,
 }
 
@@ -36,13 +36,13 @@ pub struct Files {
 pub enum Poll {
     /// The files are unchanged.
     Unchanged,
-    /// New files verified and are served from the next handshake on.
+    /// New files were verified and are served from the next handshake on.
     Swapped,
-    /// New files did not verify: the old certificate stays.
+    /// New files could not be read or verified: the old certificate stays.
     Kept(ReloadError),
 }
 
-/// Why files are not served.
+/// Why the files are not served.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
     /// A file cannot be read.
@@ -59,7 +59,7 @@ pub enum ReloadError {
         /// The file.
         path: PathBuf,
     },
-    /// The content is refused.
+    /// Verification refused the content.
     #[error("{} is not served", path.display())]
     Refused {
         /// The certificate file.
@@ -69,7 +69,7 @@ pub enum ReloadError {
     },
 }
 
-/// Serves the files that verified last.
+/// Serves the last verified content of the files.
 #[derive(Debug)]
 pub struct Reloader {
     files: Files,
@@ -81,7 +81,7 @@ impl Reloader {
     /// Reads and verifies the files for the first time: a server never starts with an invalid certificate.
     ///
     /// # Errors
-    /// [`ReloadError`] where a file cannot be read or its content would be refused.
+    /// [`ReloadError`] if a file cannot be read, or if its content is refused.
     pub fn new(files: Files, served: Arc<Served>, now: UnixTime) -> Result<Self, ReloadError> {
         let content = Content::read(&files)?;
         served.swap(content.verify(&files, now)?);
@@ -93,7 +93,7 @@ impl Reloader {
         })
     }
 
-    /// Reads the files again and swaps them in if their content changed and verifies.
+    /// Reads the files again, and serves them if their content has changed and is verified.
     pub fn poll(&mut self, now: UnixTime) -> Poll {
         let content = match Content::read(&self.files) {
             Ok(content) => content,
@@ -130,7 +130,7 @@ impl Content {
         })
     }
 
-    /// Digest over all files; their lengths are part of it.
+    /// Digest of all files. It includes their lengths.
     fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         for part in [Some(&self.chain), Some(&*self.key), self.authority.as_ref()] {
@@ -156,7 +156,7 @@ impl Content {
     }
 }
 
-/// Reads a file, up to the size that a certificate can have.
+/// Reads a file of at most [`MAX_FILE`] bytes.
 fn read(path: &Path) -> Result<Vec<u8>, ReloadError> {
     let failed = |source| ReloadError::Read {
         path: path.to_owned(),

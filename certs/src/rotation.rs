@@ -1,10 +1,10 @@
-//! What is due by the clock, for the authority that all replicas share and for the certificate of one of them.
+//! Decides which step of the rotation is due: for the authority that all replicas share, and for the certificate of one replica.
 //!
-//! An authority is exchanged with an overlap, so that the API server trusts every certificate that it is shown:
+//! Authorities overlap when they are replaced, so that the API server always trusts the certificate that it is shown:
 //!
-//! 1. Two thirds of its life have passed: the next one is put beside it, and announced to the API server with it.
-//! 2. The configurations carry both: the next one signs from now on. The old one stays announced.
-//! 3. The last certificate of the old one has expired: it is forgotten.
+//! 1. When two thirds of the current authority's life have passed, the next authority is added, and both are announced to the API server.
+//! 2. When the webhook configurations carry both, the next authority starts to sign. The old one stays announced.
+//! 3. When the last certificate of the old authority has expired, the old authority is removed.
 
 use std::time::Duration;
 
@@ -13,53 +13,54 @@ use jiff::Timestamp;
 use crate::authority::Life;
 use crate::shared::Shared;
 
-/// The API server reads changed configurations within a second; several of them, and slow ones, need longer.
+/// Time for all API servers to read changed configurations. One usually needs less than a second; slow ones need longer.
 const SETTLING: Duration = Duration::from_secs(60);
 
-/// How long certificates are valid. Both are renewed when two thirds have passed.
+/// How long certificates are valid. They are renewed after two thirds of the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Lifetimes {
-    /// Of what is served.
+    /// Lifetime of serving certificates.
     pub leaf: Duration,
-    /// Of the authority.
+    /// Lifetime of the authority.
     pub authority: Duration,
 }
 
-/// What is due for the authorities in the Secret.
+/// The step that is due for the authorities in the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Nothing.
     Nothing,
-    /// An authority that signs at once: there is none that can be used.
+    /// Create an authority that signs at once, because there is no usable one.
     First,
-    /// The next authority, which does not sign yet.
+    /// Add the next authority, which does not sign yet.
     Prepare,
-    /// The next authority signs from now on.
+    /// Let the next authority sign from now on.
     Promote,
-    /// A previous authority is forgotten, or one that was lost is recorded again.
+    /// Remove a previous authority that has expired, or record a lost one again.
     Tidy,
 }
 
 impl Lifetimes {
-    /// How long configurations carry an authority before it signs.
+    /// Returns how long the configurations must carry an authority before it signs.
     #[must_use]
     pub fn settling(&self) -> Duration {
         SETTLING.min(self.authority / 10)
     }
 
-    /// How often to look: often enough for a certificate that is renewed in time, and every ten seconds at least.
+    /// Returns the polling interval: short enough to renew a certificate in time, and at most ten seconds.
     #[must_use]
     pub fn interval(&self) -> Duration {
         (self.leaf / 12).clamp(Duration::from_millis(100), Duration::from_secs(10))
     }
 }
 
-/// What is due for the content of the Secret at `now`. `is_next_settled`: the configurations carry the next authority long enough.
+/// Returns the step that is due for the content of the Secret at `now`. `is_next_settled`: the configurations have carried the next
+/// authority long enough.
 #[must_use]
 pub fn due(shared: &Shared, is_next_settled: bool, now: Timestamp) -> Due {
     match (&shared.current, &shared.next) {
         (None, None) => Due::First,
-        // Whether it is trusted or not: nothing else can sign.
+        // Promote it even if it is not trusted yet, because no other authority can sign.
         (None, Some(_)) => Due::Promote,
         (Some(_), Some(_)) if is_next_settled => Due::Promote,
         (Some(current), None) if current.life().is_worn(now) => Due::Prepare,
@@ -69,19 +70,19 @@ pub fn due(shared: &Shared, is_next_settled: bool, now: Timestamp) -> Due {
     }
 }
 
-/// What a replica serves, and what is known of the authorities.
+/// The certificate that a replica serves, and what is known of its authority.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf {
-    /// From its issue until it expires.
+    /// The time from issue until expiry.
     pub life: Life,
-    /// The authority that signs now has signed it.
+    /// Whether it was signed by the authority that signs now.
     pub is_current: bool,
-    /// The configurations carry the authority that has signed it.
+    /// Whether the configurations carry the authority that signed it.
     pub is_trusted: bool,
 }
 
-/// Whether a replica has to sign a certificate for itself. `is_carried`: the configurations carry the authority that signs now;
-/// `is_settled`: they do so long enough.
+/// Returns whether a replica has to issue itself a new certificate. `is_carried`: the configurations carry the authority that signs now;
+/// `is_settled`: they have carried it long enough.
 #[must_use]
 pub fn is_leaf_due(leaf: Option<Leaf>, is_carried: bool, is_settled: bool, now: Timestamp) -> bool {
     let Some(leaf) = leaf else { return true };
@@ -90,7 +91,7 @@ pub fn is_leaf_due(leaf: Option<Leaf>, is_carried: bool, is_settled: bool, now: 
     } else if leaf.is_current {
         leaf.life.is_worn(now)
     } else {
-        // Its authority is a previous one. What the API server still trusts is not given up for what it may not know yet.
+        // Signed by a previous authority: keep a certificate that the API server still trusts until it surely knows the new authority.
         is_settled || (is_carried && !leaf.is_trusted)
     }
 }

@@ -1,4 +1,4 @@
-//! The certificate that is served now, swapped while connections come in.
+//! The certificate that is served now. It can be swapped while connections come in.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,17 +8,17 @@ use rustls::sign::CertifiedKey;
 
 use crate::serving::Serving;
 
-/// What the TLS configuration shares with the task that renews it. Empty until the first certificate verified: connections fail then.
+/// The certificate that the TLS configuration shares with the task that renews it. Until the first certificate is set, connections fail.
 #[derive(Debug, Default)]
 pub struct Served(RwLock<Option<Serving>>);
 
 impl Served {
-    /// Serves this one from the next handshake on.
+    /// Serves `serving` from the next handshake on.
     pub fn swap(&self, serving: Serving) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(serving);
     }
 
-    /// When the served certificate expires, if one is served.
+    /// Returns when the served certificate expires, or `None` if none is served.
     #[must_use]
     pub fn not_after(&self) -> Option<UnixTime> {
         self.read(|serving| serving.not_after)

@@ -1,4 +1,4 @@
-//! Verifies chain, key and names as the API server will verify them, before they are served.
+//! Verifies chain, key, names and dates of a certificate as the API server will verify them, before it is served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error as TlsError};
 
-/// Certificates, key and authority as the files contain them.
+/// Contents of the certificate, key and authority files.
 pub struct Material<'a> {
     /// Certificate chain, leaf first, PEM (`tls.crt`).
     pub chain_pem: &'a [u8],
     /// Private key, PEM (`tls.key`).
     pub key_pem: &'a [u8],
-    /// The authorities that the API server trusts, PEM (`ca.crt`). Without them the last certificate of the chain
-    /// is used, and of a single leaf everything but its issuer is verified.
+    /// The authorities that the API server trusts, PEM (`ca.crt`). If `None`, the last certificate of the chain is used; a single leaf is
+    /// then verified except for its issuer.
     pub authority_pem: Option<&'a [u8]>,
 }
 
@@ -40,7 +40,7 @@ pub enum ServingError {
     /// Not PEM, or PEM without the expected item.
     #[error("{what} holds no readable PEM")]
     Pem {
-        /// `the certificate`, `the key`, `the authority`.
+        /// What the PEM was read for: `the certificate`, `the key` or `the authority`.
         what: &'static str,
         /// The message of the reader.
         source: rustls::pki_types::pem::Error,
@@ -65,7 +65,7 @@ pub enum ServingError {
     /// No verifier could be created from the authorities.
     #[error("the authorities cannot be used")]
     Verifier(#[source] rustls::server::VerifierBuilderError),
-    /// Chain, name or dates are refused.
+    /// The verifier refuses the chain, the name or the dates.
     #[error("the certificate would be refused for {name}")]
     Refused {
         /// Name that was asked for.
@@ -78,12 +78,12 @@ pub enum ServingError {
     NoExpiry,
 }
 
-/// Verifies chain, key, names and dates at `now`, and only then returns the key for rustls.
+/// Verifies chain, key, names and dates at `now`, and returns the key for rustls.
 ///
-/// `names` is what the API server will ask for; empty = the names are not checked.
+/// `names` are the names that the API server will ask for; if empty, names are not checked.
 ///
 /// # Errors
-/// [`ServingError`] says what a client would refuse.
+/// [`ServingError`]: the first problem for which a client would refuse the certificate.
 pub fn verify(
     material: &Material<'_>,
     names: &[String],
@@ -119,7 +119,7 @@ pub fn verify(
                 source,
             })?;
         let verdict = match check(&server_name, now) {
-            // The issuer of a single leaf is unknown; its dates were checked before, its names are checked here.
+            // A single leaf has no known issuer; rustls has checked its dates before it reports that, and its names are checked here.
             Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) if lone_leaf => {
                 ParsedCertificate::try_from(leaf)
                     .and_then(|leaf| verify_server_name(&leaf, &server_name))
@@ -147,7 +147,7 @@ pub fn verify(
         }
     }
 
-    // rustls reports the end of a leaf only when it verifies at a later time; it judges dates first.
+    // rustls reports the expiry of a leaf only if it verifies at a later time; it checks dates first.
     let far = UnixTime::since_unix_epoch(Duration::from_secs(u64::from(u32::MAX) * 1000));
     let not_after = match check(&any_name(), far) {
         Err(TlsError::InvalidCertificate(CertificateError::ExpiredContext {
@@ -161,7 +161,7 @@ pub fn verify(
     })
 }
 
-/// All certificates of a PEM file.
+/// Returns all certificates of a PEM file.
 fn certificates(
     pem: &[u8],
     what: &'static str,
@@ -171,7 +171,7 @@ fn certificates(
         .map_err(|source| ServingError::Pem { what, source })
 }
 
-/// A verifier that trusts `anchors`.
+/// Returns a verifier that trusts `anchors`.
 fn verifier(
     anchors: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
@@ -185,7 +185,7 @@ fn verifier(
         .map_err(ServingError::Verifier)
 }
 
-/// A name for checks in which the name does not matter.
+/// Returns a name for checks in which the name does not matter.
 fn any_name() -> ServerName<'static> {
     ServerName::from(std::net::IpAddr::from([127, 0, 0, 1]))
 }

@@ -1,12 +1,12 @@
-//! The Secret in which all replicas keep one authority, the next one and the certificates of the previous ones.
+//! The content of the Secret in which all replicas keep the current authority, the next one, and the certificates of previous ones.
 //!
 //! | key | content |
 //! |---|---|
 //! | `ca.crt`, `ca.key` | the authority that signs |
-//! | `next.crt`, `next.key` | the one that will sign, once the API server trusts it |
-//! | `previous-SECONDS.crt` | one that signs no more; its last certificate has expired at this Unix time |
+//! | `next.crt`, `next.key` | the authority that will sign once the API server trusts it |
+//! | `previous-SECONDS.crt` | a former authority; the last certificate that it signed expires at this Unix time |
 //!
-//! What cannot be used counts as missing, so a Secret that is empty, half-written or edited is repaired by the next write.
+//! Unusable data counts as missing, so the next write repairs a Secret that is empty, half-written or edited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,36 +20,36 @@ use crate::rotation::{Due, Lifetimes};
 const COMMON_NAME: &str = "addons-webhook-ca";
 const CURRENT: (&str, &str) = ("ca.crt", "ca.key");
 const NEXT: (&str, &str) = ("next.crt", "next.key");
-/// Around the Unix time until which a certificate is announced.
+/// Prefix and suffix of the key of a previous certificate; between them is the Unix time until which it is announced.
 const PREVIOUS: (&str, &str) = ("previous-", ".crt");
 
-/// Content of the Secret.
+/// The authorities in the Secret.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// The authority that signs.
     pub current: Option<Authority>,
-    /// The one that will sign next.
+    /// The authority that will sign next.
     pub next: Option<Authority>,
-    /// Those that do not sign any more.
+    /// The authorities that do not sign any more.
     pub previous: BTreeSet<Previous>,
-    /// The Secret does not say all of this: it was half-written, or has lost a certificate that is remembered.
+    /// Whether the Secret lacks some of this: it was half-written, or has lost a certificate that this replica remembers.
     pub is_incomplete: bool,
 }
 
 /// The certificate of an authority that does not sign any more.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Previous {
-    /// When the last certificate that it signed has expired.
+    /// Expiry of the last certificate that it signed.
     pub until: Timestamp,
-    /// Its own, PEM.
+    /// Its own certificate, PEM.
     pub certificate_pem: String,
 }
 
-/// Data of a Secret; what is wiped when dropped holds keys.
+/// Data of a Secret. It is wiped from memory when dropped, because it contains keys.
 pub type Data = BTreeMap<String, Zeroizing<Vec<u8>>>;
 
 impl Shared {
-    /// Takes from the data of the Secret what can be used at `now`.
+    /// Reads the data of the Secret, and skips what cannot be used at `now`.
     #[must_use]
     pub fn read(data: &Data, now: Timestamp) -> Self {
         let mut shared = Self::default();
@@ -66,7 +66,7 @@ impl Shared {
             if place.is_none()
                 && let Ok(life) = authority::life(certificate)
             {
-                // It may have signed what is served, although its key is lost.
+                // The authority may have signed a certificate that is still served, although its key is lost.
                 shared.is_incomplete = true;
                 shared.previous.insert(Previous {
                     until: life.end,
@@ -88,7 +88,7 @@ impl Shared {
         shared
     }
 
-    /// The data of the Secret with this content; keys that are not ours stay.
+    /// Returns the data of the Secret with this content. Keys that are not ours stay.
     #[must_use]
     pub fn write(&self, before: &Data) -> Data {
         let is_ours = |key: &String| {
@@ -111,7 +111,7 @@ impl Shared {
         }
         let mut seconds = i64::MIN;
         for previous in &self.previous {
-            // Two that end in one second get a key each.
+            // Authorities with the same expiry get different keys.
             seconds = previous.until.as_second().max(seconds.saturating_add(1));
             let key = format!("{}{seconds}{}", PREVIOUS.0, PREVIOUS.1);
             set(&key, &previous.certificate_pem);
@@ -119,14 +119,14 @@ impl Shared {
         data
     }
 
-    /// All certificates that the API server has to trust, PEM: the same text for every replica.
+    /// Returns all certificates that the API server has to trust, as PEM. The text is the same for every replica.
     #[must_use]
     pub fn bundle(&self) -> String {
         let lines = self.certificates().flat_map(|pem| [pem.trim_end(), "\n"]);
         lines.collect()
     }
 
-    /// Each of these certificates, PEM, the one that signs first.
+    /// Iterates over these certificates (PEM), the signing one first.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
         let signing = [&self.current, &self.next].into_iter().flatten();
         let previous = self.previous.iter();
@@ -135,7 +135,7 @@ impl Shared {
             .chain(previous.map(|previous| previous.certificate_pem.as_str()))
     }
 
-    /// Keeps the certificate of an authority announced that has signed what is served here, if the Secret has lost it.
+    /// Keeps announcing the authority that signed the certificate served here, if the Secret has lost it.
     pub fn remember(&mut self, certificate_pem: &str, until: Timestamp) {
         if self.certificates().all(|known| known != certificate_pem) {
             self.is_incomplete = true;
@@ -146,10 +146,10 @@ impl Shared {
         }
     }
 
-    /// The content after what is due was done.
+    /// Returns the content after the step that is due.
     ///
     /// # Errors
-    /// [`IssueError`] where no authority can be made.
+    /// [`IssueError`] if a new authority cannot be issued.
     pub fn advance(
         mut self,
         due: Due,
@@ -164,7 +164,7 @@ impl Shared {
             Due::Promote => {
                 let old = std::mem::replace(&mut self.current, self.next.take());
                 if let Some(old) = old {
-                    // Twice the life of what it has just signed: another replica may be signing at this moment.
+                    // Twice the lifetime of a certificate, because another replica may be signing one right now.
                     let until = now.checked_add(lifetimes.leaf * 2);
                     self.previous.insert(Previous {
                         until: until.unwrap_or(old.life().end).min(old.life().end),
@@ -179,7 +179,7 @@ impl Shared {
     }
 }
 
-/// The time in the key of a previous certificate.
+/// Parses the time in the key of a previous certificate.
 fn until(key: &str) -> Option<Timestamp> {
     let seconds = key.strip_prefix(PREVIOUS.0)?.strip_suffix(PREVIOUS.1)?;
     Timestamp::from_second(seconds.parse().ok()?).ok()

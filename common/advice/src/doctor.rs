@@ -1,5 +1,5 @@
-//! What is wrong with a cluster as far as this tool is concerned: judged from facts that were read before, each of which may be
-//! missing. A problem is a value; its way out is a command, and so a matter of the command line.
+//! Diagnoses a cluster from facts that were read before, each of which may be missing. A problem is a value; the command that fixes it is
+//! added by the command line.
 
 mod leftovers;
 pub mod problem;
@@ -25,19 +25,19 @@ use common::right::Right;
 pub use problem::{Problem, Severity};
 pub use webhook::{Asked, Certificate, Webhook};
 
-/// What was read, or why it could not be.
+/// A fact, or why it could not be read.
 pub type Checked<T> = Result<T, Unread>;
 
 /// Why something could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// In words.
+    /// The reason in words.
     pub why: String,
-    /// Whether the caller may not read it: that says nothing of the cluster.
+    /// Whether the caller may not read it, which says nothing about the cluster.
     pub is_forbidden: bool,
 }
 
-/// Everything that is judged.
+/// The facts for a diagnosis.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The time of the API server.
@@ -46,9 +46,9 @@ pub struct Facts {
     pub system: String,
     /// The API server.
     pub server: Server,
-    /// Our definitions, as this release has them and as they are.
+    /// Our CRDs, as this release installs them and as they are live.
     pub definitions: Checked<Vec<Pair>>,
-    /// What verbs need and the caller may not do.
+    /// Rights that commands need and the caller does not have.
     pub lacking: Checked<Vec<Right>>,
     /// The webhook.
     pub webhook: Checked<Webhook>,
@@ -56,11 +56,11 @@ pub struct Facts {
     pub policies: Checked<Vec<Pair>>,
     /// All installations.
     pub records: Checked<Vec<AddonInstallation>>,
-    /// The objects of those of this cluster, by owner hash.
+    /// Health of the installations of this cluster, by owner hash.
     pub health: Checked<BTreeMap<String, Health>>,
     /// The catalogues of the system namespace.
     pub catalogues: Checked<Vec<AddonCatalogue>>,
-    /// The reconciler's Lease, where there is one.
+    /// The reconciler's Lease, if it exists.
     pub lease: Checked<Option<Lease>>,
     /// Objects with our owner label.
     pub owned: Checked<Vec<Owned>>,
@@ -70,37 +70,37 @@ pub struct Facts {
     pub cluster: Checked<Option<String>>,
 }
 
-/// The API server.
+/// Facts about the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// `v1.36.3`.
     pub version: String,
-    /// Whether it serves admission policies.
+    /// Whether it is new enough to serve admission policies.
     pub is_supported: bool,
 }
 
-/// An object as this release has it, and as it is.
+/// An object as this release installs it, and as it is live.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// As this release has it.
+    /// The object as this release installs it.
     pub wanted: Value,
-    /// As it is; `None` where it does not exist.
+    /// The live object; `None` if it does not exist.
     pub live: Option<Value>,
 }
 
-/// Who leads the reconciler.
+/// The Lease of the leading reconciler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Who; empty where it was given back.
+    /// The holder; empty if the Lease was given back.
     pub holder: String,
     /// When it was last renewed.
     pub renewed: Option<Timestamp>,
-    /// For how long it is held, in seconds.
+    /// How long it is valid after a renewal, in seconds.
     pub seconds: i64,
 }
 
 impl Lease {
-    /// Whether it is held now.
+    /// Returns whether it is held now.
     #[must_use]
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         let renewed = self.renewed;
@@ -109,7 +109,7 @@ impl Lease {
     }
 }
 
-/// What is wrong, in the order in which it is best mended.
+/// Returns the problems of a cluster, in the order in which they are best fixed.
 #[must_use]
 pub fn diagnose(facts: &Facts) -> Vec<Problem> {
     let mut found = Vec::new();
@@ -141,7 +141,7 @@ pub fn diagnose(facts: &Facts) -> Vec<Problem> {
     found
 }
 
-/// What was read; otherwise that it could not be is a problem of its own.
+/// Returns a fact. If it could not be read, adds a problem that says so.
 fn read<'a, T>(
     fact: &'a Checked<T>,
     what: &'static str,
@@ -159,7 +159,7 @@ fn read<'a, T>(
     }
 }
 
-/// Judges our definitions; returns whether all of them exist.
+/// Checks our CRDs. Returns whether all of them exist.
 fn definitions(facts: &Facts, found: &mut Vec<Problem>) -> bool {
     let Some(pairs) = read(&facts.definitions, "the definitions", found) else {
         return true;
@@ -191,7 +191,7 @@ fn version(definition: &Value) -> Option<Version> {
     Version::parse(annotations[ANNOTATION_CRD_VERSION].as_str()?).ok()
 }
 
-/// Whether an installation has recorded some of these objects: then they are wanted, also where none of them exists.
+/// Returns whether an installation has recorded some of these objects. They are expected to exist then, even if none does.
 fn is_recorded(pairs: &[Pair], records: &[AddonInstallation]) -> bool {
     let keys = pairs.iter().filter_map(|pair| ObjectKey::of(&pair.wanted));
     let keys: BTreeSet<ObjectKey> = keys.collect();
@@ -201,7 +201,8 @@ fn is_recorded(pairs: &[Pair], records: &[AddonInstallation]) -> bool {
     })
 }
 
-/// What is wrong with the policies. Without any of them none was wanted, unless `is_wanted`; with some, each of them is.
+/// Returns the problems of the admission policies. If none exists, policies are expected only if `is_wanted`; if some exist, all are
+/// expected.
 fn judge_policies(pairs: &[Pair], is_wanted: bool) -> Vec<Problem> {
     if pairs.iter().all(|pair| pair.live.is_none()) && !is_wanted {
         return vec![Problem::NoPolicies];
@@ -239,7 +240,8 @@ fn duplicate(catalogue: &AddonCatalogue) -> Option<Problem> {
     })
 }
 
-/// The first field in which a live object is not what was wanted; what was not said may be anything.
+/// Returns the path of the first field in which a live object differs from the wanted one. Fields that are not in the wanted object may
+/// have any value.
 fn difference(wanted: &Value, live: &Value) -> Option<String> {
     let below = |name: &str, found: String| match found.is_empty() {
         true => name.to_owned(),
@@ -250,7 +252,7 @@ fn difference(wanted: &Value, live: &Value) -> Option<String> {
             let found = difference(wanted, live.get(name).unwrap_or(&Value::Null))?;
             Some(below(name, found))
         }),
-        // A set: what others add to it cannot be taken back, and makes it no weaker.
+        // Compared as a set: additions by others cannot be taken back, and do not weaken it.
         (Value::Array(wanted), Value::Array(live)) if wanted.iter().all(Value::is_string) => {
             let is_there = wanted.iter().all(|wanted| live.contains(wanted));
             (!is_there).then(String::new)

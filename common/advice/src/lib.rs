@@ -1,5 +1,5 @@
-//! Advice: what is wrong with a cluster ([`doctor`]), and what a future release of Kubernetes would do to it ([`preflight`]). Both read,
-//! and change nothing.
+//! Advice: what is wrong with a cluster ([`doctor`]), and what a future release of Kubernetes would do to it ([`preflight`]). Both only
+//! read.
 //!
 //! The rules are pure functions of facts; [`doctor::reading`] and [`preflight::check`] read these facts.
 

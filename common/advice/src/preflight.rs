@@ -1,6 +1,6 @@
-//! What a future release of Kubernetes would do to an installation: whether its version fits, which one would, and which of the
-//! APIs that it uses are deprecated, removed or unknown there; what else in the cluster is in the way ([`risk`]), and the order
-//! of the upgrades. Nothing here asks a cluster.
+//! What a future release of Kubernetes would do to an installation: whether its version fits, which version would, and which of the APIs
+//! that it uses are deprecated, removed or unknown there; what else in the cluster can block the upgrade ([`risk`]), and the order of
+//! upgrades. These functions send no requests.
 
 pub mod api_services;
 pub mod check;
@@ -24,12 +24,12 @@ use common::catalogue::{Catalogue, Entry, label};
 use common::manifest::key::{Gvk, ObjectKey};
 use lifecycle::{Fate, Lifecycle, Release};
 
-/// The clusters to compare.
+/// The facts of the cluster before and after its upgrade.
 #[derive(Clone, Debug)]
 pub struct Clusters {
-    /// As it is.
+    /// The cluster with its present release.
     pub now: ClusterFacts,
-    /// With the future release.
+    /// The cluster with the future release.
     pub then: ClusterFacts,
 }
 
@@ -39,77 +39,77 @@ pub struct Clusters {
 pub struct Writer {
     /// Its name.
     pub manager: String,
-    /// As managedFields have it, `policy/v1beta1`.
+    /// The API version as in managedFields: `policy/v1beta1`.
     pub api_version: String,
 }
 
-/// The verdict on an installation, the worst last.
+/// The verdict on an installation, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Verdict {
     /// Its version fits, and its APIs are served.
     Fits,
-    /// It cannot be told.
+    /// It is not known.
     Unknown,
     /// Its version does not fit, or an API that it uses is not served.
     DoesNotFit,
 }
 
-/// Whether the installed version allows the release.
+/// Whether the constraints of the installed version allow the release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Constraint {
-    /// It does, or says nothing of it.
+    /// They allow it, or do not mention it.
     Allows,
-    /// It does not, for this reason.
+    /// They exclude it, with the reason.
     Excludes(String),
-    /// It cannot be told, for this reason.
+    /// It is not known, with the reason.
     Unknown(String),
 }
 
-/// Which other version would fit.
+/// The version to upgrade to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "when", content = "version")]
 pub enum Remedy {
-    /// It fits both releases: upgrade to it first.
+    /// It fits both releases: upgrade to it before the cluster.
     Before(String),
-    /// It fits the future release alone: upgrade to it right after the cluster.
+    /// It fits only the future release: upgrade to it right after the cluster.
     After(String),
 }
 
-/// One API that an installation uses.
+/// An API that an installation uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Used {
     /// The API.
     #[serde(flatten)]
     pub api: Gvk,
-    /// How many objects of the installation.
+    /// The number of objects that use it.
     pub objects: usize,
-    /// Who writes them so: empty where the manifests of the add-on do.
+    /// The field managers that write it; empty if the manifests of the add-on use it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub managers: Vec<String>,
-    /// What becomes of it.
+    /// Its state in the future release.
     #[serde(flatten)]
     pub fate: Fate,
 }
 
-/// What was found of one installation.
+/// The result for one installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// All in all.
+    /// The overall verdict.
     pub verdict: Verdict,
-    /// What its version says.
+    /// Whether the installed version allows the release.
     pub constraint: Constraint,
-    /// The version that would fit; only where this one does not.
+    /// The version to upgrade to; only if the installed one does not fit.
     pub remedy: Option<Remedy>,
     /// What that version requires of other add-ons.
     pub requires: Vec<Requirement>,
-    /// The APIs of its objects that are not simply served.
+    /// The APIs of its objects, except those that are served without deprecation.
     pub apis: Vec<Used>,
-    /// Those in which other managers write its objects. They do not decide the verdict: most are traces of the past.
+    /// The APIs in which other managers write its objects. They do not affect the verdict, because most entries are outdated.
     pub writers: Vec<Used>,
 }
 
-/// Judges one installation. `catalogue` is its origin, or why that cannot be read; `None` is an origin without constraints.
+/// Checks one installation. `catalogue`: its origin, or why that cannot be read; `None` for an origin without constraints.
 #[must_use]
 pub fn judge(
     record: &AddonInstallation,
@@ -164,7 +164,7 @@ fn verdict(fate: &Fate) -> Verdict {
     }
 }
 
-/// What the installed entry says of the release.
+/// Returns whether the installed entry allows the release.
 fn constraint(
     record: &AddonInstallation,
     catalogue: &Catalogue,
@@ -201,7 +201,7 @@ fn constraint(
     }
 }
 
-/// The version that would fit, and what it requires.
+/// Returns the version to upgrade to, and what it requires.
 fn remedy(
     record: &AddonInstallation,
     catalogue: &Catalogue,
@@ -217,7 +217,7 @@ fn remedy(
     Some((remedy, entry.version.requires.clone()))
 }
 
-/// The newest version that is later than the installed one and fits both releases, or else the future one alone.
+/// Returns the newest version that is later than the installed one and fits both releases, otherwise the newest that fits the future one.
 #[must_use]
 pub fn next<'c>(
     record: &AddonInstallation,
@@ -231,7 +231,7 @@ pub fn next<'c>(
         .or_else(|| newer(record, entries(), &clusters.then, rules))
 }
 
-/// The newest of some entries that is later than the installed one and fits a cluster.
+/// Returns the newest entry that is later than the installed one and fits a cluster.
 fn newer<'c>(
     record: &AddonInstallation,
     entries: impl Iterator<Item = &'c Entry>,
@@ -256,7 +256,7 @@ fn newer<'c>(
     is_other.then_some(entry)
 }
 
-/// The APIs in which our objects were applied, without those that are simply served.
+/// Returns the APIs in which our objects were applied, except those that are served without deprecation.
 fn applied(inventory: &Inventory, release: Release, table: &Lifecycle) -> Vec<Used> {
     let mut counts: BTreeMap<Gvk, usize> = BTreeMap::new();
     for (key, item) in &inventory.objects {
@@ -274,7 +274,7 @@ fn applied(inventory: &Inventory, release: Release, table: &Lifecycle) -> Vec<Us
     used.collect()
 }
 
-/// The APIs in which other managers write our objects, where the release does not serve them or will not for long.
+/// Returns the APIs in which other managers write our objects, if they are deprecated or removed in the release.
 fn written(
     record: &AddonInstallation,
     inventory: &Inventory,

@@ -1,4 +1,4 @@
-//! What one add-on needs at a site: its source, and the images of its objects.
+//! What one add-on needs at a site: its source and the images of its objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,43 +28,43 @@ use addons_operation::render::{objects, uninstalled};
 pub(super) struct Wanted {
     /// Its name in catalogues and objects.
     pub image: Image,
-    /// Where it is read.
+    /// The location from which it is read.
     pub from: Image,
-    /// Whether that registry speaks HTTP without TLS.
+    /// Whether the registry at `from` speaks HTTP without TLS.
     pub plain_http: bool,
-    /// For that registry.
+    /// Credentials for that registry.
     pub credentials: Option<Arc<Credentials>>,
-    /// What its name may open on this machine.
+    /// What reading it may open on this machine.
     pub reach: Reach,
-    /// The digests that it had where add-ons were verified and rendered from it.
+    /// The digests with which add-ons were verified and rendered.
     pub verified: Vec<String>,
 }
 
-/// Where the site has the source of an add-on.
+/// How the site gets the source of an add-on.
 pub(super) enum AtSite {
-    /// In a registry, or in the catalogue, as here.
+    /// As it is here: from a registry, or inline in the catalogue.
     Kept(Box<Source>),
-    /// In an artifact that is made of these files.
+    /// As an artifact that is made of these files.
     Files {
         /// The files.
         files: Package,
-        /// The one file, where these are not a folder.
+        /// The path of the file, if the source is a single file.
         file: Option<String>,
     },
 }
 
 /// What an add-on needs.
 pub(super) struct Contents {
-    /// What is copied from registries.
+    /// Images and artifacts that are copied from registries.
     pub wanted: Vec<Wanted>,
     /// Its source at the site.
     pub at_site: AtSite,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Reads and renders an add-on: its hash is judged by the bytes of its source, before anything is made of them. A chart is read as it is
-/// now, and not as it was when its version was read last: so it is copied, too (semantics 17).
+/// Reads and renders an add-on. Its hash is verified on the bytes of the source before anything is rewritten. The cached chart is discarded
+/// first, because the export copies the chart as it is now (semantics 17.3).
 pub(super) async fn of(
     ctx: &Context,
     entry: &Entry,
@@ -109,7 +109,7 @@ pub(super) async fn of(
             files: as_folder(&entry.addon, files)?,
         }
     };
-    // The site rewrites the names that the objects have without a private registry.
+    // The site rewrites the image names that the objects have without a private registry.
     let without = Entry {
         registry: None,
         ..entry.clone()
@@ -137,8 +137,8 @@ pub(super) async fn of(
     })
 }
 
-/// What the images of an add-on may open: its objects name them, so `docker login` is used only for registries that the user named, by
-/// the location of the index as well.
+/// Returns what the images of an add-on may open. The objects name them, so `docker login` is used only for registries that the user named,
+/// directly or by the location of the index.
 fn reach_of_images(ctx: &Context, entry: &Entry) -> Reach {
     match (&entry.author, &*entry.origin) {
         (Author::Typed(typed), Origin::Index { location }) => ctx.beside(typed, location),
@@ -146,7 +146,7 @@ fn reach_of_images(ctx: &Context, entry: &Entry) -> Reach {
     }
 }
 
-/// An image that container runtimes pull.
+/// Returns an image as container runtimes pull it.
 pub(super) fn of_object(
     name: &str,
     registry: Option<&Registry>,
@@ -167,8 +167,8 @@ pub(super) fn of_object(
     })
 }
 
-/// Whether the site has the source under the name that it has here. A chart in the folder of an image may be made of other charts,
-/// which are fetched with it and are not in the image.
+/// Returns whether the site uses the source under its present name. A chart in the folder of an image may depend on other charts, which are
+/// fetched with it and are not part of the image.
 fn is_kept(entry: &Entry, files: &Package) -> bool {
     let is_chart = entry.version.template.method == Method::Helm;
     match entry.version.source.kind() {
@@ -193,7 +193,7 @@ fn as_folder(addon: &str, files: &Package) -> Result<Package, AirgapError> {
     })
 }
 
-/// Texts that may be images: they are not rewritten at the site either.
+/// Warns about texts that may be images: they are not rewritten at the site.
 fn doubts(addon: &str, manifest: &Manifest) -> Vec<String> {
     let object = ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
     let doubts = mentions(&manifest.object).into_iter().map(|mention| {

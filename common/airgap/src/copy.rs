@@ -1,4 +1,4 @@
-//! An image of a registry into an archive: every byte as it is, all platforms, and what refers to it.
+//! Copies an image from a registry to an archive: unmodified bytes, all platforms, and everything that refers to it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +15,7 @@ use super::contents::Wanted;
 use super::meter::Meter;
 use super::{AirgapError, Progress, Report};
 
-/// Copies an image; the names that the archive gets, the image first.
+/// Copies an image. Returns the names that the archive gets, that of the image first.
 pub(super) async fn copy(
     partial: &mut PartialArchive,
     wanted: &Wanted,
@@ -71,26 +71,26 @@ struct Copy<'a, 'p> {
     name: &'p str,
     report: Report<'p>,
     named: Vec<Named>,
-    /// Manifests that were copied, by digest.
+    /// Copied manifests, by digest.
     seen: BTreeMap<String, Descriptor>,
-    /// Manifests that were found and not fetched.
+    /// Manifests that still have to be fetched.
     left: VecDeque<Found>,
-    /// How many were found so far.
+    /// The number of manifests found so far.
     found: usize,
     blobs: usize,
     bytes: u64,
     there: usize,
 }
 
-/// A manifest that may be fetched. Its bytes are not kept until then: an index lists many large ones.
+/// A manifest that still has to be fetched. Its bytes are not kept, because an index may list many large ones.
 struct Found {
     /// Its digest or a tag.
     reference: String,
-    /// How many bytes it has, where that is known.
+    /// Its size in bytes, if known.
     size: Option<u64>,
-    /// The name that the archive gets for it; what an index lists has none.
+    /// Its name in the archive; `None` for a manifest that an index lists.
     image: Option<Image>,
-    /// Whether it may be missing: nothing lists the signatures of cosign.
+    /// Whether it may be missing: no list names cosign signatures, so their tags are tried.
     is_optional: bool,
 }
 
@@ -111,7 +111,7 @@ impl Copy<'_, '_> {
         Ok(())
     }
 
-    /// Copies a manifest with its blobs, unless that was done, and finds what belongs to it.
+    /// Copies a manifest with its blobs, unless it was copied already, and queues the manifests that belong to it.
     async fn manifest(&mut self, found: Found) -> Result<(), AirgapError> {
         if let Some(seen) = self.seen.get(&found.reference).cloned() {
             return self.name(&found, &seen);
@@ -125,7 +125,7 @@ impl Copy<'_, '_> {
         } else {
             self.registry.manifest_bytes(&found.reference).await?
         };
-        // The image itself comes first, and what belongs to it only where it is the right one.
+        // The image itself comes first; what belongs to it is copied only if its digest is right.
         if self.seen.is_empty() {
             self.check(&digest, &bytes)?;
         }
@@ -144,7 +144,7 @@ impl Copy<'_, '_> {
         self.referring(&digest).await
     }
 
-    /// Whether it is what was verified: its tag may have been moved since (semantics 17).
+    /// Fails unless the digest is the verified one: the tag may have been moved since (semantics 17.3).
     fn check(&self, digest: &str, bytes: &[u8]) -> Result<(), AirgapError> {
         let image = image_digest(digest, bytes).unwrap_or_else(|_| digest.to_owned());
         match self.verified.iter().find(|verified| **verified != image) {
@@ -157,7 +157,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// The blobs of a manifest, and the manifests that it lists.
+    /// Copies the blobs of a manifest, and queues the manifests that it lists.
     async fn needed(&mut self, manifest: &Manifest) -> Result<(), AirgapError> {
         for blob in &manifest.blobs {
             if self.partial.has(blob) {
@@ -182,7 +182,7 @@ impl Copy<'_, '_> {
         Ok(())
     }
 
-    /// What refers to a manifest.
+    /// Queues the manifests that refer to a digest.
     async fn referring(&mut self, digest: &str) -> Result<(), AirgapError> {
         for referrer in self.registry.referrers(digest).await? {
             if !is_digest(&referrer.digest) {
@@ -214,7 +214,7 @@ impl Copy<'_, '_> {
         Ok(())
     }
 
-    /// Adds a manifest that is there to those that are fetched.
+    /// Queues an existing manifest.
     fn add(&mut self, found: Found) -> Result<(), AirgapError> {
         self.count()?;
         self.left.push_back(found);
@@ -230,7 +230,7 @@ impl Copy<'_, '_> {
         Ok(())
     }
 
-    /// Gives a manifest its name in the archive, if it gets one.
+    /// Records the name of a manifest in the archive, if it gets one.
     fn name(&mut self, found: &Found, descriptor: &Descriptor) -> Result<(), AirgapError> {
         if let Some(wanted) = found.size.filter(|size| *size != descriptor.size) {
             return Err(AirgapError::Size {

@@ -1,4 +1,4 @@
-//! Add-ons into one archive.
+//! Exports add-ons to one archive.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,35 +17,35 @@ use super::contents::{AtSite, Contents, Wanted, of, of_object};
 use super::{AirgapError, Progress, Report, copy};
 use addons_operation::context::Context;
 
-/// The types of the artifacts that an archive has.
+/// Media types of the artifacts in an archive.
 const PACKAGE: &str = "application/vnd.kubectl-addons.package.v1";
 const CATALOGUE: &str = "application/vnd.kubectl-addons.catalogue.v1";
 
-/// What goes into an archive.
+/// What an archive is to contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The add-ons, each in a version.
+    /// The add-ons, each at one version.
     pub entries: &'a [Entry],
-    /// The version of Kubernetes that they are rendered for; `None` = that of the cluster.
+    /// The Kubernetes version to render for; `None` = the version of the cluster.
     pub kubernetes: Option<&'a str>,
-    /// Images beside those of the objects.
+    /// Images in addition to those of the objects.
     pub images: &'a [String],
-    /// The locations of the indexes that the entries are from: they are kept as they are.
+    /// The locations of the indexes of the entries; the indexes are stored unmodified.
     pub indexes: &'a [Typed],
 }
 
-/// An archive that was written.
+/// Counts of a finished export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// Images and artifacts, without what refers to them.
+    /// Images and artifacts, without their referrers.
     pub images: usize,
-    /// What refers to them: signatures, attestations and the like.
+    /// Referrers of them: signatures, attestations and the like.
     pub referrers: usize,
-    /// Bytes of the archive.
+    /// Size of the archive in bytes.
     pub bytes: u64,
 }
 
-/// Writes an archive. One that was interrupted goes on with what it has fetched.
+/// Writes an archive. After an interruption, it reuses what was already fetched.
 ///
 /// # Errors
 /// [`AirgapError`]. What was fetched stays in the folder `ARCHIVE.partial`.
@@ -86,7 +86,7 @@ pub async fn export(
         let source = packaged(&mut partial, &mut named, entry, contents)?;
         listed.push((entry.clone(), source));
     }
-    // Last, so that a site has everything that its catalogue lists.
+    // The catalogue is added last, so that a site has everything that its catalogue lists.
     let name = archive.file_name().map(|name| name.to_string_lossy());
     let image = site::catalogue_name(&name.unwrap_or_default());
     let object = site::catalogue(image.tag.as_deref().unwrap_or_default(), listed);
@@ -102,14 +102,14 @@ pub async fn export(
     })
 }
 
-/// What several add-ons need is copied once, and has to be what each of them was verified with.
+/// Adds an image to copy. If several add-ons need it, it is copied once, and must have the digest that each of them was verified with.
 fn add(wanted: &mut BTreeMap<String, Wanted>, mut one: Wanted) {
     let verified = std::mem::take(&mut one.verified);
     let known = wanted.entry(one.image.to_string()).or_insert(one);
     known.verified.extend(verified);
 }
 
-/// The source of an add-on at the site; where it is in no registry, its files are added as an artifact.
+/// Returns the source of an add-on at the site. If it is in no registry, its files are added as an artifact.
 fn packaged(
     partial: &mut PartialArchive,
     named: &mut Vec<Named>,
@@ -127,7 +127,7 @@ fn packaged(
     Ok(source)
 }
 
-/// The catalogue of the site, and beside it the indexes that it was made of, byte for byte: signatures of theirs still fit.
+/// Returns the catalogue of the site together with the indexes it was made of, byte for byte, so that their signatures stay valid.
 async fn catalogue_files(
     ctx: &Context,
     text: String,

@@ -1,4 +1,4 @@
-//! An archive into the registry of a site.
+//! Imports an archive into the registry of a site.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::meter::Meter;
 use super::{AirgapError, Progress, Report};
 use addons_operation::context::Context;
 
-/// What was brought to a registry.
+/// Counts and names of a finished import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Images and artifacts.
@@ -27,18 +27,18 @@ pub struct Imported {
     pub sent: usize,
     /// Their bytes.
     pub bytes: u64,
-    /// Blobs that the registry had.
+    /// Blobs that the registry already had.
     pub there: usize,
-    /// Where the catalogue is: `HOST/PATH:TAG`.
+    /// The catalogue in the registry: `HOST/PATH:TAG`.
     pub catalogue: Option<String>,
-    /// The add-ons that it lists.
+    /// The add-ons that the catalogue lists.
     pub addons: Vec<String>,
 }
 
 /// Verifies an archive and pushes what the registry lacks.
 ///
 /// # Errors
-/// [`AirgapError`]. Where the archive is at fault, nothing was pushed.
+/// [`AirgapError`]. If the archive is invalid, nothing was pushed.
 pub async fn import(
     ctx: &Context,
     path: &Path,
@@ -48,7 +48,7 @@ pub async fn import(
     report(Progress::Verifying);
     let archive = LayoutArchive::open(path)?;
     let targets = site::targets(archive.named(), registry)?;
-    // Read before anything is pushed: afterwards it would be too late to refuse the archive.
+    // Read before anything is pushed, because the archive may still have to be refused.
     let catalogue = targets
         .iter()
         .rfind(|target| site::is_catalogue(&target.named.image));
@@ -88,7 +88,7 @@ struct Import<'a> {
     archive: &'a LayoutArchive,
     access: Access<'a>,
     report: Report<'a>,
-    /// A repository that has a blob.
+    /// A repository that has the blob, by digest.
     at: BTreeMap<String, String>,
     done: Imported,
 }
@@ -101,7 +101,7 @@ impl Import<'_> {
         remote.request_push();
         let archive = self.archive;
         for digest in archive.tree(&root.digest) {
-            // One at a time: an index lists many large ones.
+            // One at a time, because an index may list many large ones.
             let stored = archive.read_manifest(digest)?;
             let digest = &stored.descriptor.digest;
             let is_root = *digest == root.digest;
@@ -150,7 +150,7 @@ impl Import<'_> {
     }
 }
 
-/// Adds a referrer to the list under the tag of its subject, where the registry keeps no such list itself.
+/// Adds a referrer to the list under the tag of its subject, unless the registry keeps such a list itself.
 async fn refer(
     remote: &mut RegistryClient<'_>,
     stored: &StoredManifest,
@@ -175,7 +175,7 @@ async fn refer(
     Ok(())
 }
 
-/// The names of the add-ons that the catalogue of an archive lists.
+/// Returns the names of the add-ons that the catalogue of an archive lists.
 fn addons(archive: &LayoutArchive, catalogue: &Descriptor) -> Result<Vec<String>, AirgapError> {
     let wrong = |why: String| AirgapError::Catalogue(format!("{why}; nothing was pushed"));
     let files = archive.files(&catalogue.digest)?;

@@ -1,4 +1,5 @@
-//! Add-ons for a site without internet: what they need goes into one archive, and from there into the registry of the site.
+//! Add-ons for sites without internet access: `export` collects everything they need in one archive, and `import` pushes it to the registry
+//! of the site.
 
 mod contents;
 mod copy;
@@ -17,51 +18,51 @@ use common::oci::manifest::{MAX_MANIFESTS, ManifestError};
 
 use addons_operation::error::OperationError;
 
-/// What happens meanwhile.
+/// An event during an export or import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Something is copied to the archive or to the registry.
+    /// An image or artifact is being copied to the archive or to the registry.
     Copying {
         /// Its name.
         name: String,
     },
-    /// A blob of it that takes long is on its way.
+    /// Progress of a large blob of it.
     Blob {
-        /// Of what is copied.
+        /// The name of the image.
         name: String,
-        /// Bytes that were copied.
+        /// Bytes copied so far.
         done: u64,
-        /// Of so many.
+        /// Size of the blob in bytes.
         size: u64,
     },
-    /// That was done.
+    /// An image or artifact was copied.
     Copied {
         /// Its name.
         name: String,
-        /// Blobs that were sent or fetched.
+        /// Number of blobs that were sent or fetched.
         blobs: usize,
         /// Their bytes.
         bytes: u64,
-        /// Blobs that were there already.
+        /// Number of blobs that were already present.
         there: usize,
     },
     /// The archive is verified before anything is pushed.
     Verifying,
-    /// A tag of the registry had another content until now.
+    /// A tag in the registry now refers to other content.
     Moved {
         /// `HOST/PATH:TAG`.
         name: String,
-        /// The digest of the former content, which stays in the registry until that collects its garbage.
+        /// The digest of the former content, which stays in the registry until its garbage collection.
         former: String,
     },
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning(String),
 }
 
-/// Receives what happens.
+/// Receives progress events.
 pub type Report<'a> = &'a (dyn Fn(Progress) + Sync);
 
-/// Why an archive was not made, or not brought to a registry.
+/// Why an export or an import failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AirgapError {
     /// An add-on cannot be read or rendered.
@@ -70,41 +71,41 @@ pub enum AirgapError {
     /// A registry cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// A registry does not take something.
+    /// A registry refuses a push.
     #[error(transparent)]
     Push(#[from] PushError),
     /// The archive cannot be written or read.
     #[error(transparent)]
     Layout(#[from] LayoutArchiveError),
-    /// A name that cannot be pulled.
+    /// The name of an image is invalid.
     #[error("{needed_by}")]
     Image {
-        /// What needs it.
+        /// What needs the image.
         needed_by: String,
         /// Why.
         #[source]
         source: ImageError,
     },
-    /// A manifest that cannot be copied.
+    /// A manifest cannot be copied.
     #[error("{name}")]
     Manifest {
-        /// Of the manifest.
+        /// Name of the manifest.
         name: String,
         /// Why.
         #[source]
         source: ManifestError,
     },
-    /// A manifest with another size than what names it says.
+    /// A manifest does not have the size that the index lists.
     #[error("{name} has {found} bytes instead of {wanted}: the content of the registry is damaged")]
     Size {
-        /// Of the manifest.
+        /// Name of the manifest.
         name: String,
-        /// What it has.
+        /// Its actual size in bytes.
         found: u64,
-        /// What it is to have.
+        /// The size that the index lists.
         wanted: u64,
     },
-    /// A tag that stands for something else than what was verified.
+    /// A tag no longer refers to the verified content.
     #[error(
         "the tag of {name} was moved during the export: {verified} was verified, but the tag is now {found}; run the export again"
     )]
@@ -113,10 +114,10 @@ pub enum AirgapError {
         name: String,
         /// The digest that was verified.
         verified: String,
-        /// That of what would be in the archive.
+        /// The digest that the tag has now.
         found: String,
     },
-    /// More manifests than an image can have.
+    /// An image has more manifests than allowed.
     #[error(
         "{name}: more than {MAX_MANIFESTS} manifests belong to it, each counted as often as it is listed"
     )]
@@ -124,7 +125,7 @@ pub enum AirgapError {
         /// The image.
         name: String,
     },
-    /// The files of an add-on cannot be an artifact.
+    /// The files of an add-on cannot become an artifact.
     #[error("{addon}")]
     Package {
         /// The add-on.
@@ -136,7 +137,7 @@ pub enum AirgapError {
     /// The catalogue cannot be written as YAML.
     #[error("the catalogue of the site: {0}")]
     Catalogue(String),
-    /// Something has no name at the site, or the name of something else.
+    /// An image has no valid name at the site, or its name is taken by another one.
     #[error(transparent)]
     Name(#[from] NameError),
 }

@@ -1,10 +1,10 @@
-//! How far the copy of a blob is: said now and then, for large ones take minutes.
+//! Reports the progress of copying a blob at intervals, because large ones take minutes.
 
 use std::time::{Duration, Instant};
 
 use super::{Progress, Report};
 
-/// Between two reports.
+/// Interval between two reports.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Reports the copy of one blob.
@@ -17,7 +17,7 @@ pub(super) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// Of a blob of this size. `name`: of the image that it belongs to.
+    /// Returns a meter for a blob of this size. `name`: the image that it belongs to.
     pub(super) fn new(report: Report<'a>, name: &'a str, size: u64) -> Self {
         Self {
             report,
@@ -28,7 +28,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// So many of its bytes are copied.
+    /// Reports that `done` bytes are copied, if the last report is long enough ago.
     pub(super) fn at(&mut self, done: u64) {
         if self.last.elapsed() < self.pause {
             return;

@@ -1,8 +1,8 @@
-//! The names of what an archive holds at the site, and the catalogue of the site.
+//! The names at the site of everything in an archive, and the catalogue of the site.
 //!
-//! The names are those that `--registry` makes of the ones in catalogues and objects, so an installation finds everything by the
-//! rewrite that it would do for any mirror. What is in no registry (a manifest by URL, a folder of git, a chart of a Helm
-//! repository) becomes an artifact below [`HOST`], which exists nowhere: only the rewrite makes a place of it.
+//! The names are those that `--registry` makes from the names in catalogues and objects, so an installation finds everything by the same
+//! rewrite as for any mirror. A source that is in no registry (a manifest by URL, a folder in git, a chart of a Helm repository) becomes an
+//! artifact below [`HOST`]. This host does not exist; only the rewrite turns the name into a real location.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use common::image::{Image, ImageError};
 use common::oci::layout::Named;
 use common::registry::Registry;
 
-/// The registry of artifacts that only an archive has.
+/// The host of artifacts that exist only in archives.
 pub const HOST: &str = "export.kubectl-addons.dev";
 /// The repository of catalogues.
 const CATALOGUES: &str = "kubectl-addons/catalogue";
-/// The tag of images that name neither tag nor digest, for every container runtime.
+/// The tag of images that name neither tag nor digest, as in every container runtime.
 const DEFAULT_TAG: &str = "latest";
 
-/// Why something of an archive has no name at the site.
+/// Why an image of an archive has no name at the site.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Two images would have one name.
+    /// Two images would have the same name.
     #[error(
         "{first} and {second} are different images, and both would be {name}: export the add-ons that need them to archives of \
          their own, and import those to different paths"
@@ -34,38 +34,38 @@ pub enum NameError {
     Same {
         /// The name at the site.
         name: String,
-        /// The one.
+        /// The first image.
         first: String,
-        /// The other.
+        /// The second image.
         second: String,
     },
-    /// The registry takes no such name.
+    /// The registry does not accept the name.
     #[error(
         "{image} cannot be imported: {why}; import the archive to a shorter path than {registry}"
     )]
     Invalid {
-        /// As the archive names it.
+        /// The name in the archive.
         image: String,
-        /// Where it was to go.
+        /// The registry of the site.
         registry: String,
-        /// What is wrong with its name there.
+        /// What is wrong with the name in that registry.
         why: ImageError,
     },
 }
 
-/// Something of an archive and its name at the site.
+/// An image of an archive and its name at the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// As the archive names it.
+    /// The image as the archive names it.
     pub named: &'a Named,
-    /// At the site.
+    /// Its name at the site.
     pub image: Image,
 }
 
-/// The names at the site.
+/// Returns the names at the site.
 ///
 /// # Errors
-/// [`NameError`]: what was left out would be missed when an add-on is installed.
+/// [`NameError`]. An image that was skipped would be missing when an add-on is installed.
 pub fn targets<'a>(named: &'a [Named], registry: &Registry) -> Result<Vec<Target<'a>>, NameError> {
     let mut known = BTreeMap::<String, &Named>::new();
     let mut targets = Vec::with_capacity(named.len());
@@ -92,15 +92,15 @@ pub fn targets<'a>(named: &'a [Named], registry: &Registry) -> Result<Vec<Target
     Ok(targets)
 }
 
-/// The name of an image at the site.
+/// Returns the name of an image at the site.
 ///
 /// # Errors
-/// [`ImageError`], for a path that is too long.
+/// [`ImageError`] if the path is too long.
 pub fn at(image: &Image, registry: &Registry) -> Result<Image, ImageError> {
     Image::parse(&registry.rewrite(&image.to_string())?)
 }
 
-/// An image as container runtimes pull it: without tag and digest it is `latest`, and a digest counts more than a tag.
+/// Parses an image as container runtimes pull it: the default tag is `latest`, and a digest takes precedence over a tag.
 ///
 /// # Errors
 /// [`ImageError`].
@@ -114,7 +114,7 @@ pub fn pulled(text: &str) -> Result<Image, ImageError> {
     Ok(image)
 }
 
-/// The name of the artifact with the files of an add-on, by its digest.
+/// Returns the name of the artifact with the files of an add-on, by its digest.
 #[must_use]
 pub fn package(addon: &str, digest: &str) -> Image {
     Image {
@@ -125,7 +125,7 @@ pub fn package(addon: &str, digest: &str) -> Image {
     }
 }
 
-/// The name of the catalogue of an archive, from the name of its file.
+/// Returns the name of the catalogue of an archive, derived from the file name of the archive.
 #[must_use]
 pub fn catalogue_name(file: &str) -> Image {
     let stem = file.strip_suffix(".tar").unwrap_or(file);
@@ -140,13 +140,13 @@ pub fn catalogue_name(file: &str) -> Image {
     }
 }
 
-/// The catalogue of an archive, if this is its name.
+/// Returns whether this is the name of an archive's catalogue.
 #[must_use]
 pub fn is_catalogue(image: &Image) -> bool {
     image.host == HOST && image.repository == CATALOGUES
 }
 
-/// The source of an artifact with the files of an add-on; `file` where it is one file.
+/// Returns the source for an artifact with the files of an add-on; `file` if it is a single file.
 #[must_use]
 pub fn package_source(image: &Image, file: Option<&str>) -> Source {
     Source {
@@ -159,8 +159,8 @@ pub fn package_source(image: &Image, file: Option<&str>) -> Source {
     }
 }
 
-/// A source that is in a registry already, as the site has it: without the Secret of its credentials, which is not there, and at
-/// the version that is in the archive.
+/// Returns a registry source as the site uses it: without its credentials Secret, which does not exist there, and at the version in the
+/// archive.
 #[must_use]
 pub fn kept(source: &Source, version: Option<&str>) -> Source {
     let mut kept = source.clone();
@@ -174,7 +174,7 @@ pub fn kept(source: &Source, version: Option<&str>) -> Source {
     kept
 }
 
-/// The image or the chart of a source that is in a registry; a chart at this version.
+/// Returns the image, or the chart at this version, of a source in a registry.
 ///
 /// # Errors
 /// [`ImageError`].
@@ -192,14 +192,14 @@ pub fn in_registry(source: &Source, version: &str) -> Result<Option<Image>, Imag
     }
 }
 
-/// Whether the source is an artifact that only an archive has. No one signed it: what vouched for its content is `manifestHash`, which
-/// the site verifies as well.
+/// Returns whether the source is an artifact that exists only in an archive. Such artifacts are not signed: the site verifies their
+/// `manifestHash` instead.
 fn is_package(source: &Source) -> bool {
     let image = source.docker.as_ref().map(|docker| docker.image.as_str());
     image.is_some_and(|image| image.starts_with(&format!("{HOST}/")))
 }
 
-/// The name of the catalogue that an entry is from; of an index that of its file.
+/// Returns the name of the catalogue of an entry; for an index, the name of its file.
 fn from(origin: &Origin) -> String {
     let location = match origin {
         Origin::Catalogue { name, .. } => return name.clone(),
@@ -211,8 +211,7 @@ fn from(origin: &Origin) -> String {
     name.unwrap_or_default().to_owned()
 }
 
-/// The catalogue of the site: the exported versions, each with the source that it has there, and with what its catalogue says of
-/// signatures.
+/// Returns the catalogue of the site: the exported versions, each with its source at the site and the signature policy of its catalogue.
 #[must_use]
 pub fn catalogue(name: &str, entries: impl IntoIterator<Item = (Entry, Source)>) -> AddonCatalogue {
     let mut addons = Vec::<Addon>::new();

@@ -1,4 +1,4 @@
-//! The addon-manager that kube-up and others run on control planes, and what that of 2015 left behind.
+//! The addon-manager that kube-up and others run on control planes, and objects that versions of 2015 left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,12 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::snapshot::{live, read_selected};
 
-/// Its label, as its own manifest has it.
+/// The label in the addon-manager's own manifest.
 const LABEL: &str = "component=kube-addon-manager";
 const NAMESPACE: &str = "kube-system";
 
-/// A pod of it that runs, as `NAMESPACE/NAME`; `None` also where that cannot be read: it is a warning only.
+/// Returns a running pod of the addon-manager, as `NAMESPACE/NAME`. Also `None` if pods cannot be read, because the result only causes a
+/// warning.
 pub async fn pod(cluster: &Cluster) -> Option<String> {
     let kind = ("".to_owned(), "Pod".to_owned());
     let kinds = cluster.kinds(&BTreeSet::from([kind])).await.ok()?;
@@ -28,11 +29,11 @@ pub async fn pod(cluster: &Cluster) -> Option<String> {
     Some(format!("pod {NAMESPACE}/{}", pod.name))
 }
 
-/// Objects with the label of 2015 whose names carry a version and that neither an installation nor a controller owns, each as its
-/// deletion. A mark that forbids the deletion counts here, too.
+/// Returns deletions for the objects with the label of 2015 whose names carry a version, and that neither an installation nor a controller
+/// owns. Objects with a mark that forbids the deletion are left out.
 ///
 /// # Errors
-/// They cannot be listed.
+/// The objects cannot be listed.
 pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> {
     let needed = VERSIONED.map(|(group, kind)| (group.to_owned(), kind.to_owned()));
     let kinds = cluster.kinds(&BTreeSet::from(needed)).await?;

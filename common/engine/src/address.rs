@@ -19,7 +19,7 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    /// The collection that an object is in.
+    /// Returns the collection of an object.
     pub(super) fn of(target: &Target) -> Self {
         Self {
             gvk: target.gvk(),
@@ -28,7 +28,7 @@ impl Collection {
         }
     }
 
-    /// The objects of a served kind; a kind that is not namespaced ignores the namespace.
+    /// Returns the collection of a served kind; for a cluster-scoped kind, the namespace is ignored.
     pub(super) fn new(gvk: Gvk, info: &KindInfo, namespace: Option<&str>) -> Self {
         Self {
             gvk,
@@ -37,7 +37,7 @@ impl Collection {
         }
     }
 
-    /// A collection whose names are constants of this program.
+    /// Returns a collection from names that are constants of this program.
     pub(super) fn known(
         api_version: &str,
         kind: &str,
@@ -51,7 +51,7 @@ impl Collection {
         }
     }
 
-    /// An object that was found in it.
+    /// Returns the target for an object in this collection.
     pub(super) fn target(&self, metadata: &Metadata) -> Target {
         Target {
             key: self.key(metadata),
@@ -60,7 +60,7 @@ impl Collection {
         }
     }
 
-    /// Key of an object that was found in it, also where it is the collection of all namespaces.
+    /// Returns the key of an object in this collection, also if the collection spans all namespaces.
     pub(super) fn key(&self, metadata: &Metadata) -> ObjectKey {
         ObjectKey {
             group: self.gvk.group.clone(),
@@ -70,7 +70,7 @@ impl Collection {
         }
     }
 
-    /// The same objects in the other served versions of their kind.
+    /// Returns the same collection in the other served versions of its kind.
     pub(super) fn in_other_versions(&self, kinds: &KindTable) -> Vec<Self> {
         let gvk = &self.gvk;
         let versions = kinds.versions(&gvk.group, &gvk.kind);
@@ -85,7 +85,7 @@ impl Collection {
         others.collect()
     }
 
-    /// Its version is not served.
+    /// Returns the error for a version that is not served.
     pub(super) fn unserved(&self) -> EngineError {
         EngineError::Unserved {
             what: self.to_string(),
@@ -113,7 +113,7 @@ impl Collection {
         path
     }
 
-    /// An object of it, as errors name it.
+    /// Names an object of the collection for error messages.
     pub(super) fn object(&self, name: &str) -> String {
         match &self.namespace {
             Some(namespace) => format!("{namespace}/{} {name}", self.gvk.kind),
@@ -147,7 +147,7 @@ pub(super) fn group_version_path(group: &str, version: &str) -> String {
     path
 }
 
-/// Appends one segment; a name from a manifest can neither leave its segment nor begin a query.
+/// Appends one path segment. A name from a manifest can neither leave its segment nor begin a query.
 fn push_segment(path: &mut String, segment: &str) {
     let dots = !segment.is_empty() && segment.bytes().all(|byte| byte == b'.');
     for byte in segment.bytes() {
@@ -160,7 +160,7 @@ fn push_segment(path: &mut String, segment: &str) {
     }
 }
 
-/// A value in a query.
+/// Escapes a value for a query.
 pub(super) fn query_value(value: &str) -> String {
     let mut text = String::new();
     push_segment(&mut text, value);

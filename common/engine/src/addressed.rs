@@ -1,10 +1,9 @@
-//! Where live objects are addressed: in a version of their kind that the cluster serves now.
+//! Addresses live objects in a version of their kind that the cluster serves now.
 //!
-//! A version is taken from the record, or from a table of kinds that may be older than a definition. The API server answers 404 for
-//! a version that it does not serve, as it does for an object that does not exist; the second answer names the object, the first one
-//! does not ([`EngineError::Unserved`]). Every request about an object that another version of its kind may have comes here:
-//! where its version is not served, the kind is looked up again; only where nothing is served and nothing defines the kind are its
-//! objects gone (semantics 13).
+//! A version is taken from the record, or from a table of kinds that may be older than a CRD. The API server answers 404 both for a version
+//! that it does not serve and for an object that does not exist; only the second answer names the object ([`EngineError::Unserved`] is the
+//! first). Requests about an object that may have other versions go through this module: if the version is not served, the kind is looked
+//! up again. Its objects count as deleted only if no version is served and no CRD defines the kind (semantics 13.6).
 
 use std::collections::BTreeSet;
 
@@ -27,15 +26,15 @@ use super::request::{Answer, Call};
 use super::served;
 use super::snapshot::read_selected;
 
-/// Definitions that are read at a time: they are large.
+/// The number of CRDs that are read at a time, because they are large.
 const AT_A_TIME: usize = 4;
 
-/// Sends a request about one object. Where the version of `collection` is not served, or no webhook converts the object to it, the
-/// other served versions are tried; `collection` is then the one that answered.
+/// Sends a request about one object. If the version of `collection` is not served, or the conversion webhook fails, the other served
+/// versions are tried; `collection` is then set to the one that answered.
 ///
 /// # Errors
-/// Those of the request. [`EngineError::is_not_found`] says that the object certainly does not exist: also where everything of its
-/// kind is gone.
+/// Those of the request. [`EngineError::is_not_found`] means that the object certainly does not exist, possibly because its kind was
+/// deleted.
 pub(super) async fn send<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &mut Collection,
@@ -62,7 +61,7 @@ pub(super) async fn send<T: DeserializeOwned>(
     }
 }
 
-/// As [`send`], in the versions that are known to be served: an object needs no conversion in the version that it is stored in.
+/// Like [`send`], but tries only versions that are known to be served. In its storage version, an object needs no conversion.
 async fn in_any_version<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &mut Collection,
@@ -82,8 +81,8 @@ async fn in_any_version<T: DeserializeOwned>(
     Err(refused)
 }
 
-/// The same collection in a version that is served now; `None` where everything of its kind is gone. `refused`: what the server
-/// said in the version of `collection`.
+/// Returns the same collection in a version that is served now; `None` if the kind was deleted. `refused`: the server's error in the
+/// version of `collection`.
 ///
 /// # Errors
 /// It is not known whether objects of the kind exist.
@@ -95,7 +94,7 @@ pub(super) async fn again(
     let kinds = cluster.kinds_now().await?;
     let gvk = &collection.gvk;
     if let Some((served, info)) = kinds.preferred(&gvk.group, &gvk.kind) {
-        // Listed and not served: the server is behind its own list, or in front of it.
+        // The version is listed but not served: discovery and the server disagree for a moment.
         if served == *gvk {
             return Err(refused);
         }
@@ -114,10 +113,10 @@ pub(super) async fn again(
     }
 }
 
-/// Metadata of the objects of a collection that these selectors match, in whatever version is served now.
+/// Returns the metadata of the matching objects of a collection, in whatever version is served now.
 ///
 /// # Errors
-/// Those of the requests; it is not known whether objects of the kind exist.
+/// Those of the requests, or it is not known whether objects of the kind exist.
 pub(super) async fn metadata(
     cluster: &Cluster,
     collection: &Collection,
@@ -133,8 +132,8 @@ pub(super) async fn metadata(
     found.ok_or_else(|| served.unserved())
 }
 
-/// The objects of a collection that a label selector matches, in whatever version is served now, and that version. `form`: whole, or
-/// their metadata.
+/// Returns the objects of a collection that match a label selector, in whatever version is served now, and the collection in that version.
+/// `form`: whole objects or metadata only.
 ///
 /// # Errors
 /// As [`metadata`].
@@ -156,8 +155,8 @@ pub(super) async fn list<T>(
     Ok((served, found))
 }
 
-/// What is known of the objects of a kind that is in none of the `kinds`, which were just read. They are gone with their kind where
-/// no API server failed to say what it serves, and no definition of the kind exists.
+/// Returns what is known about objects of a kind that is not in `kinds`, which were just read. They are deleted along with their kind if
+/// every API server says what it serves and no CRD defines the kind.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -179,7 +178,7 @@ pub(super) async fn unserved(
             Unserved::Unknown(format!("the cluster serves nothing of group {group}"))
         }
     };
-    // The API server itself has no definitions of its kinds: a release leaves some of a group out.
+    // Built-in kinds have no CRDs; a release of Kubernetes can drop some of a group.
     if is_built_in(group) {
         return Ok(by_group());
     }
@@ -193,14 +192,14 @@ pub(super) async fn unserved(
     }
 }
 
-/// The name of the live definition of a kind.
+/// Returns the name of the live CRD that defines a kind.
 async fn definition_of(
     cluster: &Cluster,
     group: &str,
     kind: &str,
 ) -> Result<Option<String>, EngineError> {
     let all = read_selected(cluster, &served::collection(), &[]).await?;
-    // The name of a definition is `PLURAL.GROUP`, which does not say its kind.
+    // A CRD is named `PLURAL.GROUP`, which does not contain the kind.
     let of_group = all.into_iter().flatten().map(|found| found.name);
     let of_group = of_group.filter(|name| name.split_once('.').is_some_and(|(_, of)| of == group));
     let found: Vec<Option<String>> = stream::iter(of_group)

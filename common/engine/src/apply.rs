@@ -1,10 +1,9 @@
-//! Server-side apply of one object: one PATCH where no other manager owns a field of ours, answered with metadata only.
+//! Server-side apply of one object: a single PATCH if no other manager owns a field of ours, answered with metadata only.
 //!
-//! The first PATCH never forces: the server's refusal names the fields of ours that others hold, and only then the object is
-//! read and it is decided whether they are taken (`settle`). What cannot change in place is recreated where that is allowed
-//! (`recreate`); what holds what an object needs is deleted before it (`held`); managedFields entries of client-side managers and of
-//! versions that are gone are corrected (`managed`). Nothing is taken from an object that another client created in the place of the one
-//! that the plan was made for.
+//! The first PATCH never forces. If the server names fields that others own, the object is read, and the policy decides whether they are
+//! taken (`settle`). An object that cannot be changed in place is recreated if that is allowed (`recreate`); objects that hold something it
+//! needs are deleted first (`held`); managedFields entries of client-side managers and of versions that no longer exist are corrected
+//! (`managed`). Nothing is taken from an object that another client created in place of the planned one.
 
 mod adopt;
 mod explain;
@@ -46,14 +45,14 @@ use super::snapshot::read_one;
 pub(super) use explain::{explain, plain};
 use settle::Attempt;
 
-/// How often a creation is tried whose outcome is not known.
+/// Maximum number of tries for a creation whose outcome is unknown.
 const TRIES: usize = 5;
-/// How often an object is read again that others change meanwhile.
+/// Maximum number of times that an object is read again because others change it.
 const ROUNDS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// How long an admission webhook that does not answer (yet) is waited for: it was just installed, perhaps by us.
+/// How long to wait for an admission webhook that does not answer yet: it may just have been installed, perhaps by us.
 const PATIENCE_WITH_WEBHOOKS: Duration = Duration::from_secs(20);
-/// How long the server may take to notice that something is free again: admission looks at copies of objects.
+/// How long the server may take to notice that something is free again, because admission works with cached objects.
 const PATIENCE_WITH_HOLDERS: Duration = Duration::from_secs(20);
 const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
 
@@ -62,42 +61,42 @@ type Applied = request::Answer<Written>;
 /// Who applies, and until when.
 #[derive(Clone, Debug)]
 pub(super) struct Applier<'a> {
-    /// Which part of the command it is.
+    /// The index of the installation in the command.
     pub(super) part: usize,
     /// Field manager.
     pub(super) manager: String,
-    /// Value of our owner label.
+    /// Value of the owner label.
     pub(super) owner: String,
-    /// End of the operation.
+    /// Deadline of the operation.
     pub(super) deadline: Instant,
-    /// Hides values of Secrets in conflicts, before these are shortened.
+    /// Masks values of Secrets in conflicts before these are shortened.
     pub(super) mask: Arc<Mask>,
-    /// When the first Job of this operation was created, by the API server's clock.
+    /// Creation time of the first Job of this operation, by the API server's clock.
     pub(super) first_job: Arc<OnceLock<Timestamp>>,
-    /// What the installation has recorded before the first write.
+    /// The recorded inventory before the first write.
     pub(super) recorded: &'a Inventory,
     /// Receives events of steps that are still being tried.
     pub(super) told: UnboundedSender<Told>,
 }
 
-/// An event of a part of the command.
+/// An event with the index of its installation in the command.
 pub(super) type Told = (usize, Event);
 
-/// What became of one step.
+/// The result of one step.
 pub(super) struct Outcome<'a> {
     pub(super) step: &'a Step,
     pub(super) result: Result<Answer, EngineError>,
     pub(super) terminating: bool,
-    /// Whether it was deleted and created again.
+    /// Whether the object was deleted and created again.
     pub(super) recreated: bool,
-    /// Whether the object is as it was before.
+    /// Whether the object is unchanged.
     pub(super) is_unchanged: bool,
-    /// Fields that others held.
+    /// Fields that other managers owned.
     pub(super) settled: Vec<Settled>,
     pub(super) warnings: Vec<String>,
 }
 
-/// The parts of a live object that matter after an apply; what managers own is skipped.
+/// The parts of a live object that matter after an apply; the fields of each manager stay raw text.
 #[derive(Debug, Default, Deserialize)]
 struct Written {
     #[serde(default)]
@@ -117,7 +116,7 @@ pub(super) struct WrittenMetadata {
 }
 
 impl WrittenMetadata {
-    /// What a later write of ours left. The generation of a Deployment counts changes of its annotations, too.
+    /// Takes the version fields of a later write of ours. The generation of a Deployment counts changes of its annotations, too.
     fn take_version(&mut self, later: Self) {
         self.generation = later.generation;
         self.resource_version = later.resource_version;
@@ -125,7 +124,7 @@ impl WrittenMetadata {
     }
 }
 
-/// What is reported of a step beside its result.
+/// What is reported about a step in addition to its result.
 #[derive(Default)]
 struct Notes {
     recreated: bool,
@@ -173,7 +172,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Applies once what holds what it needs has given that up, until it succeeds, or until only the user can resolve what prevents it.
+    /// Deletes the holders of what the step needs, then applies until it succeeds or only the user can resolve the error.
     async fn apply(
         &self,
         cluster: &Cluster,
@@ -195,7 +194,7 @@ impl Applier<'_> {
         }
     }
 
-    /// The same where nothing else holds what it needs.
+    /// Applies a step without waiting for holders.
     async fn apply_free(
         &self,
         cluster: &Cluster,
@@ -255,7 +254,7 @@ impl Applier<'_> {
                 Err(EngineError::FieldConflict { causes, .. }) => {
                     attempt = settle::settle(self, cluster, step, attempt, &causes).await?;
                 }
-                // It was changed after it was read, perhaps by this apply, whose answer was lost.
+                // The object was changed after it was read, perhaps by this very apply, whose answer was lost.
                 Err(error) if error.is_conflict() && attempt.is_pinned() => {
                     attempt = attempt.unpinned();
                     sleep(pause).await;
@@ -279,30 +278,30 @@ impl Applier<'_> {
         ))
     }
 
-    /// Remembers when the first Job was created, if this object is one.
+    /// Records the creation time of the first Job, if this object is one.
     fn note_job(&self, step: &Step, metadata: &WrittenMetadata) {
         let key = &step.target.key;
         if (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
             && let Some(created) = metadata.creation_timestamp
         {
-            // A second Job comes later.
+            // If another Job was first, setting the value fails, as it should.
             let _ = self.first_job.set(created);
         }
     }
 
-    /// Whether a Job of this operation made a definition that did not exist when the plan was made: charts have Jobs that apply their
-    /// definitions before anything else.
+    /// Returns whether a Job of this operation created a CRD that did not exist when the plan was made: some charts have Jobs that apply
+    /// their CRDs first.
     fn is_of_job(&self, step: &Step, metadata: &WrittenMetadata) -> bool {
         let since = self.first_job.get();
         let is_later = since.is_some_and(|since| metadata.creation_timestamp >= Some(*since));
         served::is_definition(&step.target.key) && is_later
     }
 
-    /// For a planned creation it matters whether the object is ours. 201 says so; 200 says that another client was faster, unless
-    /// no other client wrote it: then it is the late creation of an operation that was killed. Where the response was lost, the label
-    /// of the live object decides before the next try.
+    /// Creates an object, and finds out whether it is ours. 201 says so. 200 means that another client was faster, unless no other client
+    /// wrote the object: then a killed operation of ours created it late. If the response is lost, the label of the live object decides
+    /// before the next try.
     ///
-    /// What is only recorded where another client was faster is not changed then.
+    /// An object that is only to be recorded is not changed if another client created it first.
     async fn create(
         &self,
         cluster: &Cluster,
@@ -342,7 +341,7 @@ impl Applier<'_> {
         }
     }
 
-    /// The metadata of the live object of a step, as an answer that changed nothing.
+    /// Returns the metadata of the live object of a step, as an answer that changed nothing.
     async fn there(&self, cluster: &Cluster, step: &Step) -> Result<Option<Applied>, EngineError> {
         let collection = Collection::of(&step.target);
         let call = Call::get(&collection, &step.target.key.name, METADATA);
@@ -363,8 +362,8 @@ impl Applier<'_> {
         self.patiently(cluster, step, call).await
     }
 
-    /// Sends a call again for a while, as long as an admission webhook does not answer, or the server judges by a definition that was
-    /// changed a moment ago. What it waits for is told at once, where it is a webhook of the installation itself or a definition.
+    /// Repeats a call for a while if an admission webhook does not answer, or if the server still validates with the former CRD. If the
+    /// cause is a webhook of the installation itself or a CRD, an event is sent at once.
     async fn patiently(
         &self,
         cluster: &Cluster,
@@ -410,7 +409,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Says which webhook of the installation an apply waits for.
+    /// Notifies that an apply waits for a webhook of the installation.
     fn tell_of_webhook(&self, step: &Step, error: &EngineError) {
         if let (EngineError::OwnWebhook { .. }, Some(remedy)) = (error, error.remedy()) {
             self.tell(Event::Refused {
@@ -422,7 +421,7 @@ impl Applier<'_> {
     }
 
     fn tell(&self, event: Event) {
-        // The scheduler may have ended.
+        // The scheduler may have ended already.
         let _ = self.told.send((self.part, event));
     }
 
@@ -436,12 +435,12 @@ impl Applier<'_> {
     }
 }
 
-/// Whether an object is the one that the plan of a step was made for, and not one that another client created in its place since.
+/// Returns whether an object is the one that the step was planned for, and not one that another client created in its place.
 fn is_planned(step: &Step, uid: &str) -> bool {
     step.uid.as_deref().is_none_or(|planned| planned == uid)
 }
 
-/// The object was deleted and created again by another client, whose fields are not taken.
+/// The error for an object that another client deleted and created again. Its fields are not taken.
 fn replaced(step: &Step) -> EngineError {
     EngineError::conflict(
         step.target.key.clone(),
@@ -449,7 +448,7 @@ fn replaced(step: &Step) -> EngineError {
     )
 }
 
-/// The PATCH of a step, with its object or another form of it. It is serialised here, once, right before it is sent.
+/// Returns the PATCH of a step, with its object or a modified one. The object is serialised here, once, right before it is sent.
 pub(super) fn apply_object(
     step: &Step,
     object: &Arc<Value>,
@@ -474,19 +473,19 @@ fn body(target: &Target, value: &Value) -> Result<Vec<u8>, EngineError> {
     })
 }
 
-/// Whether it is not known what became of a creation.
+/// Returns whether the outcome of a creation is unknown.
 fn is_lost(error: &EngineError) -> bool {
     error.is_uncertain() && !is_silent_webhook(error) && !error.is_of_schema()
 }
 
-/// A webhook whose backend cannot be reached: the API server answers 500. A definition that needs no conversion any more takes
-/// a moment, too.
+/// Returns whether the backend of a webhook cannot be reached: the API server answers 500. A CRD that no longer needs a conversion also
+/// causes this for a moment.
 pub(super) fn is_silent_webhook(error: &EngineError) -> bool {
     matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("failed calling webhook"))
         || error.is_of_conversion()
 }
 
-/// Digest of the fields that a manager owns after a write with this answer.
+/// Returns the digest of the fields that a manager owns after a write with this answer.
 #[cfg(test)]
 pub(super) fn written_fields(answer: &Value, manager: &str) -> String {
     let written: Written = common::entrance::from_str(&answer.to_string()).unwrap_or_default();

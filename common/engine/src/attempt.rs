@@ -1,4 +1,5 @@
-//! The mark of an attempt to plan an installation (semantics 20): where it is left behind, the attempt ended with its process.
+//! Marks an attempt to plan an installation in its record (semantics 20.6). A mark that stays behind means that the process died during the
+//! attempt.
 
 use std::sync::OnceLock;
 
@@ -10,26 +11,26 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::{lock, random, record};
 
-/// How often the removal is tried while others write into the record.
+/// Maximum number of tries to remove the mark while others write the record.
 const TRIES: usize = 3;
 
-/// The id of this process in marks.
+/// Returns the id of this process in marks.
 fn process() -> &'static str {
     static PROCESS: OnceLock<String> = OnceLock::new();
     PROCESS.get_or_init(random::hex)
 }
 
-/// How many attempts to plan a record as it is now ended with their process.
+/// Returns how many attempts to plan the record in its present state ended with the death of their process.
 #[must_use]
 pub fn killed(record: &AddonInstallation) -> u32 {
     record.killed_attempts(process())
 }
 
-/// Marks that an attempt begins, after so many that ended with their process, and returns the record as it stands then. A record that
-/// another client holds the lock of is left as it is: nothing comes of the attempt.
+/// Marks the beginning of an attempt, after `killed` attempts that ended with their process. Returns the record as it is then. If another
+/// client holds the lock, the record stays unchanged, because the attempt cannot lead to an operation.
 ///
 /// # Errors
-/// Those of the request; a conflict where the record was written meanwhile.
+/// Those of the request; a conflict if the record was written meanwhile.
 pub async fn begin(
     cluster: &Cluster,
     known: &AddonInstallation,
@@ -50,7 +51,7 @@ pub async fn begin(
     Ok(marked)
 }
 
-/// Removes the mark of this process from a record, where it has one.
+/// Removes the mark of this process from a record, if it has one.
 ///
 /// # Errors
 /// Those of the requests.

@@ -1,4 +1,4 @@
-//! Who sets the replicas of an object: a HorizontalPodAutoscaler, or another controller that scales it (KEDA, the
+//! Finds what sets the replicas of an object: a HorizontalPodAutoscaler, or another controller that scales it (KEDA, the
 //! cluster-proportional-autoscaler). It is read for the plan, so that a dry run and an apply agree.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,27 +16,27 @@ use super::error::EngineError;
 use super::meta::Writer;
 use super::request::JSON;
 
-/// The field manager of every HorizontalPodAutoscaler, which writes through the subresource `scale`.
+/// The field manager of every HorizontalPodAutoscaler; it writes through the subresource `scale`.
 const CONTROLLER: &str = "kube-controller-manager";
 const GROUP: &str = "autoscaling";
 const KIND: &str = "HorizontalPodAutoscaler";
 
-/// The beginning of the managers of `kubectl scale` and the like: a person, whose edits an upgrade takes back.
+/// Prefix of the managers of `kubectl scale` and the like: a person's edits, which an upgrade reverts.
 const PERSON: &str = "kubectl";
 
-/// An object whose replicas another manager wrote.
+/// An object whose replicas another manager set.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scaled {
     key: ObjectKey,
     /// Whether one of these managers is a HorizontalPodAutoscaler.
     by_controller: bool,
-    /// Another controller that wrote them through the subresource `scale`.
+    /// Another controller that set them through the subresource `scale`.
     by_other: Option<String>,
 }
 
 impl Scaled {
-    /// `None` where only this client wrote the replicas. An object that we applied, and whose replicas have no owner any more, was scaled to
-    /// zero: the subresource `scale` leaves them out then, and its manager owns nothing.
+    /// Returns `None` if only this client set the replicas. If the installation applied the object and nobody owns its replicas, it was
+    /// scaled to zero: the subresource `scale` then omits them, and its manager owns nothing.
     pub(super) fn of(key: &ObjectKey, writers: &[Writer]) -> Option<Self> {
         let scaling = || writers.iter().filter(|writer| writer.sets_replicas);
         let is_applied = writers.iter().any(Writer::is_installation);
@@ -58,17 +58,18 @@ impl Scaled {
     }
 }
 
-/// Who sets the replicas of objects: one LIST of autoscalers a namespace. Whoever wrote the replicas last, an autoscaler writes them next; one that
-/// was deleted counts no more, although its manager is still recorded. Where it may not be listed, the manager decides.
+/// Returns what sets the replicas of each object, with one LIST of autoscalers per namespace. If an autoscaler targets the object, it sets
+/// the replicas next, whoever set them last; one that was deleted no longer counts, although its manager is still recorded. If autoscalers
+/// may not be listed, the recorded manager decides.
 ///
 /// # Errors
-/// Those of the requests, except a refusal by RBAC and a cluster without autoscalers.
+/// Those of the requests, except RBAC refusals and a cluster without autoscalers.
 pub(super) async fn of(
     cluster: &Cluster,
     kinds: &KindTable,
     scaled: Vec<Scaled>,
 ) -> Result<BTreeMap<ObjectKey, String>, EngineError> {
-    // Before Kubernetes 1.23 autoscaling/v2 is not served; what scales which object stands at the same place in every version.
+    // Before Kubernetes 1.23, autoscaling/v2 is not served; `scaleTargetRef` is at the same path in every version.
     let served = kinds.versions(GROUP, KIND).next();
     let api_version = format!("{GROUP}/{}", served.unwrap_or("v2"));
     let namespaces: BTreeSet<Option<String>> =
@@ -107,7 +108,7 @@ pub(super) async fn of(
     Ok(all)
 }
 
-/// An autoscaler, as far as it is read: the rest of an object of others is not kept.
+/// The parts of an autoscaler that are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Autoscaler {
@@ -136,7 +137,7 @@ struct ScaleTarget {
 }
 
 impl Autoscaler {
-    /// Whether it scales an object.
+    /// Returns whether it scales an object.
     fn scales(&self, key: &ObjectKey) -> bool {
         let target = &self.spec.scale_target_ref;
         let group = Gvk::new(&target.api_version, &target.kind).group;

@@ -1,8 +1,7 @@
-//! The beginning of an operation: the record's spec, then lock, journal and union inventory in one write.
+//! Begins an operation: writes the record's spec, then lock, journal and union inventory in one write.
 //!
-//! A plan is made for one state of the record. If the record changes between the plan and the lock, the server answers 409; then
-//! it is read again: either the change does not concern the plan, or another client did what we wanted, or the plan is
-//! stale.
+//! A plan is made for one state of the record. If the record changes between the plan and the lock, the server answers 409 and the record
+//! is read again: the change may not concern the plan, another client may have done the same, or the plan is stale.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +20,10 @@ use super::lock::{self, Lock};
 use super::task::{ExecuteOptions, Task};
 use super::{namespace, record, status};
 
-/// How an operation begins.
+/// The result of beginning an operation.
 #[derive(Debug)]
 pub(super) enum Begun {
-    /// The lock is ours.
+    /// The lock is held.
     Locked(Box<Lock>),
     /// Everything is as wanted, because of us or of another client that we waited for: nothing was written.
     Nothing(Box<AddonInstallation>),
@@ -37,7 +36,7 @@ struct Written {
     is_new: bool,
 }
 
-/// Begins the operation of a task. Where that fails, the record is as it was before, unless others wrote it meanwhile.
+/// Begins the operation of a task. If that fails, the record is restored, unless others wrote it meanwhile.
 pub(super) async fn begin(
     cluster: &Cluster,
     task: &Task<'_>,
@@ -49,8 +48,8 @@ pub(super) async fn begin(
     let mut written = Written::default();
     let begun = lock_with_spec(cluster, task, options, deadline, events, &mut written).await;
     if let (Err(_), Some(record)) = (&begun, written.record) {
-        // With the resourceVersion of our own write: what others did since is not undone. Whether it succeeds changes nothing
-        // about the error.
+        // Both carry the resourceVersion of our own write, so changes that others made since are not undone. Their result does not change
+        // the error.
         if written.is_new {
             let _ = record::delete(cluster, &record, false).await;
         } else if let Some(fallback) = task.fallback {
@@ -85,7 +84,7 @@ async fn lock_with_spec(
             return Err(lock::stale(wanted, what));
         }
         if plan.verb.ends() {
-            // Admission may refuse the deletion of the record, which comes last: it is asked before the first write.
+            // Admission may refuse the deletion of the record, which comes last: a dry run asks before the first write.
             record::delete(cluster, &stored, true).await?;
         }
         if !spec_written && differs(wanted, &stored) {
@@ -99,7 +98,7 @@ async fn lock_with_spec(
                 Err(error) if error.is_conflict() && Instant::now() < deadline => {
                     stored = lock::reread(cluster, &stored).await?;
                     if !differs(wanted, &stored) {
-                        // Our own write succeeded and only its response was lost; or another client wants the same.
+                        // Our own write succeeded and only its response was lost, or another client wants the same.
                         spec_written = true;
                         known.metadata.generation = stored.metadata.generation;
                     }
@@ -110,11 +109,11 @@ async fn lock_with_spec(
         }
         let now = cluster.home().now();
         let mut begun = status::begun(stored.status.as_ref(), plan, &options.choices, now);
-        // A record that is still missing is created; one that is being deleted is judged at the end.
+        // A namespace that is still missing is created; one that is being deleted is handled at the end.
         if plan.create_namespace.is_none() && !plan.verb.ends() {
             namespace::identify(cluster, &plan.installation, &mut begun).await?;
         }
-        // Not the time from before the last request, which may have been slow.
+        // The clock is read again, because the last request may have been slow.
         let operation = lock::operation(
             plan.verb.as_recorded(),
             &options.holder,
@@ -131,7 +130,7 @@ async fn lock_with_spec(
     }
 }
 
-/// The record as it is, or the one that is created now.
+/// Returns the stored record, or creates it.
 async fn read_or_create(
     cluster: &Cluster,
     task: &Task<'_>,
@@ -154,8 +153,8 @@ async fn read_or_create(
     Ok(found)
 }
 
-/// Creates the record. Where one exists (another client was faster, or the response to our own creation was lost) it is
-/// returned with `false`.
+/// Creates the record. If one exists (another client was faster, or the response to our own creation was lost), it is returned with
+/// `false`.
 async fn create(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -166,7 +165,7 @@ async fn create(
     }
 }
 
-/// Whether the record says that the target of the plan is already installed.
+/// Returns whether the record says that the target of the plan is already installed.
 fn is_done(
     stored: &AddonInstallation,
     wanted: &AddonInstallation,
@@ -179,18 +178,18 @@ fn is_done(
         return false;
     };
     let ended_well = matches!(status.phase, Some(Phase::Ready | Phase::Installed));
-    // Either the plan found nothing to do, or another client did it after the plan was made.
+    // Either the plan has no steps, or another client did them after the plan was made.
     let by_others = moved(wanted, stored).is_some();
     to.is_same_target(installed)
         && ended_well
         && status.operation.is_none()
         && !differs(wanted, stored)
-        // A spec that others changed is recorded as installed, also where no object differs.
+        // A spec that others changed has to be recorded as installed, even if no object differs.
         && stored.is_observed().unwrap_or(true)
         && (plan.is_empty() || by_others)
 }
 
-/// Why a plan that was made with `known` no longer holds.
+/// Returns why a plan that was made with `known` no longer holds.
 fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleReason> {
     let facts = |record: &AddonInstallation| {
         let status = record.status.clone().unwrap_or_default();
@@ -203,13 +202,13 @@ fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleR
         Some(generation) if stored.metadata.generation != Some(generation) => {
             Some(StaleReason::SpecChanged)
         }
-        // It exists although it was to be created: it is ours only if its spec is the same.
+        // The record exists although it was to be created: it is ours only if its spec is the same.
         None if known.spec != stored.spec => Some(StaleReason::Created),
         _ => None,
     }
 }
 
-/// Whether the record has to be written before the operation. Who wrote it is no reason.
+/// Returns whether the record has to be written before the operation. A different `written-by` annotation alone is no reason.
 pub(super) fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
     wanted.spec != stored.spec
         || wanted.labels() != stored.labels()
@@ -217,14 +216,14 @@ pub(super) fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) ->
         || finalizers(wanted) != finalizers(stored)
 }
 
-/// All but the one that says who wrote the record.
+/// Returns all annotations except the one that says who wrote the record.
 fn annotations(record: &AddonInstallation) -> BTreeMap<&String, &String> {
     let all = record.annotations().iter();
     all.filter(|(name, _)| *name != ANNOTATION_WRITTEN_BY)
         .collect()
 }
 
-/// Those of others: ours is set and removed by a reconciler, whatever a plan was made with (semantics 15).
+/// Returns all finalizers except ours, which a reconciler sets and removes independently of plans (semantics 15).
 fn finalizers(record: &AddonInstallation) -> Vec<String> {
     let all = record.finalizers().iter();
     all.filter(|one| *one != FINALIZER_UNINSTALL)
@@ -232,8 +231,8 @@ fn finalizers(record: &AddonInstallation) -> Vec<String> {
         .collect()
 }
 
-/// The stored record with the wanted spec, labels, annotations and finalizers. Its writer stays where policies do not judge the change
-/// (semantics 19).
+/// Returns the stored record with the wanted spec, labels, annotations and finalizers. The recorded writer stays if policies do not judge
+/// the change (semantics 19.3).
 pub(super) fn with_spec(
     wanted: &AddonInstallation,
     stored: &AddonInstallation,

@@ -1,6 +1,6 @@
-//! Why an object does not get ready: its pods' states, and the newest warning about them or about itself.
+//! Finds why an object does not get ready: the states of its pods, and the newest warning about them or about the object.
 //!
-//! At most three requests an object: its pods, the events of one pod, its own events.
+//! It sends at most three requests per object: for its pods, the events of one pod, and its own events.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use super::cluster::Cluster;
 use super::listing::one_page;
 use super::request::{Call, JSON};
 
-/// Pods and events that are read.
+/// Maximum number of pods and events that are read.
 const LOOKED_AT: &str = "100";
-/// Bound of one search: its result is not worth a longer wait.
+/// Time limit of one search: its result is not worth a longer wait.
 const BOUND: Duration = Duration::from_secs(5);
-/// Pause between two searches during waits, for all objects together.
+/// Pause between two searches during waits, shared by all objects.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// Limits the searches of all waits.
+/// Limits the rate of searches of all waits.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Mutex<Option<Instant>>);
 
 impl Turns {
-    /// Whether a search may begin now; if so it is counted.
+    /// Returns whether a search may begin now; if so, it is counted.
     pub(super) fn take(&self) -> bool {
         let mut last = self
             .0
@@ -44,7 +44,7 @@ impl Turns {
     }
 }
 
-/// What keeps an object from getting ready, where something is found in time. `object` is `Null` where it does not exist.
+/// Returns what keeps an object from getting ready, if a cause is found in time. `object` is `Null` if it does not exist.
 pub async fn find(cluster: &Cluster, key: &ObjectKey, object: &Value) -> Option<Blocker> {
     let search = async {
         let pods = pods(cluster, key, object).await;
@@ -63,7 +63,7 @@ pub async fn find(cluster: &Cluster, key: &ObjectKey, object: &Value) -> Option<
     timeout(BOUND, search).await.ok()?
 }
 
-/// The pods of a workload's selector.
+/// Returns the pods that a workload selects.
 async fn pods(cluster: &Cluster, key: &ObjectKey, object: &Value) -> Vec<Value> {
     let labels = object.pointer("/spec/selector/matchLabels");
     let Some(labels) = labels.and_then(Value::as_object) else {
@@ -83,7 +83,7 @@ async fn pods(cluster: &Cluster, key: &ObjectKey, object: &Value) -> Vec<Value> 
     items(cluster, call).await
 }
 
-/// The newest warning event about an object.
+/// Returns the newest warning event about an object.
 async fn newest_warning(
     cluster: &Cluster,
     key: &ObjectKey,
@@ -101,13 +101,13 @@ async fn newest_warning(
     Some(Blocker::new(&subject, text("reason"), text("message")))
 }
 
-/// How a Job ended that no longer exists, where its events still say so.
+/// Returns how a Job that no longer exists ended, if its events still say so.
 pub(super) async fn end_of_job(cluster: &Cluster, key: &ObjectKey) -> Option<Readiness> {
     let search = events(cluster, key, &key.kind, &key.name, "");
     ended_by_events(&timeout(BOUND, search).await.ok()?)
 }
 
-/// Events about an object in the namespace of `key`.
+/// Returns the events about an object in the namespace of `key`.
 async fn events(
     cluster: &Cluster,
     key: &ObjectKey,
@@ -125,7 +125,7 @@ async fn events(
     items(cluster, call).await
 }
 
-/// When an event happened last, as RFC 3339 in UTC sorts.
+/// Returns when an event last happened; RFC 3339 in UTC sorts by time.
 fn time(event: &Value) -> &str {
     let times = [
         "/series/lastObservedTime",
@@ -139,7 +139,7 @@ fn time(event: &Value) -> &str {
     times.next().unwrap_or_default()
 }
 
-/// What cannot be read counts as empty.
+/// Returns the listed objects. What cannot be read counts as empty.
 async fn items(cluster: &Cluster, call: Call) -> Vec<Value> {
     let found = one_page::<Value>(cluster, call).await;
     found.map_or_else(|_| Vec::new(), |page| page.items)

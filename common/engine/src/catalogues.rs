@@ -1,4 +1,4 @@
-//! The catalogues of a cluster: read, written, removed.
+//! Reads, writes and deletes the catalogues of a cluster.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -20,23 +20,23 @@ use super::listing;
 use super::request::{Call, JSON};
 use super::status;
 
-/// How often a status is written again where someone else was faster.
+/// Maximum number of times that a status is written if another client is faster.
 const ATTEMPTS: u32 = 5;
 
-/// What was done with a catalogue.
+/// The result of writing a catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Written {
     /// It did not exist.
     Created,
-    /// It had another content.
+    /// Its content was different.
     Replaced,
     /// It was up to date.
     Unchanged,
 }
 
-/// All catalogues of a namespace. Of one that cannot be read there are the names alone ([`AddonCatalogue::read`]).
-/// [`EngineError::NotInitialised`] where our definitions are missing.
+/// Returns all catalogues of a namespace. One that cannot be read is reduced to its names ([`AddonCatalogue::read`]). The error is
+/// [`EngineError::NotInitialised`] if our CRDs are missing.
 ///
 /// # Errors
 /// Those of the requests.
@@ -45,16 +45,16 @@ pub async fn list(cluster: &Cluster, namespace: &str) -> Result<Vec<AddonCatalog
     listing::pages(cluster.home(), list, AddonCatalogue::read).await
 }
 
-/// Reads a catalogue that is the answer to a request.
+/// Parses the catalogue in a response.
 fn answered(bytes: &[u8]) -> Result<AddonCatalogue, String> {
     let read = String::from_utf8_lossy(bytes);
     AddonCatalogue::read(&read).map_err(|error| entrance::reason(bytes, &error, MAX_STORED_DEPTH))
 }
 
-/// Creates a catalogue, or replaces the spec of the one that has its name; labels and annotations of the latter stay.
+/// Creates a catalogue, or replaces the spec of an existing one, whose labels and annotations stay.
 ///
 /// # Errors
-/// Those of the requests; [`EngineError::Denied`] where admission refuses it.
+/// Those of the requests; [`EngineError::Denied`] if admission denies it.
 pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, EngineError> {
     let namespace = wanted
         .metadata
@@ -94,10 +94,10 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
     Ok(written)
 }
 
-/// Removes a catalogue that was read before, and no other one of its name. `false` where there is none any more.
+/// Deletes the catalogue that was read before, and no other one with its name. Returns `false` if none exists any more.
 ///
 /// # Errors
-/// Those of the request; a conflict where someone else created it again; [`EngineError::Denied`] where admission refuses it.
+/// Those of the request; a conflict if another client created it again; [`EngineError::Denied`] if admission denies it.
 pub async fn delete(cluster: &Cluster, known: &AddonCatalogue) -> Result<bool, EngineError> {
     let options = delete::options(json!({"uid": known.metadata.uid}), None).to_string();
     let (collection, name) = place(known);
@@ -109,8 +109,8 @@ pub async fn delete(cluster: &Cluster, known: &AddonCatalogue) -> Result<bool, E
     }
 }
 
-/// Says in the status of a catalogue, as it was read before, which of its entries others hold: `None` where none. Returns whether
-/// something was written: nothing is where the status says so already, and where someone else was faster.
+/// Records in the status of a catalogue which of its entries another catalogue holds; `None` = none. Returns whether the status was
+/// written. It is not if it already says so, or if another client was faster.
 ///
 /// # Errors
 /// Those of the request.
@@ -129,10 +129,10 @@ pub async fn mark(
     }
 }
 
-/// Replaces the spec of a catalogue as it was read before, and returns it as it is stored then.
+/// Replaces the spec of a catalogue that was read before, and returns the stored object.
 ///
 /// # Errors
-/// Those of the request; a conflict where someone else was faster.
+/// Those of the request; a conflict if another client was faster.
 pub async fn replace(
     cluster: &Cluster,
     known: &AddonCatalogue,
@@ -148,8 +148,8 @@ pub async fn replace(
     Ok(cluster.home().exchange(call, answered).await?.object)
 }
 
-/// Says in the status of a catalogue that its add-ons are those of a revision of `spec.from`, or why they are not. Returns whether
-/// something was written: nothing is where the status says so already.
+/// Records in the status of a catalogue that its add-ons are those of a revision of `spec.from`, or why they are not. Returns whether the
+/// status was written; it is not if it already says so.
 ///
 /// # Errors
 /// Those of the requests.
@@ -176,7 +176,7 @@ pub async fn record_sync(
     Ok(true)
 }
 
-/// Why the add-ons of a catalogue are not those that `spec.from` holds.
+/// Why the add-ons of a catalogue are not those of `spec.from`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotSynced {
     /// One CamelCase word.
@@ -185,7 +185,7 @@ pub struct NotSynced {
     pub message: String,
 }
 
-/// The status that says it; `None` where nothing would change.
+/// Returns the status with the condition `Synced`; `None` if nothing would change.
 fn synced(
     known: &AddonCatalogue,
     read: &Result<String, NotSynced>,
@@ -231,7 +231,7 @@ async fn write_status(
     cluster.home().send::<IgnoredAny>(call).await.map(drop)
 }
 
-/// Where a catalogue is.
+/// Returns the collection and the name of a catalogue.
 fn place(known: &AddonCatalogue) -> (Collection, &str) {
     let namespace = known.metadata.namespace.as_deref().unwrap_or_default();
     let name = known.metadata.name.as_deref().unwrap_or_default();
@@ -250,7 +250,7 @@ fn body(
     })
 }
 
-/// The status that says it; `None` where nothing would change.
+/// Returns the status with the condition `Duplicate`; `None` if nothing would change.
 fn marked(
     known: &AddonCatalogue,
     lost: Option<&str>,

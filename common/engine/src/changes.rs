@@ -1,4 +1,4 @@
-//! What changes in a cluster, by metadata alone: so that a loop knows when to look.
+//! Watches changes in a cluster by metadata alone, so that a loop knows when to check.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use super::live;
 use super::record;
 use super::watch::{self, Selector};
 
-/// Between two tries of a watch that is refused: its kind may be served later, or the right given.
+/// Pause after a refused watch: its kind may be served later, or the right granted.
 const PAUSE: Duration = Duration::from_secs(30);
 
 impl Changed {
-    /// What tells whether it was edited.
+    /// Returns the state from which edits are detected.
     #[must_use]
     pub fn state(&self) -> LiveState<'_> {
         LiveState {
@@ -34,39 +34,39 @@ impl Changed {
     }
 }
 
-/// Something that changed.
+/// A change that a watch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Everything may have; from now on nothing is missed.
+    /// Everything may have changed; from now on no change is missed.
     All,
-    /// One object did.
+    /// One object changed.
     One(Changed),
 }
 
 /// An object that was created, changed or deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// Namespace; empty where it is cluster-scoped.
+    /// Namespace; empty if it is cluster-scoped.
     pub namespace: String,
     /// Name.
     pub name: String,
     /// uid.
     pub uid: String,
-    /// metadata.generation; `None` where the kind has none.
+    /// metadata.generation; `None` if the kind has none.
     pub generation: Option<i64>,
     /// metadata.resourceVersion.
     pub resource_version: String,
     /// Digest of the fields that the field manager of its owner owns.
     pub fields: String,
-    /// The owner label.
+    /// Value of the owner label.
     pub owner: String,
-    /// Whether it does not exist any more.
+    /// Whether it was deleted.
     pub is_gone: bool,
     /// Whether it is being deleted.
     pub is_going: bool,
-    /// Whether the guard of core installations is on it.
+    /// Whether it has the finalizer that guards core installations.
     pub is_guarded: bool,
-    /// Whether it is a core installation that was released.
+    /// Whether it is a released core installation.
     pub is_released: bool,
 }
 
@@ -82,7 +82,7 @@ pub async fn catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(Chan
     follow(cluster, &collection, see).await;
 }
 
-/// Reports changes of the Secrets of a namespace or of all, and never ends. Their content is not read.
+/// Reports changes of Secrets, in one namespace or in all, and never ends. Their content is not read.
 pub async fn secrets(cluster: &Cluster, namespace: Option<&str>, see: impl FnMut(Change)) {
     let collection = Collection::known("v1", "Secret", "secrets", namespace);
     follow(cluster, &collection, see).await;
@@ -105,7 +105,7 @@ pub async fn core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(Change)
     futures::join!(rules, addons);
 }
 
-/// Reports changes of all objects of a kind that carry an owner label, and never ends.
+/// Reports changes of all objects of a kind that have an owner label, and never ends.
 pub async fn owned(cluster: &Cluster, group: &str, kind: &str, mut see: impl FnMut(Change)) {
     loop {
         owned_once(cluster, group, kind, &mut see).await;
@@ -113,7 +113,7 @@ pub async fn owned(cluster: &Cluster, group: &str, kind: &str, mut see: impl FnM
     }
 }
 
-/// Reports them until the watch is refused. A version that has left the definition is found out by that alone.
+/// Reports changes until the watch is refused. Only the refusal reveals that a version has left the CRD.
 async fn owned_once(cluster: &Cluster, group: &str, kind: &str, see: &mut impl FnMut(Change)) {
     let needed = [(group.to_owned(), kind.to_owned())].into();
     let kinds = cluster.kinds(&needed).await.ok();

@@ -1,4 +1,4 @@
-//! A connection to one cluster: client, version, served kinds.
+//! A connection to one cluster: client, version and served kinds.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,53 +25,52 @@ use super::request::{Call, JSON, server_time};
 /// Options of a [`Cluster`].
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// Where discovery is kept between runs; `None` = nowhere.
+    /// The directory in which discovery is cached between runs; `None` = no cache.
     pub cache_dir: Option<PathBuf>,
-    /// Bound of one request (not of a watch).
+    /// Timeout of one request (not of a watch).
     pub request_timeout: Duration,
-    /// Requests in flight at most.
+    /// Maximum number of requests in flight.
     pub concurrency: usize,
 }
 
-/// A connection to one cluster: HTTP/1.1, as many connections as requests are in flight (and one for each watch).
+/// A connection to one cluster: HTTP/1.1, with one connection per request in flight and per watch.
 pub struct Cluster {
     client: kube::Client,
-    /// With our own rights, where the client has those of a ServiceAccount.
+    /// The client with our own rights, if `client` acts as a ServiceAccount.
     own: Option<kube::Client>,
-    /// The cluster of the records, where that is another one (semantics 6).
+    /// The cluster of the records, if it is another one (semantics 6.3).
     home: Option<Arc<Cluster>>,
-    /// The limits of what its server may answer, where its address came from a Secret (semantics 6).
+    /// Limits for answers of the server, if its address came from a Secret (semantics 6.4).
     limits: Option<Arc<Limits>>,
-    /// How its credentials are read again, where they came from a Secret there.
+    /// Reads the credentials again, if they came from a Secret in the home cluster.
     renewal: Option<Arc<Renewal>>,
     config: Option<kube::Config>,
     options: ClusterOptions,
-    /// URL, for errors.
+    /// URL of the server, for errors.
     pub(super) server: String,
     pub(super) permits: Semaphore,
-    /// Whether the server ever answered.
+    /// Whether the server has ever answered.
     pub(super) answered: AtomicBool,
     pub(super) clock: Clock,
-    /// Limits the searches for blockers of all operations.
+    /// Limits the rate of searches for blockers, across operations.
     pub(super) turns: Turns,
     cache: Option<Cache>,
     kinds: Mutex<KnownKinds>,
 }
 
-/// The served kinds, as this process knows them.
+/// The served kinds known to this process.
 #[derive(Clone, Default)]
 struct KnownKinds {
     table: Option<Arc<KindTable>>,
-    /// Whether definitions have changed since: then only what groups served that do not answer now still counts.
+    /// Whether CRDs have changed since. Then the table is used only for groups whose server does not answer now.
     is_stale: bool,
 }
 
 impl Cluster {
-    /// Connects; sends nothing yet.
+    /// Connects lazily: no request is sent yet.
     ///
     /// # Errors
-    /// [`EngineError::Unreachable`] where the configuration cannot be used (a broken certificate, a proxy that is not
-    /// supported).
+    /// [`EngineError::Unreachable`] if the configuration is unusable (a broken certificate, an unsupported proxy).
     pub async fn new(config: kube::Config, options: ClusterOptions) -> Result<Self, EngineError> {
         let server = config.cluster_url.to_string();
         let server = server.trim_end_matches('/').to_owned();
@@ -92,22 +91,22 @@ impl Cluster {
         })
     }
 
-    /// Uses an existing client (a fake API server, a client with further layers); nothing is kept on disk.
+    /// Uses an existing client (a fake API server, a client with further layers). Nothing is cached on disk.
     #[must_use]
     pub fn from_client(client: kube::Client, server: &str, options: ClusterOptions) -> Self {
         Self::build(client, server.to_owned(), options, None)
     }
 
-    /// The same cluster with the rights of a ServiceAccount: only records and credentials of sources are still read and written with
-    /// our own (semantics 16).
+    /// Returns the same cluster with the rights of a ServiceAccount. Records and credentials of sources are still read and written with our
+    /// own rights (semantics 16.6).
     ///
     /// # Errors
-    /// [`EngineError::Impersonating`] where we act as someone else already; otherwise those of [`Cluster::new`].
+    /// [`EngineError::Impersonating`] if another user is impersonated already; otherwise those of [`Cluster::new`].
     pub async fn acting_as(&self, namespace: &str, account: &str) -> Result<Self, EngineError> {
         let config = self.config.clone();
         let free = config.filter(|config| config.auth_info.impersonate.is_none());
         let mut config = free.ok_or(EngineError::Impersonating)?;
-        // Without groups, the API server adds those of a ServiceAccount.
+        // Without groups, the API server adds those of the ServiceAccount.
         config.auth_info.impersonate = Some(format!("system:serviceaccount:{namespace}:{account}"));
         config.auth_info.impersonate_groups = None;
         config.auth_info.impersonate_uid = None;
@@ -119,7 +118,7 @@ impl Cluster {
         })
     }
 
-    /// The same cluster, whose address came from a Secret: whoever wrote that may answer anything.
+    /// Returns the same cluster with limits for its answers, because its address came from a Secret whose writer controls the server.
     pub(super) fn limited(self) -> Self {
         Self {
             limits: Some(Arc::default()),
@@ -127,13 +126,13 @@ impl Cluster {
         }
     }
 
-    /// The limits of answers; `None` where a person or the deployment named the server.
+    /// Returns the limits for answers; `None` if a person or the deployment named the server.
     pub(super) fn limits(&self) -> Option<&Limits> {
         self.limits.as_deref()
     }
 
-    /// The same cluster, whose installations are recorded in another one: records, locks, catalogues, and the Secrets and data beside
-    /// a record are read and written there, objects here (semantics 6).
+    /// Returns the same cluster with its installations recorded in another one: records, locks, catalogues, and the Secrets and data beside
+    /// a record are read and written there, objects here (semantics 6.3).
     pub(super) fn recorded_in(self, home: Arc<Self>, renewal: Arc<Renewal>) -> Self {
         Self {
             home: Some(home),
@@ -142,8 +141,8 @@ impl Cluster {
         }
     }
 
-    /// The same connection to another cluster, with records that are read and written by `home`: with the rights of a ServiceAccount
-    /// there, which does not exist here (semantics 16).
+    /// Returns the same connection with another `home` for its records. `home` may act as a ServiceAccount, which does not exist in this
+    /// cluster (semantics 16.6).
     pub async fn with_home(&self, home: Arc<Self>) -> Self {
         Self {
             home: Some(home),
@@ -151,7 +150,7 @@ impl Cluster {
         }
     }
 
-    /// The same connection, whose requests do not wait for those of others.
+    /// Returns the same connection with its own limit of requests in flight, so that it does not wait for others.
     pub async fn apart(&self) -> Self {
         Self {
             own: self.own.clone(),
@@ -171,13 +170,13 @@ impl Cluster {
         }
     }
 
-    /// The cluster that holds the records of installations in this one; nearly always this one itself.
+    /// Returns the cluster that holds the records of installations in this one; usually this cluster itself.
     #[must_use]
     pub fn home(&self) -> &Self {
         self.home.as_deref().unwrap_or(self)
     }
 
-    /// Whether the records are in another cluster.
+    /// Returns whether the records are in another cluster.
     pub(super) fn is_remote(&self) -> bool {
         self.home.is_some()
     }
@@ -206,14 +205,14 @@ impl Cluster {
         }
     }
 
-    /// The client, for reads that need no engine.
+    /// Returns the client, for reads outside the engine.
     #[must_use]
     pub fn client(&self) -> &kube::Client {
         let renewed = self.renewal().and_then(Renewal::client);
         renewed.unwrap_or(&self.client)
     }
 
-    /// The client with our own rights.
+    /// Returns the client with our own rights.
     pub(super) fn own(&self) -> &kube::Client {
         self.own.as_ref().unwrap_or_else(|| self.client())
     }
@@ -222,8 +221,8 @@ impl Cluster {
         self.renewal.as_deref()
     }
 
-    /// Whether an error says that this is another cluster than that of the records, and cannot be worked on: it does not answer, or
-    /// does not accept the credentials.
+    /// Returns whether an error means that a cluster other than that of the records is unusable: it does not answer, or does not accept the
+    /// credentials.
     #[must_use]
     pub fn is_lost(&self, error: &EngineError) -> bool {
         let lost = match error {
@@ -235,7 +234,7 @@ impl Cluster {
         self.is_remote() && *lost == self.server
     }
 
-    /// The configuration of the client, for programs that connect by themselves; `None` where it was given as a client.
+    /// Returns the configuration of the client, for programs that connect by themselves; `None` if a client was passed in.
     #[must_use]
     pub fn config(&self) -> Option<&kube::Config> {
         let renewed = self.renewal().and_then(Renewal::config);
@@ -246,12 +245,12 @@ impl Cluster {
         &self.options
     }
 
-    /// Steps that are worth running at the same time.
+    /// Returns how many steps are worth running at the same time.
     pub(super) fn concurrency(&self) -> usize {
         self.options.concurrency.max(1)
     }
 
-    /// Ends once every request under way is answered; until the result is dropped, no other begins but renewals of locks.
+    /// Waits until all requests in flight are answered. Until the result is dropped, no request except renewals of locks begins.
     pub async fn quiet(&self) -> [Option<SemaphorePermit<'_>>; 2] {
         let home = self.home.as_deref();
         [
@@ -265,23 +264,23 @@ impl Cluster {
 
     async fn all_permits(&self) -> Option<SemaphorePermit<'_>> {
         let all = u32::try_from(self.concurrency()).unwrap_or(u32::MAX);
-        // The semaphore is never closed, and is fair: who asks later waits.
+        // The semaphore is never closed, and is fair: later requests wait.
         self.permits.acquire_many(all).await.ok()
     }
 
-    /// The server's time: locks are compared across machines whose clocks differ.
+    /// Returns the server's time, because locks are compared across machines whose clocks differ.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// A time that no write of the operation is after, neither one to the record nor one to the objects: the clocks of their API
-    /// servers may differ.
+    /// Returns a time that no write of the operation is later than, to the record or to the objects: the clocks of their API servers may
+    /// differ.
     pub(super) fn latest(&self) -> Timestamp {
         self.now().max(self.home().now())
     }
 
-    /// `gitVersion` of the server, e.g. `v1.36.3`.
+    /// Returns the `gitVersion` of the server, such as `v1.36.3`.
     ///
     /// # Errors
     /// Those of the request.
@@ -295,8 +294,8 @@ impl Cluster {
         Ok(answer.object.git_version)
     }
 
-    /// The served kinds: from the cache on disk, refreshed where one of `needed` (group, kind) is not in it.
-    /// A needed kind that is not served after a refresh is missing in the table.
+    /// Returns the served kinds from the cache on disk, refreshed if one of `needed` (group, kind) is not in it. A kind that is not served
+    /// after the refresh is missing in the table.
     ///
     /// # Errors
     /// Those of discovery; single API groups that do not answer are not an error.
@@ -307,7 +306,7 @@ impl Cluster {
         self.kinds_in_versions(needed, &[]).await
     }
 
-    /// The same, where some kinds are needed in certain versions: one that the cache does not have may be new.
+    /// Like [`Cluster::kinds`], for kinds that are needed in certain versions: a version that is missing in the cache may be new.
     ///
     /// # Errors
     /// As [`Cluster::kinds`].
@@ -322,7 +321,7 @@ impl Cluster {
                 .all(|(group, kind)| table.preferred(group, kind).is_some())
                 && versions.iter().all(|gvk| table.get(gvk).is_some())
         };
-        // Held during the discovery: callers at the same time share one.
+        // Held during discovery, so that concurrent callers share one.
         let mut known = self.kinds.lock().await;
         self.load_kinds(&mut known);
         if let Some(table) = known.table.as_ref().filter(|table| complete(table))
@@ -331,7 +330,7 @@ impl Cluster {
             return Ok(Arc::clone(table));
         }
         let mut table = discovery::discover(self).await?;
-        // A group that does not answer now may still be served: what was known of it is better than nothing.
+        // A group that does not answer now may still be served, so its former entries are kept.
         if let Some(before) = &known.table {
             table.keep_silent(before);
         }
@@ -342,7 +341,7 @@ impl Cluster {
         Ok(Arc::clone(known.table.insert(Arc::new(table))))
     }
 
-    /// The kinds that are served now: the server is asked, whatever is known.
+    /// Returns the kinds that are served now: always asks the server.
     ///
     /// # Errors
     /// As [`Cluster::kinds`].
@@ -351,7 +350,7 @@ impl Cluster {
         self.kinds(&BTreeSet::new()).await
     }
 
-    /// Forgets the served kinds in this process and on disk, because definitions were created or deleted.
+    /// Discards the served kinds in this process and on disk, because CRDs were created or deleted.
     pub async fn forget_kinds(&self) {
         let mut known = self.kinds.lock().await;
         self.load_kinds(&mut known);
@@ -361,7 +360,7 @@ impl Cluster {
         }
     }
 
-    /// Takes the kinds from the cache on disk, where this process knows none.
+    /// Loads the kinds from the cache on disk, if this process knows none.
     fn load_kinds(&self, known: &mut KnownKinds) {
         if known.table.is_none() {
             let cached = self.cache.as_ref().and_then(|cache| cache.load(self.now()));
@@ -369,7 +368,7 @@ impl Cluster {
         }
     }
 
-    /// The same where a list or watch says that its kind is not served in this version: the table is older than the definition.
+    /// Discards the served kinds if a list or watch fails because its version is not served: the table is older than the CRD.
     pub(super) async fn forget_unserved(&self, error: &EngineError) {
         if error.is_unserved() {
             self.forget_kinds().await;
@@ -377,7 +376,7 @@ impl Cluster {
     }
 }
 
-/// A client that names itself, and leaves repetitions and bounds to us.
+/// Returns a client with our user agent, and without retries and timeouts of its own.
 pub(super) fn client(mut config: kube::Config) -> Result<kube::Client, kube::Error> {
     config.default_retry = false;
     config.read_timeout = None;
@@ -388,20 +387,20 @@ pub(super) fn client(mut config: kube::Config) -> Result<kube::Client, kube::Err
     kube::Client::try_from(config)
 }
 
-/// The local clock, corrected where it certainly differs from the server's.
+/// The local clock, corrected if it certainly differs from the server's.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    /// How far the server is ahead, in milliseconds.
+    /// How far the server's clock is ahead, in milliseconds.
     skew: AtomicI64,
 }
 
 impl Clock {
-    /// The Date header has whole seconds, in milliseconds.
+    /// The resolution of the Date header, in milliseconds.
     const SECOND: i64 = 1000;
-    /// How far [`Cluster::now`] can be from the server's time, in milliseconds, where an answer begins within half a second.
+    /// Maximum error of [`Cluster::now`] in milliseconds, if an answer begins within half a second.
     pub(super) const ERROR: u64 = Self::SECOND.unsigned_abs() + 500;
 
-    /// Learns the server's time from a response that begins now. `sent`: when it was asked for.
+    /// Learns the server's time from a response that begins now. `sent`: when the request was sent.
     pub(super) fn observe(&self, headers: &HeaderMap, sent: Timestamp) {
         if let Some(server) = server_time(headers) {
             let known = self.skew.load(Ordering::Relaxed);
@@ -410,8 +409,8 @@ impl Clock {
         }
     }
 
-    /// The server wrote its time, rounded down, between the request and the beginning of the answer. What is known of the difference
-    /// stays where that allows it: a slow answer says less, and nothing wrong.
+    /// Returns the new skew. The server wrote its time, rounded down, between the request and the beginning of the answer. The known skew
+    /// stays if it is possible, so a slow answer does not make it worse.
     fn learn(known: i64, server: Timestamp, sent: Timestamp, begun: Timestamp) -> i64 {
         let server = server.as_millisecond();
         let least = server - begun.as_millisecond();

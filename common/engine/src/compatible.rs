@@ -9,19 +9,19 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::{lock, record, status};
 
-/// What is to be said of an installed version.
+/// Whether an installed version is listed and fits its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fitness {
     /// It is listed, and fits its cluster.
     Fits,
-    /// It is listed and does not fit: why.
+    /// It is listed but does not fit, with the reason.
     Misfit(String),
-    /// Its catalogue does not list it any more, as this sentence says; so the versions that it fits are not known.
+    /// Its catalogue no longer lists it, as this sentence says, so its constraints are not known.
     Unlisted(String),
 }
 
-/// Writes what is to be said of an installed version. Returns the record as it is then; `None` where nothing is new, and where an
-/// operation is under way or another client was faster: the next look is in time.
+/// Updates the conditions `Compatible` and `Unlisted`. Returns the new record; `None` if nothing changed, an operation is in progress or
+/// another client was faster: the next check is soon enough.
 ///
 /// # Errors
 /// Those of the request.
@@ -44,7 +44,7 @@ pub async fn note(
     }
 }
 
-/// The status with the conditions; `None` where nothing would change. What always was listed and fitted has none.
+/// Returns the status with the conditions; `None` if nothing would change. A version that was always listed and fitting has no conditions.
 fn judged(
     stored: Option<&AddonInstallationStatus>,
     fitness: &Fitness,

@@ -1,4 +1,4 @@
-//! A ConfigMap in the cluster of the records, read and written with our own rights, whoever the cluster acts as.
+//! Reads and writes a ConfigMap in the cluster of the records, with our own rights, whatever account the cluster acts as.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::IgnoredAny;
@@ -11,10 +11,10 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::request::{APPLY_PATCH, Call, JSON};
 
-/// HTTP status of a write that another client was faster than.
+/// HTTP status of a conflict.
 const CONFLICT: u16 = 409;
 
-/// Reads one; `None` where there is none.
+/// Reads a ConfigMap; `None` if it does not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -31,13 +31,13 @@ pub async fn get(
     }
 }
 
-/// Creates one, or replaces the data of the one that was read before.
+/// Creates a ConfigMap, or replaces the data of the one that was read before.
 ///
-/// It is created by server-side apply and without data, for then the API server knows the name: the right to create needs no more
-/// than this one. The data follows at the resourceVersion of the answer.
+/// It is created empty, by server-side apply, because the API server then knows its name, and a role can limit the right to it. The data
+/// follows at the resourceVersion of the answer.
 ///
 /// # Errors
-/// Those of the request; a conflict where another client was faster.
+/// Those of the request; a conflict if another client was faster.
 pub async fn put(
     cluster: &Cluster,
     live: Option<ConfigMap>,

@@ -1,5 +1,5 @@
-//! What follows the core set: the records of core installations, and what is said of them (semantics 14). Only their spec and
-//! metadata are written here; their objects are installed as those of every other record.
+//! Writes the records of core installations, as the core set requires, and their conditions (semantics 14). Only spec and metadata are
+//! written here; their objects are installed like those of every other record.
 
 pub mod progress;
 
@@ -20,24 +20,24 @@ use super::request::{Call, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_selected};
 use super::{lock, record, status};
 
-/// Who keeps clusters, each in its versions, the newest first.
+/// The API groups that have a kind `Cluster`, each with its versions, the newest first.
 const CLUSTERS: [&[&str]; 2] = [
     &["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"],
     &["kubermatic.k8c.io/v1"],
 ];
 
-/// A namespace, as far as the core set depends on it.
+/// The parts of a namespace that the core set depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Home {
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Whether its cluster is being deleted.
     pub is_marked: bool,
-    /// Whether it is being deleted itself.
+    /// Whether the namespace itself is being deleted.
     pub is_going: bool,
 }
 
-/// Reads the namespace that stands for a cluster; `None` where it does not exist.
+/// Reads the namespace that stands for a cluster; `None` if it does not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -50,7 +50,7 @@ pub async fn home(cluster: &Cluster, namespace: &str) -> Result<Option<Home>, En
     }
 }
 
-/// The namespaces whose label says which Secret leads to another cluster: one LIST.
+/// Returns the namespaces whose label names the kubeconfig Secret of another cluster, with one LIST.
 ///
 /// # Errors
 /// Those of the request.
@@ -73,7 +73,8 @@ impl From<Metadata> for Home {
     }
 }
 
-/// The clusters that are being deleted, as the Cluster API and KKP say it: one LIST of each. What cannot be listed says nothing.
+/// Returns the clusters that are being deleted according to the Cluster API and KKP, with one LIST each. Kinds that cannot be listed are
+/// skipped.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -101,7 +102,7 @@ pub async fn deleted_clusters(cluster: &Cluster) -> Result<Vec<DeletedCluster>, 
     Ok(found)
 }
 
-/// Marks a namespace: its cluster is being deleted, and nothing in it is guarded any more.
+/// Marks that the cluster of a namespace is being deleted, which lifts the guards in it.
 ///
 /// # Errors
 /// Those of the request.
@@ -114,7 +115,7 @@ pub async fn mark(cluster: &Cluster, namespace: &str) -> Result<(), EngineError>
     cluster.home().send::<Partial>(call).await.map(drop)
 }
 
-/// Creates the record of a core installation with its guard. Returns whether there was none.
+/// Creates the record of a core installation with its guard. Returns whether it did not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -124,18 +125,18 @@ pub async fn create(cluster: &Cluster, wanted: &AddonInstallation) -> Result<boo
     Ok(record::create(cluster, &guarded).await?.is_some())
 }
 
-/// Writes spec and metadata of a record at its resourceVersion.
+/// Writes spec and metadata of a record under its resourceVersion.
 ///
 /// # Errors
-/// Those of the request; a conflict where the record was written meanwhile.
+/// Those of the request; a conflict if the record was written meanwhile.
 pub async fn restore(cluster: &Cluster, wanted: &AddonInstallation) -> Result<(), EngineError> {
     record::replace(cluster, wanted).await.map(drop)
 }
 
-/// Marks a record as released, and begins its deletion where `deletes`: the guard holds it until its objects are deleted.
+/// Marks a record as released, and also deletes it if `deletes`. The guard holds the record until its objects are deleted.
 ///
 /// # Errors
-/// Those of the requests; a conflict where the record was written meanwhile.
+/// Those of the requests; a conflict if the record was written meanwhile.
 pub async fn release(
     cluster: &Cluster,
     dropped: &AddonInstallation,
@@ -151,10 +152,10 @@ pub async fn release(
     Ok(())
 }
 
-/// Takes everything from a record that holds it: its objects stay. Returns whether there was something.
+/// Removes our finalizers from a record, whose objects stay; a core record is also marked as released. Returns whether it had any.
 ///
 /// # Errors
-/// Those of the request; a conflict where the record was written meanwhile.
+/// Those of the request; a conflict if the record was written meanwhile.
 pub async fn free(cluster: &Cluster, held: &AddonInstallation) -> Result<bool, EngineError> {
     match freed(held) {
         Some(free) => match record::put_metadata(cluster, &free).await {
@@ -165,11 +166,11 @@ pub async fn free(cluster: &Cluster, held: &AddonInstallation) -> Result<bool, E
     }
 }
 
-/// What is said of a condition: a reason and a message, or `None` where it does not hold.
+/// The type of a condition with its reason and message; `None` if the condition is false.
 pub type Said<'a> = (&'a str, Option<(&'a str, &'a str)>);
 
-/// Raises and lowers conditions of a record, in one write. Returns whether something of it is new; nothing is written while an operation
-/// is under way.
+/// Raises and lowers conditions of a record in one write. Returns whether anything changed; nothing is written while an operation is in
+/// progress.
 ///
 /// # Errors
 /// Those of the request.
@@ -204,7 +205,7 @@ pub async fn flag(
     flagged.status.get_or_insert_default().conditions = all;
     match record::put_status(cluster, &mut flagged).await {
         Ok(()) => Ok(true),
-        // Whoever was faster is followed by another look at it.
+        // The other client's write causes another check.
         Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
         Err(error) => Err(error),
     }

@@ -1,4 +1,4 @@
-//! Installs or updates our own definitions, never over newer ones (semantics 17), and waits until they are served.
+//! Installs or updates our own CRDs, but never replaces newer ones (semantics 17.1), and waits until they are served.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use super::request::{APPLY_PATCH, Call, METADATA};
 use super::served::{self, Definition};
 use super::snapshot::read_one;
 
-/// What was done with one definition.
+/// The result of installing one CRD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Installed {
     /// It did not exist.
     Created,
-    /// It was older, or edited.
+    /// It was older or had been edited.
     Updated,
     /// It was up to date.
     Unchanged,
@@ -35,11 +35,11 @@ pub enum Installed {
     },
 }
 
-/// Applies `definitions` (CustomResourceDefinition objects with annotation `kubectl-addons.dev/crd-version`) and waits until
-/// they are served, `timeout` at most. Returns what was done, in the order given.
+/// Applies `definitions` (CRDs with the annotation `kubectl-addons.dev/crd-version`), and waits up to `timeout` until they are served.
+/// Returns the results in the given order.
 ///
 /// # Errors
-/// Those of the requests; [`EngineError::Api`] where a definition is not served in time or has no name.
+/// Those of the requests; [`EngineError::Api`] if a CRD is not served in time or has no name.
 pub async fn install(
     cluster: &Cluster,
     definitions: &[Value],
@@ -100,7 +100,7 @@ async fn install_one(
     Ok((key, done))
 }
 
-/// The version of the live definition, where it is newer than ours. A definition without a readable version is older.
+/// Returns the version of the live CRD if it is newer than ours. A CRD without a readable version counts as older.
 fn newer(live: &Metadata, object: &Value) -> Option<String> {
     let live = live.annotations.get(names::ANNOTATION_CRD_VERSION)?;
     let ours = object

@@ -1,4 +1,4 @@
-//! Creation by POST: a second try would collide with the result of a first one, so the object is read in between.
+//! Creates objects by POST. A retry could collide with the result of the first try, so the object is read in between.
 
 use serde::de::DeserializeOwned;
 use tokio::time::sleep;
@@ -9,10 +9,10 @@ use super::error::EngineError;
 use super::request::{Call, FIRST_PAUSE};
 use super::snapshot::read_one;
 
-/// How often a creation is tried that apparently did nothing.
+/// Maximum number of tries for a creation without effect.
 const TRIES: u32 = 5;
 
-/// Creates an object; `None` where one of its name exists: another client was faster, or the response to our own try was lost.
+/// Creates an object; `None` if one with its name exists: another client was faster, or the response to our own try was lost.
 pub(super) async fn create<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &Collection,
@@ -24,7 +24,7 @@ pub(super) async fn create<T: DeserializeOwned>(
     loop {
         let error = match cluster.send(call.clone()).await {
             Ok(answer) => return Ok(Some(answer.object)),
-            // A 409 can also be a quota's, which is counted by many at once.
+            // A 409 can also be caused by a quota that several requests update at once.
             Err(error) if error.is_conflict() || error.is_uncertain() => error,
             Err(error) => return Err(error),
         };

@@ -1,7 +1,7 @@
-//! Live definitions and the objects of their kinds, as far as a plan changes the definitions.
+//! Checks what a plan's changes of CRDs do to their live objects.
 //!
-//! Nothing is read where the plan leaves definitions alone. Of a changed definition the whole live one is read (one GET), and
-//! objects only where some could break according to the schemas (paged LISTs, `MOST_OBJECTS` at most).
+//! If the plan does not change CRDs, nothing is read. Each changed CRD is read as a whole (one GET), and its objects only if some could
+//! break according to the schemas (paged LISTs, up to `MOST_OBJECTS`).
 
 use std::collections::BTreeSet;
 
@@ -26,16 +26,16 @@ use super::meta::Partial;
 use super::request::{Call, JSON, MERGE_PATCH, METADATA, METADATA_LIST};
 use super::served::{self, is_definition};
 
-/// Objects that are judged in each version; of more objects it is not known what breaks.
+/// Maximum number of objects that are checked in each version; for more objects, it is not known what breaks.
 const MOST_OBJECTS: usize = 20_000;
 const PAGE: &str = "500";
-/// Whole definitions and pages of whole objects are large: few are held at a time.
+/// Whole CRDs and pages of whole objects are large, so only a few are held at a time.
 const AT_A_TIME: usize = 4;
 
-/// Adds to a plan what its changes of definitions do to live objects ([`InstallationPlan::breakages`]).
+/// Adds to a plan what its changes of CRDs do to live objects ([`InstallationPlan::breakages`]).
 ///
 /// # Errors
-/// Those of the requests that read definitions; objects that cannot be read are reported in the plan.
+/// Those of the requests that read CRDs; objects that cannot be read are reported in the plan.
 pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(), EngineError> {
     let name = &plan.installation;
     let manager = names::field_manager(&name.namespace, &name.name);
@@ -67,12 +67,12 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
     Ok(())
 }
 
-/// What a changed definition does.
+/// The effects of a changed CRD.
 #[derive(Default)]
 struct Found {
     breakage: Option<Breakage>,
     warnings: Vec<String>,
-    /// With the live definition.
+    /// The migration with the live CRD.
     migration: Option<(Migration, Value)>,
 }
 
@@ -89,7 +89,7 @@ async fn changed_definition(
         .inherited
         .as_deref()
         .map(names::manager_of_owner);
-    // The fields of a former owner and of client-side apply become ours before or with the apply.
+    // Fields of a former owner and of client-side apply become ours before or with the apply.
     let is_ours = |other: &str| {
         step.policy.adopted.is_some()
             || other == manager
@@ -111,7 +111,7 @@ async fn changed_definition(
             Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
                 return Err(error);
             }
-            // Forbidden, or a conversion webhook that does not answer.
+            // Reading is forbidden, or a conversion webhook does not answer.
             Err(error) => unseen = Some(error.to_string()),
         }
     }
@@ -136,7 +136,7 @@ async fn changed_definition(
     })
 }
 
-/// How many objects a definition has; `None` where that cannot be seen.
+/// Returns the number of objects of a CRD; `None` if it cannot be determined.
 async fn count(cluster: &Cluster, definition: &Value) -> Result<Option<usize>, EngineError> {
     let Some(collection) = objects_of(definition) else {
         return Ok(None);
@@ -155,7 +155,7 @@ async fn count(cluster: &Cluster, definition: &Value) -> Result<Option<usize>, E
     }
 }
 
-/// The live definition of this name, whole.
+/// Reads the whole live CRD with this name.
 pub(super) async fn read(cluster: &Cluster, name: &str) -> Result<Option<Value>, EngineError> {
     let call = Call::get(&served::collection(), name, JSON);
     match cluster.send::<Value>(call).await {
@@ -165,8 +165,8 @@ pub(super) async fn read(cluster: &Cluster, name: &str) -> Result<Option<Value>,
     }
 }
 
-/// The API versions that entries of managedFields of custom resources may have: all of their definition, served or not. `None` for kinds
-/// without a definition: Kubernetes itself forgets entries of its own former versions.
+/// Returns the API versions that managedFields entries of a custom resource may have: all versions of its CRD, served or not. `None` for
+/// built-in kinds, because Kubernetes itself drops entries of its own former versions.
 pub(super) async fn api_versions(
     cluster: &Cluster,
     at: &Collection,
@@ -186,7 +186,7 @@ pub(super) async fn api_versions(
             let mut names = versions.filter_map(|version| version.get("name")?.as_str());
             Ok(Some(of(&mut names)))
         }
-        // Whoever may not read it sees what is served.
+        // A client that may not read the CRD uses the served versions.
         Err(error) if error.is_of_reading() => {
             let kinds = cluster.kinds_now().await?;
             Ok(Some(of(&mut kinds.versions(group, kind))))
@@ -195,7 +195,7 @@ pub(super) async fn api_versions(
     }
 }
 
-/// Takes versions out of the status of a definition, under the resourceVersion that it was read in.
+/// Removes versions from `status.storedVersions` of a CRD, under the resourceVersion that was read.
 pub(super) async fn leave(
     cluster: &Cluster,
     definition: &Value,
@@ -214,8 +214,8 @@ pub(super) async fn leave(
     cluster.send::<Partial>(call).await.map(drop)
 }
 
-/// The objects of a definition, in all namespaces, in the version that they are stored in where that is served: it needs no
-/// conversion webhook, whose backend may be gone. `None` where no version is served.
+/// Returns the collection of a CRD's objects in all namespaces, in the storage version if that is served, because it needs no conversion
+/// webhook, whose backend may not exist. `None` if no version is served.
 pub(super) fn objects_of(definition: &Value) -> Option<Collection> {
     let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
     let versions = definition.pointer("/spec/versions")?.as_array()?;
@@ -227,7 +227,7 @@ pub(super) fn objects_of(definition: &Value) -> Option<Collection> {
     ))
 }
 
-/// The same in one version.
+/// Returns the collection of a CRD's objects in one version.
 pub(super) fn in_version(definition: &Value, version: String) -> Collection {
     let text = |pointer| {
         let text = definition.pointer(pointer).and_then(Value::as_str);
@@ -244,7 +244,7 @@ pub(super) fn in_version(definition: &Value, version: String) -> Collection {
     }
 }
 
-/// Reads the objects of a kind in one version, page by page.
+/// Reads and checks the objects of a kind in one version, page by page.
 async fn judge(
     cluster: &Cluster,
     collection: &Collection,
@@ -260,7 +260,7 @@ async fn judge(
         }
         let page = match listing::page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
-            // The server's continue token expired. What was read was judged; the rest is reported as not read.
+            // The continue token expired. The objects so far were checked; the rest is reported as not read.
             Err(error) if error.code() == Some(410) && count > 0 => {
                 scan.there_are_more();
                 return Ok(());

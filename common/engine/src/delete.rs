@@ -1,4 +1,4 @@
-//! Deletes one object in the state in which it was judged, and waits until it is gone.
+//! Deletes one object in the state that was checked, and waits until it no longer exists.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,10 @@ use super::request::{Call, FIRST_PAUSE};
 use super::snapshot::read_one;
 use super::watch::{Seen, follow};
 
-/// How often an object is judged again that others change meanwhile.
+/// Maximum number of times that an object is checked again because others change it.
 const TRIES: u32 = 8;
 
-/// Finalizers of Kubernetes itself: what they wait for needs none of the objects that are deleted later.
+/// Finalizers of Kubernetes itself; none of them waits for objects that are deleted later.
 const FINALIZERS_OF_KUBERNETES: &[&str] = &[
     "foregroundDeletion",
     "orphan",
@@ -28,7 +28,7 @@ const FINALIZERS_OF_KUBERNETES: &[&str] = &[
     "batch.kubernetes.io/",
 ];
 
-/// What becomes of the objects that an object owns, as the API writes it.
+/// What happens to the dependents of a deleted object; serialized as the API value.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) enum Propagation {
     /// They are deleted after it.
@@ -39,36 +39,36 @@ pub(super) enum Propagation {
     Orphan,
 }
 
-/// How a deletion ended.
+/// The result of a deletion.
 #[derive(Debug)]
 pub(super) enum Deleted {
-    /// It is gone, or will be without anything else.
+    /// It is deleted, or will be without further action.
     Gone,
     /// Finalizers of an add-on hold it.
     Held(Vec<String>),
-    /// It stays, for this is what it is now.
+    /// It stays because of this obstacle.
     Left(Obstacle),
 }
 
-/// An object that is to be deleted.
+/// An object to delete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doomed<'a> {
     pub(super) collection: &'a Collection,
     pub(super) name: &'a str,
     pub(super) uid: &'a str,
-    /// The resourceVersion in which it was judged; empty = it was not.
+    /// The resourceVersion that was checked; empty = it was not.
     pub(super) judged: &'a str,
     pub(super) propagation: Propagation,
 }
 
-/// Deletes one object in the state in which it was judged. Where it is in another state now, `judge` says whether it is deleted all the
-/// same: what made it ours, and what keeps it, is written on it and may change until the last moment (semantics 13).
+/// Deletes one object in the state that was checked. If it has changed since, `judge` decides again: the marks that make it ours or keep it
+/// are part of the object and may change until the last moment (semantics 13.7).
 pub(super) async fn delete(
     cluster: &Cluster,
     doomed: Doomed<'_>,
     judge: impl Fn(&Metadata) -> Option<Obstacle>,
 ) -> Result<Deleted, EngineError> {
-    /// The object while something holds it, a Status when it is gone.
+    /// The object while finalizers hold it, a Status once it is deleted.
     #[derive(Deserialize)]
     struct Answered {
         #[serde(default)]
@@ -119,7 +119,7 @@ pub(super) async fn delete(
     Ok(Deleted::Gone)
 }
 
-/// How an object stands that is being deleted and has these finalizers.
+/// Returns the result for an object that is being deleted and has these finalizers.
 fn held(finalizers: Vec<String>) -> Deleted {
     let is_of_kubernetes = |finalizer: &String| {
         let mut known = FINALIZERS_OF_KUBERNETES.iter();
@@ -136,8 +136,7 @@ fn held(finalizers: Vec<String>) -> Deleted {
     }
 }
 
-/// Asks the server whether it would delete an object, and deletes nothing. One that is gone, or another one of its name, is no
-/// refusal.
+/// Sends a dry run of a deletion. An object that no longer exists or was created again is not a refusal.
 pub(super) async fn dry_run(
     cluster: &Cluster,
     collection: &Collection,
@@ -145,10 +144,10 @@ pub(super) async fn dry_run(
     uid: &str,
 ) -> Result<(), EngineError> {
     let mut options = options(json!({"uid": uid}), Some(Propagation::Background));
-    // In the body: the API server ignores the query of a DELETE that has one, and would delete.
+    // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
     options["dryRun"] = json!(["All"]);
     let options = options.to_string();
-    // In the query for whoever reads the audit log.
+    // Set in the query as well, for readers of the audit log.
     let call = |at: &Collection| {
         let call = Call::delete(at, name).query("dryRun", "All");
         call.body(options.clone().into_bytes())
@@ -160,7 +159,7 @@ pub(super) async fn dry_run(
     }
 }
 
-/// The body of a deletion; without a propagation policy the one of the kind.
+/// Returns the body of a deletion; without `propagation`, the default of the kind applies.
 pub(super) fn options(preconditions: Value, propagation: Option<Propagation>) -> Value {
     let mut options = json!({
         "apiVersion": "v1",
@@ -173,7 +172,7 @@ pub(super) fn options(preconditions: Value, propagation: Option<Propagation>) ->
     options
 }
 
-/// Waits until the object of this uid is gone; if it is not in time, returns the finalizers that it was last seen with.
+/// Waits until the object with this uid no longer exists. If the deadline passes, returns the finalizers that it last had.
 pub(super) async fn until_gone(
     cluster: &Cluster,
     collection: &Collection,
@@ -218,7 +217,7 @@ pub(super) async fn until_gone(
     }
 }
 
-/// The finalizers of an object.
+/// Returns the finalizers of an object.
 pub(super) fn finalizers(object: &Value) -> Vec<String> {
     let finalizers = object
         .pointer("/metadata/finalizers")

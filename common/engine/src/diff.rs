@@ -1,4 +1,4 @@
-//! What a plan would change in live objects, field by field: server-side dry runs in parallel.
+//! Compares a plan with live objects field by field, by server-side dry runs in parallel.
 
 pub(super) mod fields;
 pub(super) mod former;
@@ -18,8 +18,8 @@ use super::error::EngineError;
 use super::live;
 use super::refusals::Planned;
 
-/// Compares every step of a plan with its live object. What the plan says already of a step (that it is refused, that it cannot be
-/// changed in place or not be judged) is not asked again, nor is a creation.
+/// Compares every step of a plan with its live object. No dry run is sent for creations, and for steps that the plan already reports as
+/// refused, unchangeable or undecidable.
 ///
 /// # Errors
 /// The server cannot be reached. Refusals of single objects are in [`ObjectDiff::error`].
@@ -46,7 +46,7 @@ pub async fn diff(
     Ok(changes)
 }
 
-/// The change of one object, without fields.
+/// Returns the change of one object, without fields.
 fn change(step: &Step) -> ObjectDiff {
     ObjectDiff {
         key: step.target.key.clone(),
@@ -60,7 +60,7 @@ fn change(step: &Step) -> ObjectDiff {
     }
 }
 
-/// What the plan says of a step; `None` where its fields are to be compared.
+/// Returns the change that the plan already knows; `None` if fields have to be compared.
 fn known(plan: &InstallationPlan, step: &Step) -> Option<ObjectDiff> {
     let key = &step.target.key;
     let change = change(step);
@@ -84,7 +84,7 @@ fn known(plan: &InstallationPlan, step: &Step) -> Option<ObjectDiff> {
     change.created.then_some(change)
 }
 
-/// A step that needs a deletion.
+/// Returns the change for a step that needs a deletion.
 fn deleted(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDiff {
     let reasons = recreation.reasons();
     let is_accepted = recreation.obstacle.is_none();
@@ -125,7 +125,7 @@ fn deleted(recreation: &Recreation, step: &Step, change: ObjectDiff) -> ObjectDi
     }
 }
 
-/// `migration`: of a step that applies the transitional definition; what is wanted is the one after it.
+/// Compares one step. `migration`: that of a step that applies a transitional CRD; the result is compared in its final form.
 async fn diff_step(
     run: &DryRun<'_>,
     step: &Step,
@@ -161,7 +161,7 @@ async fn diff_step(
             change.recreated = Some(error.words());
         }
         (_, Err(error)) => match planned.unjudged(step, &error) {
-            // Its namespace or definition is part of the same plan, or of an add-on that is installed before.
+            // Its namespace or CRD is part of the same plan, or of an add-on that is installed before.
             unjudged @ Some(_) => change.unjudged = unjudged,
             None => {
                 let error = explain(error, step);

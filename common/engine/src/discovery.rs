@@ -1,5 +1,5 @@
-//! The kinds that the cluster serves: aggregated discovery, two requests; one request for each group version where the server
-//! does not support it. A group whose server does not answer is left out (or stale) and is not an error.
+//! Finds the kinds that the cluster serves: two requests with aggregated discovery, otherwise one request for each group version. A group
+//! whose server does not answer is left out (or stale), which is not an error.
 
 mod cache;
 
@@ -20,12 +20,12 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::request::{Call, JSON};
 
-/// Newest first, plain discovery last: an old server answers with the newest that it supports.
+/// Newest format first, plain discovery last: the server answers with the first one that it supports.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
                           application/json";
 
-/// Asks the server for every served kind.
+/// Asks the server for all served kinds.
 pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError> {
     let (core, groups) = futures::try_join!(read(cluster, "/api"), read(cluster, "/apis"))?;
     let mut table = KindTable::default();
@@ -34,7 +34,7 @@ pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError
     Ok(table)
 }
 
-/// Asks the server for the served kinds of the named groups, of definitions too.
+/// Asks the server for the served kinds of all named groups, including those of CRDs.
 pub(super) async fn discover_groups(cluster: &Cluster) -> Result<KindTable, EngineError> {
     let mut table = KindTable::default();
     insert(cluster, &mut table, read(cluster, "/apis").await?).await;
@@ -82,7 +82,7 @@ struct GroupDiscovery {
 
 #[derive(Default, Deserialize)]
 struct Named {
-    /// The core group's document has no name.
+    /// Missing for the core group.
     #[serde(default)]
     name: String,
 }
@@ -90,7 +90,7 @@ struct Named {
 #[derive(Deserialize)]
 struct VersionDiscovery {
     version: String,
-    /// `Stale` where the server behind it does not answer.
+    /// `Stale` if the server behind it does not answer.
     #[serde(default)]
     freshness: String,
     #[serde(default, deserialize_with = "or_default")]
@@ -103,7 +103,7 @@ struct ResourceDiscovery {
     resource: String,
     #[serde(default)]
     singular_resource: String,
-    /// Missing where a stale group's document is broken.
+    /// Missing if the document of a stale group is broken.
     response_kind: Option<ResponseKind>,
     #[serde(default)]
     scope: String,
@@ -190,7 +190,7 @@ fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
     }
 }
 
-/// Group versions in the order of preference.
+/// Returns the group versions in order of preference.
 fn preferred_first(groups: Vec<Group>) -> Vec<(String, String)> {
     groups
         .into_iter()
@@ -210,7 +210,7 @@ fn preferred_first(groups: Vec<Group>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// One request a group version; of one that does not answer it is noted that more may be served.
+/// Sends one request for each group version. A group that does not answer is recorded as silent.
 async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(String, String)>) {
     let lists: Vec<_> = stream::iter(versions)
         .map(async |(group, version)| {
@@ -228,7 +228,7 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
         };
         let reporting = reporting(&list.resources);
         for resource in list.resources {
-            // `pods/status` is not a kind of its own.
+            // `pods/status` is a subresource and not a kind.
             if resource.name.contains('/') {
                 continue;
             }
@@ -249,7 +249,7 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
     }
 }
 
-/// The plural names that have a subresource `status`, which plain discovery lists as a resource of its own.
+/// Returns the plural names of resources with a subresource `status`, which plain discovery lists as a resource of its own.
 fn reporting(resources: &[Resource]) -> BTreeSet<String> {
     let names = resources.iter();
     names

@@ -1,5 +1,4 @@
-//! Waits until another client edits or deletes an object of installations, or changes their records: one watch a kind, and of metadata
-//! alone.
+//! Waits until another client edits or deletes an object of installations, or changes their records, with one metadata-only watch per kind.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +19,20 @@ use super::live;
 use super::record;
 use super::watch::{Seen, labelled};
 
-/// An object that is not as it is recorded, or a record that is another one by now.
+/// An object that differs from its record, or a record that has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Drift {
     /// The object.
     pub key: ObjectKey,
-    /// Its uid and resourceVersion; `None` where it is gone.
+    /// Its uid and resourceVersion; `None` if it was deleted.
     pub state: Option<(String, String)>,
 }
 
 /// The recorded objects of one kind.
 type Recorded = BTreeMap<ObjectKey, Item>;
 
-/// Waits for the next difference between what the records say and what is live. Without one it never ends. What
-/// `is_known` needs no attention: an operation looked at it and changed nothing.
+/// Waits for the next difference between the records and the live objects; without one, it never returns. Differences that `is_known`
+/// accepts are skipped: an operation has checked them and changed nothing.
 ///
 /// # Errors
 /// A kind cannot be listed or watched.
@@ -65,7 +64,7 @@ pub async fn next(
     }
     for (namespace, recorded) in of_records(records) {
         let collection = record::collection(Some(&namespace));
-        // Records have no label, and an empty selector matches every object.
+        // Records have no owner label, and an empty selector matches every object.
         watched.push((cluster.home(), collection, "", recorded));
     }
     let mut watches = FuturesUnordered::new();
@@ -93,8 +92,8 @@ pub async fn next(
     std::future::pending().await
 }
 
-/// The records themselves, by namespace. Another client of an installation writes as the same field manager: it changes values without
-/// changing whose the fields are, and only the record tells of it.
+/// Returns the records themselves by namespace, to be watched as well. Another client of an installation uses the same field manager: it
+/// changes values without changing the owned fields, and only the record shows it.
 fn of_records(records: &[AddonInstallation]) -> BTreeMap<String, Recorded> {
     let mut found: BTreeMap<String, Recorded> = BTreeMap::new();
     for record in records {
@@ -115,18 +114,18 @@ fn of_records(records: &[AddonInstallation]) -> BTreeMap<String, Recorded> {
     found
 }
 
-/// Whether a recorded object carries our label and is wanted.
+/// Returns whether a recorded object carries our label and is still wanted.
 fn is_watched(key: &ObjectKey, item: &Item) -> bool {
     match item.object.state {
         ObjectState::Owned => true,
         ObjectState::Preexisting => item.was_applied(),
-        // What is created once; what is kept because it holds data is not wanted any more.
+        // Create-only objects are watched; objects that are kept because they hold data are no longer wanted.
         ObjectState::Retained => KeptKind::of(key).is_none(),
         ObjectState::Planned => false,
     }
 }
 
-/// The first difference that an observation shows.
+/// Returns the first difference that a watch event shows.
 fn drift(collection: &Collection, recorded: &Recorded, seen: &Seen) -> Option<Drift> {
     match seen {
         Seen::Listed(objects) => {
@@ -163,7 +162,7 @@ fn edited(key: &ObjectKey, item: &Item, object: &Value) -> Option<Drift> {
     let uid = text("/metadata/uid").unwrap_or_default();
     let version = text("/metadata/resourceVersion").unwrap_or_default();
     let fields = live::fields_of(object);
-    // What is created once may be edited.
+    // Create-only objects may be edited.
     let is_edited = item.object.state != ObjectState::Retained
         && item.object.is_versioned()
         && item.object.was_edited(&live::state(object, &fields));
@@ -173,7 +172,7 @@ fn edited(key: &ObjectKey, item: &Item, object: &Value) -> Option<Drift> {
     })
 }
 
-/// Objects of which only the metadata was asked for carry the kind of their envelope.
+/// Returns the key of a watched object. With metadata only, the object has the kind of its envelope, so the kind comes from the collection.
 fn key(collection: &Collection, object: &Value) -> Option<ObjectKey> {
     let metadata = object.get("metadata")?;
     let text = |name: &str| metadata.get(name).and_then(Value::as_str);

@@ -17,7 +17,7 @@ use super::meta::Partial;
 use super::request::{Answer, Call, JSON, METADATA};
 use super::served::is_definition;
 
-/// Asks what the server would answer to the steps of a plan.
+/// Sends dry runs for the steps of a plan.
 pub(super) struct DryRun<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) manager: String,
@@ -25,7 +25,7 @@ pub(super) struct DryRun<'a> {
 }
 
 impl<'a> DryRun<'a> {
-    /// For the steps of this plan.
+    /// Returns a dry run for the steps of this plan.
     pub(super) fn of(cluster: &'a Cluster, plan: &'a InstallationPlan) -> Self {
         Self {
             cluster,
@@ -34,15 +34,15 @@ impl<'a> DryRun<'a> {
         }
     }
 
-    /// Whether the server would create an object; its answer is not read.
+    /// Checks whether the server would create an object; the answer is not parsed.
     pub(super) async fn create(&self, step: &Step) -> Result<(), EngineError> {
         let call = apply_object(step, &step.object, &self.manager, METADATA)?;
         let call = call.query("dryRun", "All");
         self.cluster.send::<Partial>(call).await.map(drop)
     }
 
-    /// The result of a step on the API server, given its live object. Fields that others hold and may keep are left out, as the apply
-    /// does, and those that the apply claims are gone.
+    /// Returns the result of a step on the server, given its live object. Fields that are left to others are omitted, as in the apply, and
+    /// fields that the apply claims are removed.
     pub(super) async fn apply(
         &self,
         step: &Step,
@@ -53,7 +53,7 @@ impl<'a> DryRun<'a> {
         let Some(lost) = lost.filter(|lost| !lost.is_empty()) else {
             return self.ask(step, live).await;
         };
-        // They leave the status before the apply, which a dry run cannot do.
+        // The lost versions leave the status before the apply, which a dry run cannot do.
         let step = Step {
             object: Arc::new(migration::with_lost(&step.object, &lost)),
             ..step.clone()
@@ -77,7 +77,7 @@ impl<'a> DryRun<'a> {
         if fitted.leftovers.is_empty() {
             return self.send(step, &fitted.object, live).await;
         }
-        // A dry run cannot own fields first. The server judges the object with them, then what the apply leaves of it.
+        // A dry run cannot first claim fields. The server evaluates the object with them, then the object that the apply leaves.
         let bridged = Arc::new(fitted.bridged(live));
         let mut answer = self.send(step, &bridged, live).await?;
         fitted.cross(&mut answer.object);
@@ -88,14 +88,14 @@ impl<'a> DryRun<'a> {
             .body(answer.object.to_string().into_bytes());
         match self.cluster.send::<Value>(replace).await {
             Ok(replaced) => answer.object = replaced.object,
-            // Whoever may not replace it sees the object without the defaults that take the place of these fields.
+            // If the replacement is not allowed, the object is shown without the defaults that replace these fields.
             Err(EngineError::Forbidden { .. }) => {}
             Err(error) => return Err(error),
         }
         Ok(answer)
     }
 
-    /// A dry run of an object. `live`: null where it cannot be read.
+    /// Sends a dry run of an object. `live`: null if it cannot be read.
     async fn send(
         &self,
         step: &Step,
@@ -112,7 +112,7 @@ impl<'a> DryRun<'a> {
             self.cluster.send::<Value>(call).await
         };
         let policy = &step.policy;
-        // The fields of a former owner are ours before the apply.
+        // The fields of a former owner become ours before the apply.
         let force = policy.takes_all() || policy.inherited.is_some() || policy.adopted.is_some();
         let causes = match send(object, force).await {
             Err(EngineError::FieldConflict { causes, .. }) => causes,

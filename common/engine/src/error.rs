@@ -1,4 +1,4 @@
-//! What can go wrong between us and a cluster, as far as the exit codes distinguish it.
+//! Errors of requests and operations, as far as the exit codes distinguish them.
 
 pub(super) mod classify;
 
@@ -9,7 +9,7 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::values::mask::Mask;
 
-/// An error of the engine. Display names the object or request; the source stays in the chain.
+/// An error of the engine. Display names the object or request; the source stays in the error chain.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The server could not be reached or did not answer in time.
@@ -17,7 +17,7 @@ pub enum EngineError {
     Unreachable {
         /// URL of the server.
         server: String,
-        /// Why.
+        /// The underlying error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -27,7 +27,7 @@ pub enum EngineError {
         /// URL of the server.
         server: String,
     },
-    /// 403 by RBAC: names verb and resource.
+    /// 403 by RBAC.
     #[error("not allowed: {verb} {resource}; the server says: {message}")]
     Forbidden {
         /// `create`, `patch`, …
@@ -45,7 +45,7 @@ pub enum EngineError {
         /// The server's message.
         message: String,
     },
-    /// A newer release recorded the installation, or its record cannot be read: exit 4.
+    /// A newer release wrote the record, or it cannot be read: exit 4.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// Another client holds the lock: exit 4.
@@ -53,24 +53,24 @@ pub enum EngineError {
     Locked {
         /// The installation.
         installation: InstallationName,
-        /// Who holds it.
+        /// The client that holds it.
         holder: String,
-        /// RFC 3339.
+        /// When the operation began, RFC 3339.
         since: String,
     },
-    /// An object is wanted that exists and is not ours, or a field is owned by another manager: exit 4.
+    /// A wanted object exists and is not ours, or another manager owns a field: exit 4.
     #[error("{key}: {message}")]
     Conflict {
         /// The object.
         key: Box<ObjectKey>,
-        /// Who owns it, with the values of the fields, for the terminal of the caller.
+        /// The owner, with the values of the fields, for the terminal of the caller.
         message: String,
-        /// The same without values, which may come from Secrets; `None` where the message has none.
+        /// The message for the record, without values, which may come from Secrets; `None` if `message` contains none.
         recorded: Option<String>,
         /// What the user can do about it.
         remedy: Option<Remedy>,
     },
-    /// An object cannot be changed in place, and was not allowed to be recreated: exit 1.
+    /// An object cannot be changed in place, and may not be recreated: exit 1.
     #[error("{key}: {message}")]
     Unchangeable {
         /// The object.
@@ -80,38 +80,38 @@ pub enum EngineError {
         /// What the user can do about it.
         remedy: Remedy,
     },
-    /// A webhook of the installation itself does not answer, and refuses what would repair it: exit 1.
+    /// A webhook of the installation itself does not answer, and so blocks its own repair: exit 1.
     #[error("{object}: {message}")]
     OwnWebhook {
         /// The object that is refused.
         object: String,
-        /// Which webhook, and the server's message.
+        /// The webhook and the server's message.
         message: String,
-        /// The configuration that it is in.
+        /// The configuration that contains the webhook.
         configuration: Box<ObjectKey>,
     },
-    /// Other managers own fields of an apply, before it is decided whether they are taken: exit 4.
+    /// Other managers own fields of an apply. It is not yet decided whether they are taken: exit 4.
     #[error("{object}: {}", fields(.causes))]
     FieldConflict {
         /// The object.
         object: String,
-        /// Every field; the message names the manager.
+        /// All such fields; each message names the manager.
         causes: Vec<FieldCause>,
     },
-    /// The server refuses a change only because of fields that never change: exit 1.
+    /// The server refuses a change only because of immutable fields: exit 1.
     #[error("{object}: {}", fields(.causes))]
     Immutable {
         /// The object.
         object: String,
-        /// Every field; the message is the rule, without values.
+        /// All such fields; each message is the rule, without values.
         causes: Vec<FieldCause>,
     },
-    /// The server refuses fields of an object, among them at least one that could be changed: exit 1.
+    /// The server refuses fields of an object, at least one of which is mutable: exit 1.
     #[error("{object}: {}", fields(.causes))]
     Invalid {
         /// The object.
         object: String,
-        /// Every field; the message is the server's.
+        /// All such fields; each message is the server's.
         causes: Vec<FieldCause>,
     },
     /// The record changed between the plan and the first write: exit 4.
@@ -122,18 +122,18 @@ pub enum EngineError {
         /// What changed.
         what: StaleReason,
     },
-    /// Our CustomResourceDefinitions are not installed.
+    /// Our CRDs are not installed.
     #[error(
         "the definitions of {0} are not installed in this cluster",
         common::api::names::GROUP
     )]
     NotInitialised,
-    /// We act as someone else (`--as`), and cannot act as a ServiceAccount beside that.
+    /// The client already impersonates a user (`--as`), so it cannot act as a ServiceAccount.
     #[error(
         "it takes the rights of a ServiceAccount, which someone who is impersonated cannot take"
     )]
     Impersonating,
-    /// 404 that names no object: the version, the kind or its group is not served. Whether the object exists is not known.
+    /// 404 that names no object: the version, the kind or its group is not served. It is not known whether the object exists.
     #[error("{what}: {message}")]
     Unserved {
         /// Object or request.
@@ -151,12 +151,12 @@ pub enum EngineError {
         /// HTTP status.
         code: u16,
     },
-    /// The inventory does not fit into the record (semantics 13).
+    /// The inventory does not fit into the record (semantics 13.4).
     #[error(
         "{objects} objects need {bytes} bytes of record, {limit} are allowed: split the add-on"
     )]
     TooLarge {
-        /// Objects.
+        /// The number of objects.
         objects: usize,
         /// Bytes needed.
         bytes: usize,
@@ -165,10 +165,10 @@ pub enum EngineError {
     },
 }
 
-/// What happened to a record after the plan was made, or to our lock on it.
+/// What happened to a record, or to our lock on it, after the plan was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StaleReason {
-    /// The record is gone.
+    /// The record was deleted.
     #[error("it was uninstalled")]
     Uninstalled,
     /// Another version is installed, or the inventory changed.
@@ -177,13 +177,13 @@ pub enum StaleReason {
     /// The spec changed.
     #[error("its spec was changed")]
     SpecChanged,
-    /// Created meanwhile, with another spec than the plan's.
+    /// The record was created meanwhile, with another spec than the plan's.
     #[error("another client created it with another spec")]
     Created,
-    /// The lease ran out before a renewal was answered.
+    /// The lock expired before a renewal was answered.
     #[error("our lock could not be renewed in time")]
     LockExpired,
-    /// Our operation is no longer in the record, and there is no other one.
+    /// Our operation is no longer in the record, and no other one is.
     #[error("our lock was removed")]
     LockRemoved,
 }
@@ -191,7 +191,7 @@ pub enum StaleReason {
 /// Why the server refuses one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldCause {
-    /// `spec.selector`; empty where the server names none.
+    /// `spec.selector`; empty if the server names none.
     pub field: String,
     /// The server's message.
     pub message: String,
@@ -209,7 +209,7 @@ fn fields(causes: &[FieldCause]) -> String {
 }
 
 impl EngineError {
-    /// The same without what comes from Secrets in the words of the server.
+    /// Returns the error with values of Secrets masked in the server's messages.
     pub(super) fn masked(mut self, mask: &Mask) -> Self {
         match &mut self {
             Self::Forbidden { message, .. }
@@ -243,7 +243,7 @@ impl EngineError {
         self
     }
 
-    /// HTTP status of the answer, where there was one.
+    /// Returns the HTTP status of the answer, if there was one.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
@@ -258,7 +258,7 @@ impl EngineError {
         }
     }
 
-    /// What the user can do about it.
+    /// Returns what the user can do about the error.
     #[must_use]
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -271,7 +271,7 @@ impl EngineError {
         }
     }
 
-    /// The category of a refusal.
+    /// Returns the category of a refusal.
     pub(super) fn cause(&self) -> Cause {
         match self {
             Self::Denied { .. } => Cause::Denied,
@@ -280,7 +280,7 @@ impl EngineError {
         }
     }
 
-    /// A conflict over an object, of which only the message tells.
+    /// Returns a conflict over an object that only has a message.
     pub(super) fn conflict(key: ObjectKey, message: impl Into<String>) -> Self {
         Self::Conflict {
             key: Box::new(key),
@@ -290,32 +290,31 @@ impl EngineError {
         }
     }
 
-    /// Whether the object, or the namespace that it would be created in, does not exist. A version that is not served says nothing
-    /// of its objects: see [`EngineError::is_unserved`].
+    /// Returns whether the object, or the namespace to create it in, does not exist. A version that is not served says nothing about its
+    /// objects: see [`EngineError::is_unserved`].
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Api { code: 404, .. })
     }
 
-    /// Whether the kind is not served in the version that was asked for.
+    /// Returns whether the kind is not served in the requested version.
     #[must_use]
     pub fn is_unserved(&self) -> bool {
         matches!(self, Self::Unserved { .. })
     }
 
-    /// Whether the webhook of a definition does not convert an object (HTTP 500), or the objects of the whole kind, of which the
-    /// server then keeps nothing (HTTP 429).
+    /// Returns whether a conversion webhook fails: for one object (HTTP 500), or for all objects of the kind, none of which the server then
+    /// caches (HTTP 429).
     pub(super) fn is_of_conversion(&self) -> bool {
         matches!(self, Self::Api { code: 429 | 500, message, .. } if message.contains("conversion webhook for "))
     }
 
-    /// Whether the server cannot read an object by the schema that it has of the kind (HTTP 500 for an apply).
+    /// Returns whether the object does not fit the server's schema of its kind (HTTP 500 for an apply).
     pub(super) fn is_of_schema(&self) -> bool {
         matches!(self, Self::Api { message, .. } if message.contains("failed to create typed patch object"))
     }
 
-    /// Whether the server answers, but does not give what was asked for: other objects may be readable, or the same one by
-    /// itself.
+    /// Returns whether the server answers but does not return the requested objects: others, or a single one of them, may be readable.
     pub(super) fn is_of_reading(&self) -> bool {
         matches!(
             self,
@@ -327,13 +326,13 @@ impl EngineError {
         )
     }
 
-    /// Whether another client was faster: resourceVersion, uid or name clash.
+    /// Returns whether another client was faster: resourceVersion, uid or name clash.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
     }
 
-    /// The error for a list that names the object already, with its cause.
+    /// Returns the error with its cause, for lists that already name the object.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Api { message, .. }
@@ -350,7 +349,7 @@ impl EngineError {
         }
     }
 
-    /// The error for the record of the installation, which others read: no value of a field is in it.
+    /// Returns the error for the record of the installation, which others read: without values of fields.
     pub(super) fn recorded(&self) -> String {
         match self {
             Self::Conflict {
@@ -361,7 +360,7 @@ impl EngineError {
         }
     }
 
-    /// Whether it is not known what the server did with the request.
+    /// Returns whether it is not known if the server executed the request.
     pub(super) fn is_uncertain(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Events about installations, as `kubectl describe` and `kubectl events` show them.
+//! Publishes Events about installations, as `kubectl describe` and `kubectl events` show them.
 
 use common::api::installation::AddonInstallation;
 use common::api::names;
@@ -11,10 +11,10 @@ use super::error::EngineError;
 use super::random;
 use super::request::{Call, METADATA};
 
-/// The longest note that the API server takes, in bytes.
+/// Maximum length of a note that the API server accepts, in bytes.
 const LONGEST: usize = 1024;
 
-/// What happened to an installation.
+/// The content of an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happened {
     /// Whether it is a failure.
@@ -25,10 +25,10 @@ pub struct Happened {
     pub note: String,
 }
 
-/// Writes an Event about an installation. `reporter`: which process says so.
+/// Publishes an Event about an installation. `reporter`: the reporting process.
 ///
 /// # Errors
-/// Those of the request. A namespace that is being deleted takes no Events.
+/// Those of the request. A namespace that is being deleted accepts no Events.
 pub async fn publish(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -45,7 +45,7 @@ pub async fn publish(
     publish_about(cluster, &regarding, happened, reporter).await
 }
 
-/// What an Event is about.
+/// The object of an Event.
 #[derive(Clone, Copy, Debug)]
 pub struct Regarding<'a> {
     /// `GROUP/VERSION`.
@@ -56,11 +56,11 @@ pub struct Regarding<'a> {
     pub namespace: &'a str,
     /// Name.
     pub name: &'a str,
-    /// uid; `None` where the object may not exist.
+    /// uid; `None` if the object may not exist.
     pub uid: Option<&'a str>,
 }
 
-/// Writes an Event about any object of a namespace.
+/// Publishes an Event about any object of a namespace.
 ///
 /// # Errors
 /// As [`publish`].

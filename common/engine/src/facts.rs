@@ -1,4 +1,4 @@
-//! What the readiness of some objects depends on besides themselves; read only for the objects that need it.
+//! Facts that the readiness of some objects depends on; read only for the objects that need them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,25 +15,25 @@ use super::cluster::Cluster;
 use super::listing;
 use super::snapshot::read_all;
 
-/// Facts of a cluster, as far as they were read.
+/// The facts that were read from a cluster.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// Since when the objects are waited for.
+    /// When waiting for the objects began.
     pub(super) begun: Option<Timestamp>,
     /// Group and kind → whether it has a subresource `status`.
     has_status: BTreeMap<(String, String), bool>,
     asked_classes: bool,
     classes: Option<StorageClasses>,
     endpoints: Endpoints,
-    /// The namespaces whose endpoints are known, and those whose endpoints we may not read.
+    /// The namespaces whose endpoints are known, and those whose endpoints may not be read.
     listed: BTreeSet<String>,
     closed: BTreeSet<String>,
 }
 
 impl Facts {
-    /// Everything that the readiness of these objects depends on: discovery, one LIST of the StorageClasses, and one each of the Services
-    /// and the EndpointSlices of each namespace that a webhook configuration calls; nothing where no object needs it. What cannot be read
-    /// is left out of the verdict.
+    /// Reads everything that the readiness of these objects depends on: discovery, one LIST of the StorageClasses, and one each of Services
+    /// and EndpointSlices for each namespace that a webhook configuration calls. Nothing is read that no object needs. Facts that cannot be
+    /// read are left out of the assessment.
     pub async fn of(cluster: &Cluster, objects: impl Iterator<Item = &Value>) -> Self {
         let mut facts = Self::default();
         for object in objects {
@@ -57,7 +57,7 @@ impl Facts {
         facts
     }
 
-    /// The verdict on an object; `None` while something that it depends on is not known.
+    /// Returns the readiness of an object; `None` while a fact that it depends on is not known.
     #[must_use]
     pub fn judge(&self, object: &Value, now: Timestamp) -> Option<Readiness> {
         if self.lacks(object).is_some() {
@@ -76,7 +76,7 @@ impl Facts {
         Some(assess_in(object, &ctx))
     }
 
-    /// What is not known of what an object depends on.
+    /// Returns a fact that the readiness of an object depends on and that is not known.
     pub(super) fn lacks(&self, object: &Value) -> Option<Need> {
         need(object).filter(|need| match need {
             Need::HasStatus => ObjectKey::of(object)
@@ -102,7 +102,7 @@ impl Facts {
         self.endpoints.list(namespace, slices);
     }
 
-    /// `None` where the Services of the namespace cannot be read.
+    /// Records the Services of a namespace; `None` if they cannot be read.
     pub(super) fn list_services(&mut self, namespace: &str, services: Option<BTreeSet<String>>) {
         if let Some(services) = services {
             self.endpoints.list_services(namespace, services);
@@ -138,7 +138,7 @@ impl Facts {
     }
 }
 
-/// Whether a kind has a subresource `status`; one that is not known has none.
+/// Returns whether a kind has a subresource `status`; `false` for an unknown kind.
 pub(super) async fn has_status(cluster: &Cluster, group: &str, kind: &str) -> bool {
     let needed = BTreeSet::from([(group.to_owned(), kind.to_owned())]);
     let Ok(kinds) = cluster.kinds(&needed).await else {
@@ -149,21 +149,21 @@ pub(super) async fn has_status(cluster: &Cluster, group: &str, kind: &str) -> bo
         .is_some_and(|(_, info)| info.has_status)
 }
 
-/// The StorageClasses; `None` where they cannot be read.
+/// Reads the StorageClasses; `None` if they cannot be read.
 pub(super) async fn classes(cluster: &Cluster) -> Option<StorageClasses> {
     let classes = Collection::known("storage.k8s.io/v1", "StorageClass", "storageclasses", None);
     let found = listing::all::<Value>(cluster, &classes, None).await.ok()?;
     Some(StorageClasses::of(&found))
 }
 
-/// The names of the Services of a namespace; `None` where they cannot be read.
+/// Reads the names of the Services in a namespace; `None` if they cannot be read.
 pub(super) async fn services(cluster: &Cluster, namespace: &str) -> Option<BTreeSet<String>> {
     let services = Collection::known("v1", "Service", "services", Some(namespace));
     let found = read_all(cluster, &services).await.ok()??;
     Some(found.into_iter().map(|service| service.name).collect())
 }
 
-/// The EndpointSlices of a namespace.
+/// Returns the collection of EndpointSlices in a namespace.
 pub(super) fn slices(namespace: &str) -> Collection {
     Collection::known(
         "discovery.k8s.io/v1",

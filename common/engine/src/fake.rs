@@ -1,4 +1,4 @@
-//! A fake API server for tests: it gives prepared responses in order and records the requests.
+//! A fake API server for tests: returns prepared responses in order, and records the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, ClusterOptions};
 
-/// A header of a prepared response: it comes after so many milliseconds.
+/// A header of a prepared response that delays it by this many milliseconds.
 pub(super) const LATE: &str = "late";
 
 /// A prepared response; `None` = the connection breaks.
@@ -21,19 +21,19 @@ pub(super) type Reply = Option<(u16, &'static [(&'static str, &'static str)], Va
 pub(super) struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
 
 impl Asked {
-    /// `METHOD PATH?QUERY` of every request.
+    /// Returns `METHOD PATH?QUERY` of every request.
     pub(super) fn lines(&self) -> Vec<String> {
         let asked = self.0.lock().unwrap();
         asked.iter().map(|(line, _)| line.clone()).collect()
     }
 
-    /// The body of one request, from 0.
+    /// Returns the body of a request, counted from 0.
     pub(super) fn body(&self, index: usize) -> Value {
         self.0.lock().unwrap()[index].1.clone()
     }
 }
 
-/// A cluster behind a fake server. After the last reply every connection breaks.
+/// Returns a cluster with a fake server. After the last reply, every connection breaks.
 pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
     let asked = Asked::default();
     let seen = asked.clone();
@@ -68,7 +68,7 @@ pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
     (Cluster::from_client(client, "https://fake", options), asked)
 }
 
-/// A reply with the name of the object that was asked for, where it does not say one: an API server always does.
+/// Adds the name of the requested object to a reply without one, as an API server always does.
 fn named(mut reply: Value, request: &Value, path: &str) -> Value {
     let path = path.strip_suffix("/status").unwrap_or(path);
     let in_path = path.rsplit('/').next().unwrap_or_default();

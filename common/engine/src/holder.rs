@@ -1,4 +1,4 @@
-//! Why a deleted object still exists: searched only after the time-out.
+//! Finds out why a deleted object still exists; called only after a timeout.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use super::error::EngineError;
 use super::listing::one_page;
 use super::request::{Call, JSON};
 
-/// The API server's own finalizer on definitions: it deletes their objects first.
+/// The API server's finalizer on CRDs: it deletes their objects first.
 const CLEANUP_OF_DEFINITIONS: &str = "customresourcecleanup.apiextensions.k8s.io";
-/// Workloads of a kind, and objects of a definition, that are looked at.
+/// Maximum number of workloads of a kind, and of objects of a CRD, that are read.
 const LOOKED_AT: &str = "500";
-/// Bound of the whole search: the operation has already timed out.
+/// Time limit of the whole search: the operation has already timed out.
 const BOUND: Duration = Duration::from_secs(5);
 const WORKLOADS: [(&str, &str); 3] = [
     ("Deployment", "deployments"),
@@ -28,7 +28,7 @@ const WORKLOADS: [(&str, &str); 3] = [
     ("DaemonSet", "daemonsets"),
 ];
 
-/// What holds an object, which controller likely releases it, and what to do.
+/// Describes what holds an object, which controller probably releases it, and what to do.
 pub(super) async fn reason(
     cluster: &Cluster,
     collection: &Collection,
@@ -38,7 +38,7 @@ pub(super) async fn reason(
     let search = search(cluster, collection, name);
     match timeout(BOUND, search).await {
         Ok(Ok(reason)) if !reason.is_empty() => reason,
-        // It may not be read, does not answer, or was just released: report what is known.
+        // The object may not be read, the server does not answer, or the object was just released.
         _ => format!("held by finalizer {}", finalizers.join(", ")),
     }
 }
@@ -66,7 +66,7 @@ async fn search(
     Ok(format!("{prefix}{words}"))
 }
 
-/// The first object of a definition that is being deleted and held, and its key.
+/// Returns the first object of a CRD that has finalizers, with its name.
 async fn first_held(
     cluster: &Cluster,
     definition: &Value,
@@ -91,7 +91,7 @@ async fn first_held(
     }))
 }
 
-/// Workloads that may run a controller; kinds that we may not list are left out.
+/// Returns the workloads that may run a controller; kinds that may not be listed are left out.
 async fn workloads(cluster: &Cluster) -> Vec<Workload> {
     let lists = WORKLOADS.map(async |(kind, plural)| {
         let collection = Collection::known("apps/v1", kind, plural, None);

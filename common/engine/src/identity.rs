@@ -1,4 +1,4 @@
-//! The user that the API server sees, and the identity of the cluster.
+//! The user that the API server sees, and the identity of a cluster.
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use serde_json::json;
@@ -12,10 +12,10 @@ use super::meta::Partial;
 use super::request::{Call, JSON, METADATA};
 use super::snapshot::{namespace_collection, read_one};
 
-/// The namespace of the cluster's own components. Every cluster has it, and it is never deleted.
+/// The namespace of Kubernetes components. Every cluster has it, and it is never deleted.
 pub const KUBE_SYSTEM: &str = "kube-system";
 
-/// User and groups of our requests, impersonation included.
+/// Returns user and groups of our requests, impersonation included.
 ///
 /// # Errors
 /// Those of the request.
@@ -36,7 +36,8 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
     })
 }
 
-/// uid of kube-system, which identifies a cluster, read with our own rights (semantics 6); `None` where these do not suffice.
+/// Returns the uid of kube-system, which identifies a cluster, read with our own rights (semantics 6.5); `None` if these are not
+/// sufficient.
 ///
 /// # Errors
 /// Those of the request.
@@ -50,10 +51,10 @@ pub async fn cluster_uid(cluster: &Cluster) -> Result<Option<String>, EngineErro
     }
 }
 
-/// uid of a namespace, which tells clusters apart; that of kube-system identifies a cluster (semantics 6).
+/// Returns the uid of a namespace, which distinguishes clusters; that of kube-system identifies a cluster (semantics 6.5).
 ///
 /// # Errors
-/// Those of the request; a cluster without that namespace.
+/// Those of the request, or the namespace does not exist.
 pub async fn namespace_uid(cluster: &Cluster, namespace: &str) -> Result<String, EngineError> {
     match read_one(cluster, &namespace_collection(), namespace).await? {
         Some(metadata) => Ok(metadata.uid),

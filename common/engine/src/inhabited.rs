@@ -1,7 +1,7 @@
-//! What would be deleted with a definition or a namespace: the objects of its kind, or in it (semantics 13).
+//! Finds what would be deleted along with a CRD or a namespace: objects of its kind, or in it (semantics 13.7).
 //!
-//! The live objects are asked, by their owner label: an installation that is recorded where this client does not look, in another
-//! cluster or by another one, loses its objects all the same.
+//! Live objects are searched by their owner label, because an installation that is recorded in another cluster, or where this client does
+//! not look, would lose its objects all the same.
 
 use std::collections::BTreeSet;
 
@@ -23,10 +23,10 @@ use super::meta::Partial;
 use super::request::{Call, METADATA_LIST};
 use super::served::is_definition;
 
-/// Objects of a definition that are read at once.
+/// Maximum number of objects of a CRD that are read.
 const PAGE: &str = "500";
 
-/// Looks into a definition or namespace; `None` where it does not exist. `leaving`: values of the owner label that keep nothing.
+/// Reads what a CRD or namespace contains; `None` if it does not exist. `leaving`: values of the owner label that do not count.
 pub(super) async fn read(
     cluster: &Cluster,
     key: &ObjectKey,
@@ -65,7 +65,7 @@ async fn of_definition(
         found.more = page.metadata.remaining_item_count;
         let items = page.items.into_iter();
         found.objects = items.map(|item| collection.key(&item.metadata)).collect();
-        // Most definitions have no objects, and need no second look.
+        // Most CRDs have no objects, and need no second request.
         if !found.objects.is_empty() {
             let owned = owned(cluster, &collection, leaving).await;
             found.owned = seen(&mut found, owned)?.flatten();
@@ -101,7 +101,7 @@ async fn of_namespace(
     Ok(found)
 }
 
-/// An object of a collection that an installation owns which stays, and what its annotation names.
+/// Returns an object of a collection whose owner is not in `leaving`, with the installation in its annotation.
 async fn owned(
     cluster: &Cluster,
     collection: &Collection,
@@ -118,7 +118,7 @@ async fn owned(
             .query("labelSelector", &query_value(&selector))
     };
     let page = match one_page::<Partial>(cluster, list(collection)).await {
-        // Definitions come and go: a version that was just discovered may be gone, or its kind.
+        // A version that was just discovered, or its kind, may no longer exist.
         Err(error) if error.is_unserved() => {
             let Some(served) = addressed::again(cluster, collection, error).await? else {
                 return Ok(None);
@@ -134,7 +134,7 @@ async fn owned(
     }))
 }
 
-/// What was read; where the server does not give it, that is noted.
+/// Returns the result of a read, or records that the server refused it.
 fn seen<T>(found: &mut Inhabited, read: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
     match read {
         Ok(read) => Ok(Some(read)),

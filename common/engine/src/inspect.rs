@@ -1,4 +1,4 @@
-//! Reads for a diagnosis: single objects, who owns what, and what the caller may do.
+//! Reads for a diagnosis: single objects, objects by owner, and the rights of the caller.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use super::meta::Metadata;
 use super::request::{Call, JSON};
 use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
 
-/// Kinds whose objects are looked through for those of installations that are gone: the common ones, and those that others stumble over.
+/// Kinds that are searched for objects of deleted installations: the common ones, and those that can break a cluster.
 const KINDS: [(&str, &str, &str); 10] = [
     ("apps/v1", "Deployment", "deployments"),
     ("apps/v1", "DaemonSet", "daemonsets"),
@@ -54,32 +54,32 @@ const KINDS: [(&str, &str, &str); 10] = [
     ),
 ];
 
-/// An object that says whose it is.
+/// An object with an owner label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// `web/Deployment shop`.
     pub object: String,
     /// The value of the owner label.
     pub owner: String,
-    /// Namespace and name of its installation, where it says that as well.
+    /// Namespace and name of its installation, if its annotation names it.
     pub installation: Option<InstallationName>,
-    /// Namespace and name of the release of Helm whose marks it has.
+    /// Namespace and name of the Helm release whose marks it has.
     pub release: Option<String>,
 }
 
-/// A namespace.
+/// Facts about a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Namespace {
     /// Whether it stands for this cluster.
     pub is_local: bool,
-    /// Whether it has the mark of namespaces that hold core add-ons or their objects.
+    /// Whether it has the label of namespaces that hold core add-ons or their objects.
     pub holds_core: bool,
-    /// The Secret with the kubeconfig of the cluster that it stands for, and whether that exists.
+    /// The kubeconfig Secret of the cluster that it stands for, and whether that Secret exists.
     pub kubeconfig: Option<(String, bool)>,
 }
 
-/// The live object with the kind, namespace and name of another one; `None` where there is none. Only for the kinds of `deploy/`, whose
-/// plural follows from the kind: discovery is not asked.
+/// Reads the live object with the kind, namespace and name of another one; `None` if it does not exist. Only for the kinds of `deploy/`,
+/// whose plural follows from the kind, because discovery is not used.
 ///
 /// # Errors
 /// Those of the request.
@@ -100,7 +100,7 @@ pub async fn object(cluster: &Cluster, like: &Value) -> Result<Option<Value>, En
     live::read(cluster, &collection, &text(&metadata["name"])).await
 }
 
-/// What the caller may not do: one review for each right.
+/// Returns the rights that the caller does not have, with one review for each right.
 ///
 /// # Errors
 /// Those of the requests.
@@ -126,7 +126,7 @@ pub async fn lacking(cluster: &Cluster, rights: &[Right]) -> Result<Vec<Right>, 
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Objects that carry the owner label, of some kinds: one LIST of metadata for each.
+/// Returns the objects of some kinds that carry the owner label, with one metadata LIST for each.
 ///
 /// # Errors
 /// Those of the requests.
@@ -135,7 +135,7 @@ pub async fn owned(cluster: &Cluster) -> Result<Vec<Owned>, EngineError> {
         let collection = Collection::known(api_version, kind, plural, None);
         let selectors = [("labelSelector", LABEL_OWNER)];
         let found = read_selected(cluster, &collection, &selectors).await?;
-        // What is only created is kept when its manifest goes, on purpose.
+        // Create-only objects stay on purpose when their manifest is removed.
         let is_kept = |it: &Metadata| {
             it.labels
                 .get(LABEL_MODE)
@@ -166,7 +166,7 @@ fn of(collection: &Collection, metadata: &Metadata) -> Owned {
     }
 }
 
-/// All namespaces, and whether the Secrets exist that they name.
+/// Returns all namespaces, and whether the Secrets that they name exist.
 ///
 /// # Errors
 /// Those of the requests.
@@ -189,7 +189,7 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeMap<String, Namespace>
     Ok(try_join_all(read).await?.into_iter().collect())
 }
 
-/// How many endpoints of a Service are ready.
+/// Returns how many endpoints of a Service are ready.
 ///
 /// # Errors
 /// Those of the request.

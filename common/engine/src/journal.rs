@@ -1,6 +1,6 @@
-//! What an operation has done so far: the union inventory with every answer of the server written into it.
+//! Tracks what an operation has done: the union inventory, updated with every answer of the server.
 //!
-//! The scheduler writes it, the renewals of the lock carry it into the record, and the last status is made of it.
+//! The scheduler updates it, renewals of the lock write it into the record, and the final status is made from it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,17 +11,17 @@ use common::manifest::key::ObjectKey;
 
 use super::report::{Settled, yielded};
 
-/// One of an operation; clones share it.
+/// The journal of an operation; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     inventory: Arc<Mutex<Inventory>>,
     stage: Arc<Mutex<Option<OperationStage>>>,
 }
 
-/// How far an operation is.
+/// The stage of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationStage {
-    /// Its record says that it is under way.
+    /// Its record says that it is in progress.
     Begun,
     /// It has ended as planned.
     Done,
@@ -37,29 +37,29 @@ impl From<Inventory> for Journal {
 }
 
 impl Journal {
-    /// Nothing of a plan is done.
+    /// Returns a journal in which nothing of a plan is done.
     #[must_use]
     pub fn of(plan: &InstallationPlan) -> Self {
         Self::from(plan.union.clone())
     }
 
-    /// How far the operation is; `None` where its record says nothing of it.
+    /// Returns the stage of the operation; `None` if its record does not mention it.
     #[must_use]
     pub fn stage(&self) -> Option<OperationStage> {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes how far it is.
+    /// Sets the stage.
     pub(super) fn reach(&self, stage: OperationStage) {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage);
     }
 
-    /// From now on it is that of this plan, which continues where another one ended.
+    /// Resets the journal to another plan, which continues where the former one ended.
     pub(super) fn begin(&self, plan: &InstallationPlan) {
         self.lock().clone_from(&plan.union);
     }
 
-    /// Writes the answer to an apply ([`Inventory::applied`]). A Job that deletes itself gets its digest later ([`Journal::judged`]).
+    /// Records the answer to an apply ([`Inventory::applied`]). A Job that deletes itself gets its digest later ([`Journal::judged`]).
     pub(super) fn applied(
         &self,
         plan: &InstallationPlan,
@@ -77,7 +77,7 @@ impl Journal {
         self.write(key, &exact, answer, settled);
     }
 
-    /// Writes what was seen of a Job that deletes itself: its digest says that it has run, and one that failed has not (semantics 13).
+    /// Records the status of a Job that deletes itself: its digest says that it has run, which a failed one has not (semantics 13.7).
     pub(super) fn judged(&self, plan: &InstallationPlan, key: &ObjectKey, status: Status) {
         if !plan.expiring.contains(key) {
             return;
@@ -90,12 +90,12 @@ impl Journal {
         match status {
             Status::Current => item.object.digest.clone_from(&exact.object.digest),
             Status::Failed => item.object.digest.clear(),
-            // What cannot be seen may have run.
+            // A Job that is not seen to end may have run.
             Status::InProgress | Status::Terminating | Status::Unknown => {}
         }
     }
 
-    /// The same after a wait, which returned what is not ready.
+    /// Records the status of such Jobs after a wait, which returned the objects that are not ready.
     pub(super) fn waited(
         &self,
         plan: &InstallationPlan,
@@ -110,7 +110,7 @@ impl Journal {
         }
     }
 
-    /// The same for an object that has another digest than the plan says.
+    /// Records the answer for an object whose digest differs from the plan's.
     pub(super) fn write(
         &self,
         key: &ObjectKey,
@@ -121,7 +121,7 @@ impl Journal {
         self.lock().applied(key, exact, answer, yielded(settled));
     }
 
-    /// Forgets objects that were deleted or released.
+    /// Removes objects that were deleted or released.
     pub(super) fn remove<'a>(&self, keys: impl IntoIterator<Item = &'a ObjectKey>) {
         let mut inventory = self.lock();
         for key in keys {
@@ -129,12 +129,12 @@ impl Journal {
         }
     }
 
-    /// As it is now.
+    /// Returns the current inventory.
     pub(super) fn inventory(&self) -> Inventory {
         self.lock().clone()
     }
 
-    /// A panic in between leaves no half of a change.
+    /// Locks the inventory. A panic cannot leave a change half done.
     fn lock(&self) -> MutexGuard<'_, Inventory> {
         self.inventory
             .lock()

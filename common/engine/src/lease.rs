@@ -1,5 +1,5 @@
-//! Leases of `coordination.k8s.io`: who leads a loop. Every write carries the resourceVersion that was read, so of two candidates
-//! one wins.
+//! Leases of `coordination.k8s.io`, which decide who leads a loop. Every write carries the resourceVersion that was read, so only one of
+//! two candidates wins.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
@@ -10,7 +10,7 @@ use super::error::EngineError;
 use super::request::{Call, JSON};
 use super::watch::{self, Seen};
 
-/// A Lease; `None` where there is none.
+/// Reads a Lease; `None` if it does not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -27,11 +27,11 @@ pub async fn get(
     }
 }
 
-/// Reports a Lease as it is now, and then each change of it, until `see` answers that it has seen enough. Nothing is reported while
-/// it cannot be observed: who acts on it reads it once more before.
+/// Reports a Lease as it is now, and then each change of it, until `see` returns `true`. Nothing is reported while it cannot be watched;
+/// callers read it once more before they act.
 ///
 /// # Errors
-/// Those of the requests that the same request would meet again, as where it may not be watched.
+/// Those that a repeated request would return again, such as a missing right to watch.
 pub async fn follow(
     cluster: &Cluster,
     namespace: &str,
@@ -45,7 +45,7 @@ pub async fn follow(
             Seen::Deleted(_) => None,
             Seen::Lost(_) => return false,
         };
-        // One that cannot be read is an error where it is read to be acted on.
+        // An unreadable Lease is reported as an error when it is read for acting on it.
         match lease.map(serde_json::from_value).transpose() {
             Ok(lease) => see(lease),
             Err(_) => true,
@@ -54,7 +54,7 @@ pub async fn follow(
     .await
 }
 
-/// A Lease that does not exist yet.
+/// Returns a Lease that does not exist yet.
 #[must_use]
 pub fn new(namespace: &str, name: &str) -> Lease {
     let mut lease = Lease::default();
@@ -63,7 +63,7 @@ pub fn new(namespace: &str, name: &str) -> Lease {
     lease
 }
 
-/// Writes a Lease at the resourceVersion that it was read with, or creates it; `None` where another client was faster.
+/// Writes a Lease under the resourceVersion that was read, or creates it; `None` if another client was faster.
 ///
 /// # Errors
 /// Those of the request.
@@ -82,7 +82,7 @@ pub async fn write(cluster: &Cluster, lease: &Lease) -> Result<Option<Lease>, En
     {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_conflict() => Ok(None),
-        // Without its namespace nothing can be created, and that is an error.
+        // If the Lease is new, its namespace does not exist, which is an error.
         Err(error) if error.is_not_found() && !is_new => Ok(None),
         Err(error) => Err(error),
     }
@@ -93,7 +93,7 @@ fn collection(namespace: &str) -> Collection {
 }
 
 fn body(lease: &Lease) -> Result<Vec<u8>, EngineError> {
-    // The types of k8s-openapi write apiVersion and kind by themselves.
+    // The types of k8s-openapi serialize apiVersion and kind by themselves.
     serde_json::to_vec(lease).map_err(|error| EngineError::Api {
         what: format!("Lease {}", lease.name_any()),
         message: error.to_string(),

@@ -1,26 +1,26 @@
-//! The engine: the only writer of a cluster. It reads what the core needs to decide, and executes plans.
+//! The engine is the only crate that writes to a cluster. It reads what the core needs to decide, and executes plans.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`cluster`], `discovery` | one connection; which kinds are served |
-//! | `address`, `request`, `create`, `limits`, `listing`, `meta`, [`error`] | paths, retries, bounds, and what a response or a refusal means |
-//! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
-//! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
-//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
-//! | [`revisions`] | what each operation left an installation with, for a rollback |
-//! | [`core_set`] | the records of core installations, and the ConfigMaps and namespaces that they follow |
+//! | [`cluster`], `discovery` | a connection; the served kinds |
+//! | `address`, `request`, `create`, `limits`, `listing`, `meta`, [`error`] | paths, retries, limits, and the meaning of responses |
+//! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata; what sets replicas; what changed CRDs do to live objects |
+//! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13.2) |
+//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | an operation |
+//! | [`revisions`] | the state of an installation after each operation, for rollbacks |
+//! | [`core_set`] | the records of core installations, and the ConfigMaps and namespaces that they depend on |
 //! | [`mod@config_map`] | a ConfigMap that a loop derives from catalogues |
-//! | [`standing`], [`compatible`] | what a reconciler says of an installation that it did not change, and whether what is installed is listed and fits the cluster |
-//! | [`attempt`] | the mark of an attempt to plan an installation, which outlives its process |
-//! | [`lease`], [`changes`], [`events`] | for loops: who leads, when to look, what to tell |
+//! | [`standing`], [`compatible`] | conditions that a reconciler sets on an installation that it does not change |
+//! | [`attempt`] | marks an attempt to plan an installation; the mark outlives the process |
+//! | [`lease`], [`changes`], [`events`] | for loops: leader election, watches, Events |
 //! | [`required`] | whether the types that an add-on requires are served |
-//! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
+//! | [`blockers`], [`facts`] | why an object does not get ready; other facts that its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
-//! | [`mod@diff`], `dry_run`, [`refusals`] | what a plan would change, field by field; what the server would refuse of it, or not change in place |
-//! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
+//! | [`mod@diff`], `dry_run`, [`refusals`] | what a plan would change, field by field; what the server would refuse |
+//! | [`crds`], [`catalogues`] | our own CRDs, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
-//! | [`mod@kops`], [`former`] | kops' records of installed add-ons; those of Helm and kapp, which are set aside |
-//! | [`live`], [`drift`], [`secret`], [`identity`] | whole live objects of installations; their next change; Secrets by reference; who we are |
+//! | [`mod@kops`], [`former`] | kops' records of installed add-ons; records of Helm and kapp, which are set aside |
+//! | [`live`], [`drift`], [`secret`], [`identity`] | whole live objects; their next change; Secrets by reference; user and cluster |
 
 pub mod addon_manager;
 mod address;

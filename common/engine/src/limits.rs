@@ -1,12 +1,12 @@
-//! How much a server may answer whose address came from a Secret (semantics 6). What it sends is held, parsed and kept: a few bytes of
-//! text become many in memory, so scalars, lists, maps and objects are counted as well. The limits belong to the server: it is the same
-//! whether the records of its installations are there or elsewhere.
+//! Limits the answers of a server whose address came from a Secret (semantics 6.4). Answers are held, parsed and kept: a few bytes of text
+//! can take much more memory, so scalars, lists, maps and objects are counted as well. The limits belong to the server, wherever the
+//! records of its installations are.
 //!
-//! | bound | of what |
+//! | limit | of |
 //! |---|---|
 //! | [`LARGEST_ANSWER`], [`MAX_NODES`], [`MAX_ITEMS`] | one answer; one page of a list |
-//! | [`LARGEST_LIST`] | all pages of a list, by the memory that they take |
-//! | [`FREE`] | what answers may hold at the same time; of larger ones there is one at a time |
+//! | [`LARGEST_LIST`] | all pages of a list, by the memory they take |
+//! | [`FREE`] | answers that are received at the same time; of larger ones, one at a time |
 
 use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
@@ -16,22 +16,22 @@ use common::entrance;
 
 use super::error::EngineError;
 
-/// The largest answer, in bytes.
+/// Maximum size of an answer, in bytes.
 pub(super) const LARGEST_ANSWER: usize = 64 << 20;
-/// Most scalars, lists and maps of one answer.
+/// Maximum number of scalars, lists and maps in one answer.
 const MAX_NODES: usize = 2_000_000;
-/// Most objects of one page: 100 are asked for, and an aggregated API may not know pages.
+/// Maximum number of objects in one page: 100 are requested, but an aggregated API may not support pages.
 pub(super) const MAX_ITEMS: usize = 10_000;
-/// The largest list, in bytes of memory.
+/// Maximum size of a list, in bytes of memory.
 pub(super) const LARGEST_LIST: usize = 256 << 20;
-/// What a page counts at least: a list of empty pages ends too.
+/// Minimum size that a page counts with, so that a list of empty pages ends, too.
 pub(super) const SMALLEST_PAGE: usize = 128 << 10;
-/// What a scalar, list or map takes beside its text.
+/// Memory of a scalar, list or map in addition to its text.
 const NODE: usize = 32;
-/// How large an answer may become beside others of the same server.
+/// Maximum size of an answer that is received along with others of the same server.
 const FREE: usize = 2 << 20;
 
-/// What a server may send at the same time.
+/// Limits for the answers of a server.
 #[derive(Debug)]
 pub(super) struct Limits {
     large: Semaphore,
@@ -48,26 +48,26 @@ impl Default for Limits {
 /// The body of an answer.
 pub(super) struct Received<'a> {
     pub(super) bytes: Vec<u8>,
-    /// Held until it was read, where it is large.
+    /// Held until a large answer is parsed.
     _large: Option<SemaphorePermit<'a>>,
 }
 
-/// Why an answer is not read.
+/// Why an answer is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMuch {
-    /// Too many nodes.
+    /// It has too many scalars, lists and maps.
     #[error("it has more than {MAX_NODES} scalars, lists and maps")]
     Nodes,
-    /// Too many objects.
+    /// It has too many objects.
     #[error("it has more than {MAX_ITEMS} objects in one page")]
     Items,
-    /// All pages of a list.
+    /// All pages of the list together are too large.
     #[error("the list takes more than {} MiB", LARGEST_LIST >> 20)]
     List,
 }
 
 impl TooMuch {
-    /// The error about an answer or a list.
+    /// Returns the error for an answer or a list.
     pub(super) fn error(self, what: &str) -> EngineError {
         EngineError::Api {
             what: what.to_owned(),
@@ -80,10 +80,10 @@ impl TooMuch {
     }
 }
 
-/// Receives the body of an answer, of a limited server within its limits.
+/// Receives the body of an answer, within the limits if the server has any.
 ///
 /// # Errors
-/// It is too large, or breaks off.
+/// The body is too large, or the connection breaks.
 pub(super) async fn receive(
     limits: Option<&Limits>,
     body: Body,
@@ -112,7 +112,7 @@ pub(super) async fn receive(
 }
 
 impl Limits {
-    /// Refuses an answer that would take too much memory when it is read, and says how much.
+    /// Refuses an answer that would take too much memory when parsed; otherwise returns its size in memory.
     ///
     /// # Errors
     /// [`TooMuch`].
@@ -124,7 +124,7 @@ impl Limits {
         }
     }
 
-    /// Adds a page to what the pages before it took.
+    /// Adds the size of a page to that of the previous pages.
     ///
     /// # Errors
     /// [`TooMuch::List`].

@@ -1,4 +1,4 @@
-//! LISTs: whole collections, page by page, or one page.
+//! LISTs whole collections page by page, or a single page.
 
 use serde::de::DeserializeOwned;
 
@@ -11,24 +11,24 @@ use super::limits::{MAX_ITEMS, TooMuch};
 use super::meta::ListMetadata;
 use super::request::{Call, JSON};
 
-/// Objects of one page.
+/// Number of objects per page.
 const PAGE: &str = "100";
 
-/// The response of a LIST.
+/// A page of a LIST.
 #[derive(Debug)]
 pub(super) struct Page<T> {
     pub(super) metadata: ListMetadata,
     pub(super) items: Vec<T>,
 }
 
-/// Reads one object of a list.
+/// Parses one object of a list.
 pub(super) type Read<T> = fn(&str) -> Result<T, serde_json::Error>;
 
 impl<T> Page<T> {
-    /// Reads a response with so many objects at most, each object by itself.
+    /// Parses a page with at most `most` objects, each object by itself.
     ///
     /// # Errors
-    /// The first object that cannot be read, and why; nothing of it is repeated.
+    /// The first object that cannot be parsed, and why, without its content.
     fn read(bytes: &[u8], most: usize, read: Read<T>) -> Result<Self, String> {
         let list = entrance::list(bytes);
         let List { metadata, items } =
@@ -47,7 +47,7 @@ impl<T> Page<T> {
     }
 }
 
-/// Every object of a collection, or those that a label selector matches.
+/// Returns all objects of a collection, or those that match a label selector.
 pub(super) async fn all<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &Collection,
@@ -59,7 +59,7 @@ pub(super) async fn all<T: DeserializeOwned>(
     .await
 }
 
-/// The same in this form: whole objects, or their metadata.
+/// Like [`all`] in a given form: whole objects, or their metadata.
 pub(super) async fn all_as<T>(
     cluster: &Cluster,
     collection: &Collection,
@@ -74,7 +74,7 @@ pub(super) async fn all_as<T>(
     pages(cluster, call, read).await
 }
 
-/// Every object of a LIST.
+/// Returns all objects of a LIST.
 pub(super) async fn pages<T>(
     cluster: &Cluster,
     list: Call,
@@ -90,7 +90,7 @@ pub(super) async fn pages<T>(
         }
         let page = match page(cluster, call, &mut taken, read).await {
             Ok(page) => page,
-            // The continue token expired: the list begins again.
+            // The continue token expired: the list starts again.
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
                 found.clear();
                 next.clear();
@@ -106,8 +106,8 @@ pub(super) async fn pages<T>(
     }
 }
 
-/// One page of a LIST, whose pages before it took so many bytes of memory. A server whose address came from a Secret (semantics 6)
-/// could go on for ever.
+/// Reads one page of a LIST. `taken`: the memory of the previous pages. Without a limit, a server whose address came from a Secret
+/// (semantics 6.4) could continue for ever.
 pub(super) async fn page<T>(
     cluster: &Cluster,
     call: Call,
@@ -126,7 +126,7 @@ pub(super) async fn page<T>(
     Ok(answer.object)
 }
 
-/// The only page of a LIST.
+/// Reads a LIST that has a single page.
 pub(super) async fn one_page<T: DeserializeOwned>(
     cluster: &Cluster,
     call: Call,

@@ -1,5 +1,5 @@
-//! Whole live objects: those of installations, for `list` and `status` (one LIST a kind and namespace, by the owner label), and one
-//! by one those of steps, and of charts that look them up.
+//! Reads whole live objects: those of installations, for `list` and `status` (one LIST per kind and namespace, by owner label), and single
+//! ones for steps and for `lookup` in charts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::request::{Call, JSON, METADATA_LIST};
 
-/// Which objects to read.
+/// The objects to read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selection {
     /// API group.
@@ -31,11 +31,11 @@ pub struct Selection {
     pub kind: String,
     /// Namespace; `None` = all.
     pub namespace: Option<String>,
-    /// Whether whole objects are read; otherwise their metadata.
+    /// Whether whole objects are read, instead of their metadata.
     pub whole: bool,
 }
 
-/// The whole live object of a step; `None` where it does not exist.
+/// Reads the whole live object of a step; `None` if it does not exist.
 pub(super) async fn object(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
     read(
         cluster,
@@ -45,17 +45,17 @@ pub(super) async fn object(cluster: &Cluster, step: &Step) -> Result<Option<Valu
     .await
 }
 
-/// What was found.
+/// The objects that were read.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     /// The objects; apiVersion and kind are filled in.
     pub objects: Vec<Value>,
-    /// Of what nothing could be read, and why.
+    /// Selections that could not be read, with the reason.
     pub unreadable: BTreeMap<Selection, String>,
 }
 
-/// The live objects that carry the owner label, with this value where one is given. A kind that is not served has none where it is
-/// certain that everything of it is gone.
+/// Reads the live objects that carry the owner label, with the given value if any. A kind that is not served has no objects only if it is
+/// certain that they were deleted.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -104,8 +104,8 @@ pub async fn owned(
     Ok(live)
 }
 
-/// The live objects of these names, whatever their labels: `None` where there is none, `Err` with the reason where it cannot be read. A kind
-/// that is not served has none.
+/// Reads the live objects with these names, whatever their labels: `None` if an object does not exist, `Err` with the reason if it cannot
+/// be read. A kind that is not served has no objects.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -132,7 +132,7 @@ pub async fn named(
         .await
 }
 
-/// One object, in this version of its kind; `None` where there is none.
+/// Reads one object in this version of its kind; `None` if it does not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -147,7 +147,7 @@ pub async fn get(
     read(cluster, &collection, name).await
 }
 
-/// A whole object; `None` where there is none.
+/// Reads a whole object; `None` if it does not exist.
 pub(super) async fn read(
     cluster: &Cluster,
     collection: &Collection,
@@ -161,7 +161,7 @@ pub(super) async fn read(
     }
 }
 
-/// Items of a list carry neither apiVersion nor kind.
+/// Adds apiVersion and kind, which list items do not have.
 fn typed(mut object: Value, gvk: &Gvk) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), gvk.api_version().into());
@@ -170,7 +170,7 @@ fn typed(mut object: Value, gvk: &Gvk) -> Value {
     object
 }
 
-/// What tells whether a live object was edited.
+/// Returns the state of a live object from which edits are detected.
 #[must_use]
 pub fn state<'a>(object: &'a Value, fields: &'a str) -> LiveState<'a> {
     let metadata = &object["metadata"];
@@ -182,7 +182,7 @@ pub fn state<'a>(object: &'a Value, fields: &'a str) -> LiveState<'a> {
     }
 }
 
-/// Digest of the fields that the field manager of an object's owner owns; empty where it has no owner.
+/// Returns the digest of the fields that the field manager of an object's owner owns; empty without an owner.
 #[must_use]
 pub fn fields_of(object: &Value) -> String {
     let metadata = &object["metadata"];
@@ -196,8 +196,8 @@ pub fn fields_of(object: &Value) -> String {
     }
 }
 
-/// Reads an object of a list. Which fields belong to other managers is asked of none of them, and is a third of what they take: it is left
-/// out before the next object is read.
+/// Parses an object of a list. The fields of other managers, a third of its size, are not used and are dropped before the next object is
+/// parsed.
 fn listed(text: &str) -> Result<Value, serde_json::Error> {
     let mut object = entrance::object(text)?;
     let entries = object.pointer_mut("/metadata/managedFields");

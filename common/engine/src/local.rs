@@ -1,5 +1,5 @@
-//! The namespaces of records: the system namespace, which is created where it is missing, and those with a label that says that
-//! they stand for this cluster (semantics 6).
+//! The namespaces of records: the system namespace, which is created if missing, and those with a label that says that they stand for this
+//! cluster (semantics 6.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use super::namespace::post;
 use super::request::{Call, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
 
-/// All of them: one LIST.
+/// Returns the namespaces that stand for this cluster, with one LIST.
 ///
 /// # Errors
 /// Those of the requests.
@@ -27,17 +27,17 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineErr
     Ok(found)
 }
 
-/// Those with labels that a selector matches: one LIST.
+/// Returns the namespaces whose labels match a selector, with one LIST.
 ///
 /// # Errors
-/// Those of the request; what the server says of a malformed selector.
+/// Those of the request, including that for a malformed selector.
 pub async fn selected(cluster: &Cluster, selector: &str) -> Result<BTreeSet<String>, EngineError> {
     let selectors = [("labelSelector", selector)];
     let found = read_selected(cluster, &namespace_collection(), &selectors).await?;
     Ok(found.into_iter().flatten().map(|one| one.name).collect())
 }
 
-/// Those whose label says which Secret leads to another cluster: one LIST.
+/// Returns the namespaces whose label names the kubeconfig Secret of another cluster, with one LIST.
 ///
 /// # Errors
 /// Those of the requests.
@@ -47,7 +47,7 @@ pub async fn of_other_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, En
     Ok(found)
 }
 
-/// Creates a namespace for records where it does not exist. Who may only read an existing one can do without the right to create.
+/// Creates a namespace for records if it does not exist. It is read first, so an existing one needs no right to create.
 ///
 /// # Errors
 /// Those of the requests.
@@ -62,7 +62,8 @@ pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
     post(cluster, name, &object).await.map(drop)
 }
 
-/// The labels of this one, read with our own rights: one GET. One that is created later has its name.
+/// Reads the labels of a namespace with our own rights, with one GET. For a missing namespace, returns the label with its name, which it
+/// gets when created.
 ///
 /// # Errors
 /// Those of the request.
@@ -81,7 +82,7 @@ pub async fn labels(
     }
 }
 
-/// Its annotations: one GET; none where it does not exist or may not be read.
+/// Reads the annotations of a namespace with one GET; empty if it does not exist or may not be read.
 ///
 /// # Errors
 /// Those of the request.
@@ -96,7 +97,7 @@ pub async fn annotations(
     }
 }
 
-/// Those that stand for no cluster, neither this one nor another, the system namespace included: one LIST.
+/// Returns the namespaces that stand for no cluster by label, neither this one nor another, the system namespace included, with one LIST.
 ///
 /// # Errors
 /// Those of the request.
@@ -110,8 +111,8 @@ pub async fn of_no_cluster(cluster: &Cluster) -> Result<BTreeSet<String>, Engine
     Ok(of_none.map(|metadata| metadata.name).collect())
 }
 
-/// Whether a namespace and what it stands for are given up: it is being deleted, or marked by hand as one whose cluster is
-/// (semantics 14). One GET.
+/// Returns whether a namespace is given up: it does not exist, is being deleted, or is marked as one whose cluster is being deleted
+/// (semantics 14.1). Sends one GET.
 ///
 /// # Errors
 /// Those of the request.
@@ -123,7 +124,7 @@ pub async fn is_given_up(cluster: &Cluster, namespace: &str) -> Result<bool, Eng
     }))
 }
 
-/// Whether it stands for this cluster, as its label says.
+/// Returns whether the label of a namespace says that it stands for this cluster.
 pub(super) fn stands_for_this(metadata: &Metadata) -> bool {
     let label = metadata.labels.get(LABEL_CLUSTER).map(String::as_str);
     label == Some(CLUSTER_LOCAL) && !is_reserved(&metadata.name)

@@ -1,8 +1,8 @@
-//! The lock on an installation: `status.operation`, set together with the union inventory in one write (semantics 13).
+//! The lock on an installation: `status.operation`, set together with the union inventory in one write (semantics 13.2).
 //!
-//! A client that loses with a 409 reads again. A live holder is waited for, an expired one is replaced. The holder renews every
-//! third of its lease, on a connection of its own, and stops before the lease is over, by its own monotonic clock. Each renewal
-//! carries what was done so far: whoever continues after an interruption begins there.
+//! A client that loses with a 409 reads the record again. It waits for a live holder, and replaces an expired one. The holder renews the
+//! lock every third of its lease, on a connection of its own, and stops before the lease ends by its own monotonic clock. Each renewal
+//! writes the progress, so whoever continues after an interruption begins there.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -24,39 +24,39 @@ use super::journal::Journal;
 use super::task::ExecuteOptions;
 use super::{random, record};
 
-/// How long a holder that does not renew keeps the lock.
+/// How long the lock is held without a renewal.
 pub(super) const LEASE_SECONDS: u32 = 15;
 const LEASE: Duration = Duration::from_secs(LEASE_SECONDS as u64);
-/// Renewals in one lease.
+/// Number of renewals during one lease.
 const RENEWALS: u32 = 3;
-/// The holder stops this long before others may take over: both clocks may be wrong, in opposite directions, and the time of a
-/// renewal is written in whole seconds.
+/// The holder stops this long before others may take over: both clocks may be wrong in opposite directions, and the time of a renewal is
+/// written in whole seconds.
 const MARGIN: Duration = Duration::from_millis(2 * Clock::ERROR + 1000);
-/// A write without an answer for so long is sent again beside the first: a connection may have died without a word, or the server is
-/// slow, and then the first is still the faster one.
+/// A write without an answer for this long is sent again in parallel: the connection may be dead, or the server is slow, and then the first
+/// write is still the faster one.
 const SILENCE: Duration = Duration::from_secs(3);
-/// A server that has not answered a write for so long is busy, maybe with what we asked of it: nothing else is asked until it answers.
+/// A server that has not answered a write for this long is busy, perhaps with our own requests: no other request is sent until it answers.
 const BUSY: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// How often the deletion of the record is tried while others write into it.
+/// Maximum number of tries to delete the record while others write it.
 const DELETE_TRIES: usize = 5;
 
 /// Whether the lock of a record is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
-    /// There is no operation, or its holder did not renew it.
+    /// There is no operation, or its lease has expired.
     Free,
-    /// Held by a live client.
+    /// A live client holds it.
     Held {
-        /// Who.
+        /// The client.
         holder: String,
-        /// RFC 3339.
+        /// When its operation began, RFC 3339.
         since: String,
     },
 }
 
-/// Judges the lock of a record.
+/// Returns whether the lock of a record is free.
 pub(super) fn availability(
     status: Option<&AddonInstallationStatus>,
     now: Timestamp,
@@ -74,8 +74,8 @@ pub(super) fn availability(
     }
 }
 
-/// Waits until no one else holds the lock and returns the record as it then stands. [`EngineError::Locked`] at once
-/// without `wait_for_lock`, else at the deadline.
+/// Waits until no other client holds the lock, and returns the record as it is then. Fails with [`EngineError::Locked`] at once without
+/// `wait_for_lock`, otherwise at the deadline.
 pub(super) async fn wait_until_free(
     cluster: &Cluster,
     mut stored: AddonInstallation,
@@ -113,7 +113,7 @@ pub(super) async fn wait_until_free(
     }
 }
 
-/// The record as it is now. [`EngineError::Stale`] where it is gone or was created again.
+/// Reads the record again. Fails with [`EngineError::Stale`] if it was deleted or created again.
 pub(super) async fn reread(
     cluster: &Cluster,
     known: &AddonInstallation,
@@ -125,8 +125,8 @@ pub(super) async fn reread(
         .ok_or_else(|| stale(known, StaleReason::Uninstalled))
 }
 
-/// Gives back a lock that an interrupted operation of `holder` still holds: with a lease of nothing it is free at once. The next
-/// operation continues as after a crash. `journal`: what was done so far, where the record does not have it yet.
+/// Gives back the lock that an interrupted operation of `holder` still holds: a lease of 0 seconds makes it free at once. The next
+/// operation continues as after a crash. `journal`: progress that the record may not contain yet.
 ///
 /// # Errors
 /// Those of the requests.
@@ -159,7 +159,7 @@ pub async fn leave(
     }
 }
 
-/// The error for a record that changed after the plan was made.
+/// Returns the error for a record that changed after the plan was made.
 pub(super) fn stale(record: &AddonInstallation, what: StaleReason) -> EngineError {
     EngineError::Stale {
         installation: record::name(record).to_string(),
@@ -167,12 +167,12 @@ pub(super) fn stale(record: &AddonInstallation, what: StaleReason) -> EngineErro
     }
 }
 
-/// A held lock: the record as we last wrote it.
+/// A held lock with the record as we last wrote it.
 #[derive(Debug)]
 pub(super) struct Lock {
     /// The record with our operation in its status.
     pub(super) record: AddonInstallation,
-    /// That of the spec that the operation works with. Others may change the spec meanwhile: that is for the next operation.
+    /// The generation of the spec that the operation works with. A spec that others change meanwhile is left to the next operation.
     pub(super) generation: Option<i64>,
     id: String,
     /// When the last successful renewal was sent.
@@ -180,8 +180,8 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Writes `status` (with the union inventory) and our operation into the record: the lock and the journal are one
-    /// write. The caller handles a 409: another client was faster.
+    /// Writes `status` (with the union inventory) and our operation into the record: the lock and the journal are one write. The caller
+    /// handles a 409, which means that another client was faster.
     pub(super) async fn acquire(
         cluster: &Cluster,
         mut record: AddonInstallation,
@@ -213,20 +213,20 @@ impl Lock {
         })
     }
 
-    /// Takes over the record as our own write of its spec left it.
+    /// Replaces the record with the result of our own write of its spec.
     pub(super) fn replaced(&mut self, record: AddonInstallation) {
         self.generation = record.metadata.generation;
         self.record = record;
     }
 
-    /// Renews until the lock is lost, or cannot be renewed before it would expire; only then it returns.
+    /// Renews the lock until it is lost, or cannot be renewed before it would expire. Returns only then.
     pub(super) async fn keep(&mut self, cluster: &Cluster, journal: &Journal) -> EngineError {
         loop {
             sleep_until(self.renewed + LEASE / RENEWALS).await;
             let last = self.renewed + LEASE - MARGIN;
             match timeout_at(last, self.renew(cluster, journal)).await {
                 Ok(Ok(())) => {}
-                // The server does not answer now; there is time for another try.
+                // The server does not answer now, but there is time for another try.
                 Ok(Err(error)) if is_passing(&error) && Instant::now() < last => {
                     sleep(FIRST_PAUSE).await;
                 }
@@ -236,10 +236,10 @@ impl Lock {
         }
     }
 
-    /// Does something while the lock is renewed.
+    /// Runs a future while the lock is renewed.
     ///
     /// # Errors
-    /// The lock is lost before it is done.
+    /// The lock is lost before the future ends.
     pub(super) async fn during<T>(
         &mut self,
         cluster: &Cluster,
@@ -259,7 +259,7 @@ impl Lock {
             .await
     }
 
-    /// Changes the status as [`Lock::write`] does, and renews the lock with the same write.
+    /// Changes the status as [`Lock::write`] does, and renews the lock in the same write.
     pub(super) async fn note(
         &mut self,
         cluster: &Cluster,
@@ -278,8 +278,8 @@ impl Lock {
         Ok(())
     }
 
-    /// Changes the status and writes it. After a 409 the record is read again: while our operation is in it, whatever
-    /// else was changed (a label, the spec) is kept and the write repeated; otherwise the lock is lost.
+    /// Changes the status and writes it. After a 409 the record is read again: if our operation is still in it, other changes (a label, the
+    /// spec) are kept and the write is repeated; otherwise the lock is lost.
     pub(super) async fn write(
         &mut self,
         cluster: &Cluster,
@@ -296,7 +296,7 @@ impl Lock {
                 Err(error) if error.is_conflict() => {
                     let found = reread(cluster, &self.record).await?;
                     if written(&found) == written(&next) {
-                        // Our write succeeded, only its response was lost.
+                        // Our write succeeded; only its response was lost.
                         self.record = found;
                         return Ok(());
                     }
@@ -307,8 +307,8 @@ impl Lock {
         }
     }
 
-    /// Deletes the record, even if others write into it meanwhile; not where another operation has taken the lock. The finalizer that
-    /// held it until now is removed first (semantics 15).
+    /// Deletes the record, even if others write it meanwhile, unless another operation has taken the lock. Our finalizer is removed first
+    /// (semantics 15).
     pub(super) async fn delete(mut self, cluster: &Cluster) -> Result<(), EngineError> {
         let mut tries = 1;
         loop {
@@ -329,7 +329,7 @@ impl Lock {
         if let Some(released) = record::without_finalizer(&self.record) {
             match record::put_metadata(cluster, &released).await {
                 Ok(replaced) => self.record = replaced,
-                // It was the last one of a record that is being deleted.
+                // Our finalizer was the last one of a record that is being deleted.
                 Err(error) if error.is_not_found() => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -337,7 +337,7 @@ impl Lock {
         record::delete(cluster, &self.record, false).await
     }
 
-    /// Takes over what others wrote, while our operation is in it; otherwise the lock is lost.
+    /// Continues with a record that others wrote if our operation is in it; otherwise the lock is lost.
     fn go_on_with(&mut self, found: AddonInstallation) -> Result<(), EngineError> {
         let status = found.status.as_ref();
         match status.and_then(|status| status.operation.as_ref()) {
@@ -355,8 +355,8 @@ impl Lock {
     }
 }
 
-/// Writes the status. Where the answer is late, no other request of ours begins before it: an installation of thousands of objects
-/// would lose its lock to its own work.
+/// Writes the status. If the answer is late, no other request of ours is sent until it arrives: otherwise an installation with thousands of
+/// objects could lose its lock because of its own requests.
 async fn put(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -372,8 +372,8 @@ async fn put(
     }
 }
 
-/// Writes the status, a second time where the first write gives no answer. Both have one resourceVersion, so at most one of them
-/// is done; the other one's 409 is resolved as that of a lost answer.
+/// Writes the status, and a second time if the first write gets no answer. Both carry the same resourceVersion, so at most one succeeds;
+/// the 409 of the other one is handled like a lost answer.
 async fn put_twice(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -394,17 +394,17 @@ async fn put_twice(
     }
 }
 
-/// Whether a request that failed may succeed when it is sent again: no answer, or too many requests.
+/// Returns whether a failed request may succeed when repeated: no answer, or too many requests.
 fn is_passing(error: &EngineError) -> bool {
     error.is_uncertain() || error.code() == Some(429)
 }
 
-/// The status as the server stores it: times in whole seconds, without empty fields.
+/// Returns the status as the server stores it: times in whole seconds, without empty fields.
 fn written(record: &AddonInstallation) -> Option<serde_json::Value> {
     serde_json::to_value(&record.status).ok()
 }
 
-/// A new operation of ours.
+/// Returns a new operation of this client.
 pub(super) fn operation(
     verb: &str,
     holder: &str,

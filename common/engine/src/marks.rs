@@ -1,4 +1,4 @@
-//! The marks of every object that people and tools make: one metadata-only LIST a kind.
+//! Reads the marks that tools leave on objects, with one metadata-only LIST per kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::error::EngineError;
 use super::meta::Metadata;
 use super::snapshot::live;
 
-/// Kinds that controllers make in large numbers, and kinds that no tool installs.
+/// Kinds that controllers create in large numbers, and kinds that no tool installs.
 const LEFT_OUT: [(&str, &str); 9] = [
     ("", "Pod"),
     ("", "Event"),
@@ -30,16 +30,16 @@ const LEFT_OUT: [(&str, &str); 9] = [
     ("coordination.k8s.io", "Lease"),
 ];
 
-/// What was found.
+/// The marks of objects.
 #[derive(Debug, Default)]
 pub struct Marks {
-    /// The objects that no other object owns.
+    /// The objects without an owner reference.
     pub objects: Vec<Marked>,
     /// Collections that could not be listed, and why.
     pub unreadable: Vec<(String, String)>,
 }
 
-/// Reads the marks of the cluster's objects.
+/// Reads the marks of the objects in a cluster.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -64,16 +64,16 @@ pub async fn read(cluster: &Cluster) -> Result<Marks, EngineError> {
     Ok(marks)
 }
 
-/// The objects that carry one value of the owner label.
+/// The objects with one value of the owner label.
 #[derive(Debug, Default)]
 pub struct Owned {
-    /// Each of them.
+    /// The objects by key.
     pub objects: BTreeMap<ObjectKey, LiveObject>,
     /// Collections that could not be listed, and why.
     pub unreadable: Vec<(String, String)>,
 }
 
-/// Reads the objects that carry a value of the owner label.
+/// Reads the objects with one value of the owner label.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -93,15 +93,15 @@ pub async fn owned(cluster: &Cluster, owner: &str) -> Result<Owned, EngineError>
     Ok(owned)
 }
 
-/// What was found of a collection, or why nothing was.
+/// A collection with its objects, or why it could not be listed.
 type Listed = (Collection, Result<Vec<Metadata>, String>);
 
-/// One metadata-only LIST a kind.
+/// Sends one metadata-only LIST per kind.
 async fn listed(
     cluster: &Cluster,
     selectors: &[(&'static str, &str)],
 ) -> Result<Vec<Listed>, EngineError> {
-    // A kind that is newer than what is known of the cluster could hide what is looked for.
+    // A kind that is newer than the cached table could hide objects.
     let kinds = cluster.kinds_now().await?;
     let served: BTreeSet<(String, String)> = kinds
         .iter()

@@ -1,4 +1,4 @@
-//! Metadata of live objects, as far as the engine reads it: the rest is skipped while parsing, and so is most of managedFields.
+//! The parts of live metadata that the engine reads. The rest is skipped while parsing, including most of managedFields.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use common::api::names::{self, CLIENT};
 use common::entrance::{self, or_default};
 use common::manifest::{digest, managed_fields};
 
-/// An object of which only the metadata was asked for.
+/// An object that was requested with its metadata only.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Partial {
     #[serde(default)]
@@ -34,20 +34,20 @@ pub(super) struct Metadata {
     pub(super) deletion_timestamp: Option<String>,
     pub(super) finalizers: Vec<String>,
     pub(super) owner_references: Vec<OwnerReference>,
-    /// Who wrote it; of the fields in managedFields digests are kept, and whether `spec.replicas` is one of them.
+    /// Its writers, from managedFields; of their fields only digests are kept, and whether `spec.replicas` is among them.
     #[serde(rename = "managedFields", deserialize_with = "writers")]
     pub(super) writers: Vec<Writer>,
 }
 
 impl Metadata {
-    /// Digest of the fields that the field manager of an owner owns; empty where it owns none.
+    /// Returns the digest of the fields that an owner's field manager owns; empty if it owns none.
     pub(super) fn fields_of(&self, owner: &str) -> String {
         let manager = names::manager_of_owner(owner);
         let found = self.writers.iter().find(|writer| writer.manager == manager);
         found.map(|writer| writer.owned.clone()).unwrap_or_default()
     }
 
-    /// Digest of who wrote which fields and when, but for subresources such as the status.
+    /// Returns a digest of who wrote which fields when, except through subresources such as the status.
     pub(super) fn writes(&self) -> String {
         let writers = self.writers.iter().filter(|one| one.subresource.is_empty());
         let writes = writers.map(|one| json!([one.manager, one.operation, one.time, one.digest]));
@@ -55,24 +55,24 @@ impl Metadata {
     }
 }
 
-/// A field manager.
+/// An entry of managedFields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writer {
     pub(super) manager: String,
     pub(super) operation: String,
     pub(super) subresource: String,
-    /// When it last wrote.
+    /// When the manager last wrote.
     pub(super) time: Option<Timestamp>,
-    /// Whether it holds `spec.replicas`.
+    /// Whether it owns `spec.replicas`.
     pub(super) sets_replicas: bool,
     /// Digest of the text of its fields.
     pub(super) digest: String,
-    /// Digest of everything that a manager of this client owns of the object; empty of other managers.
+    /// Digest of all fields that a manager of this client owns in the object; empty for other managers.
     pub(super) owned: String,
 }
 
 impl Writer {
-    /// Whether it is a field manager of an installation.
+    /// Returns whether it is the field manager of an installation.
     pub(super) fn is_installation(&self) -> bool {
         is_installation(&self.manager)
     }
@@ -83,7 +83,7 @@ fn is_installation(manager: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The entries of managedFields.
+/// Parses the entries of managedFields.
 fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -110,7 +110,7 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
         .iter()
         .filter(|entry| is_installation(&entry.manager))
         .filter_map(|entry| {
-            // Fields that nest too deep are none that we know: the object counts as edited.
+            // Fields that nest too deep are not ours: the object counts as edited.
             let fields = serde_json::to_value(&entry.fields).ok()?;
             Some(json!({"manager": entry.manager, "subresource": entry.subresource, "fieldsV1": fields}))
         })
@@ -138,7 +138,7 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
     Ok(writers.collect())
 }
 
-/// The owner that an object is deleted with.
+/// A reference to an owner, with which the object is deleted.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OwnerReference {
@@ -154,7 +154,7 @@ pub(super) struct OwnerReference {
 pub(super) struct ListMetadata {
     pub(super) resource_version: String,
     pub(super) r#continue: String,
-    /// Objects after this page; 0 where the server does not say.
+    /// Number of objects after this page; 0 if the server does not say.
     pub(super) remaining_item_count: usize,
 }
 

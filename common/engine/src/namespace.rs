@@ -1,5 +1,5 @@
-//! The target namespace: created before the first object, deleted after the last one where certainly only we use it
-//! (semantics 7).
+//! The target namespace: created before the first object, and deleted after the last one if it is certain that only this installation uses
+//! it (semantics 7.2).
 
 mod leftovers;
 
@@ -32,7 +32,7 @@ use super::wait::reporter;
 use super::{create, record};
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// Key of a namespace.
+/// Returns the key of a namespace.
 pub(super) fn key(name: &str) -> ObjectKey {
     ObjectKey {
         kind: "Namespace".to_owned(),
@@ -41,8 +41,7 @@ pub(super) fn key(name: &str) -> ObjectKey {
     }
 }
 
-/// Marks an existing namespace as one that holds core installations: from then on its deletion is guarded
-/// (semantics 14).
+/// Labels an existing namespace as one that holds core installations, which guards its deletion (semantics 14.2).
 ///
 /// # Errors
 /// Those of the request.
@@ -50,7 +49,7 @@ pub async fn hold_core(cluster: &Cluster, name: &str) -> Result<(), EngineError>
     mark(cluster, name, &json!("true")).await
 }
 
-/// Sets or removes the mark with our own rights: the account whose rights objects are written with is not of the core group.
+/// Sets or removes the label with our own rights, because the account that writes the objects is not in the core group.
 async fn mark(cluster: &Cluster, name: &str, value: &Value) -> Result<(), EngineError> {
     let marked = json!({"metadata": {"labels": {names::LABEL_HOLDS_CORE: value}}});
     let call = Call::patch(&namespace_collection(), name, MERGE_PATCH, METADATA)
@@ -60,8 +59,8 @@ async fn mark(cluster: &Cluster, name: &str, value: &Value) -> Result<(), Engine
     cluster.send::<Partial>(call).await.map(|_| ())
 }
 
-/// Marks every namespace of a core installation that has no mark yet: that of its record, its target, and those of its objects, whose
-/// deletion would delete them (semantics 14). Returns whether all of them exist. Where a mark fails, the add-on is more than the mark.
+/// Labels every namespace of a core installation that lacks the label: that of its record, its target, and those of its objects (semantics
+/// 14.2). Returns whether all of them exist. A failure is only a warning, because the add-on is more important than the label.
 pub(super) async fn guard(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -88,7 +87,7 @@ pub(super) async fn guard(
     are_there
 }
 
-/// Marks a namespace, if it exists and has no mark; returns whether it exists.
+/// Labels a namespace if it exists and lacks the label. Returns whether it exists.
 async fn guard_one(cluster: &Cluster, name: &str) -> Result<bool, EngineError> {
     let call = Call::get(&namespace_collection(), name, METADATA).own();
     let found = match cluster.send::<Partial>(call).await {
@@ -102,8 +101,8 @@ async fn guard_one(cluster: &Cluster, name: &str) -> Result<bool, EngineError> {
     Ok(true)
 }
 
-/// Creates the target namespace with our marks. Returns its uid where it is ours; `None` where another client was faster. A
-/// namespace that is being deleted is waited for until `deadline`.
+/// Creates the target namespace with our marks. Returns its uid if it is ours, `None` if another client was faster. Waits until `deadline`
+/// for a former namespace that is being deleted.
 pub(super) async fn create(
     cluster: &Cluster,
     name: &str,
@@ -127,7 +126,7 @@ pub(super) async fn create(
             return Ok(Some(created.uid));
         }
         match read_one(cluster, &namespace_collection(), name).await? {
-            // Ours from an earlier try whose response was lost.
+            // An earlier try of ours may have created it, whose response was lost.
             Some(found) if found.deletion_timestamp.is_none() => {
                 let ours = found.labels.get(names::LABEL_OWNER) == Some(&owner);
                 return Ok(ours.then_some(found.uid));
@@ -153,8 +152,8 @@ pub(super) async fn create(
     }
 }
 
-/// Completes the status of an operation after one that was interrupted right after the creation of the namespace: our
-/// label shows that it was created for us, and its uid is recorded as that operation would have done.
+/// Completes the status after an operation that was interrupted right after it created the namespace: our label shows that it was created
+/// for us, and its uid is recorded.
 pub(super) async fn identify(
     cluster: &Cluster,
     installation: &InstallationName,
@@ -173,7 +172,7 @@ pub(super) async fn identify(
     Ok(())
 }
 
-/// Posts a namespace; `None` where it exists.
+/// Creates a namespace by POST; `None` if it exists.
 pub(super) async fn post(
     cluster: &Cluster,
     name: &str,
@@ -186,18 +185,18 @@ pub(super) async fn post(
     Ok(created.map(|created| created.metadata))
 }
 
-/// What became of a namespace that we created.
+/// The result of removing a namespace that we created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
-    /// It is gone or being deleted.
+    /// It was deleted, or is being deleted.
     Removed,
-    /// It stays, and why.
+    /// It stays, with the reason.
     Kept(String),
 }
 
-/// Deletes the namespace that we created, where no other installation uses it and nothing is left in it but objects that are
-/// deleted with the ones just deleted (`deleted`: their uids): pods of a Deployment need not be waited for. What has lost its owner is deleted in a moment, and looked for
-/// again until `deadline`.
+/// Deletes the namespace that the installation created, unless another installation uses it or other objects are left in it. Dependents of
+/// the objects that were just deleted (`deleted`: their uids) do not count, so pods of a Deployment need not be waited for. Objects that
+/// have lost their owner are deleted soon, and are checked again until `deadline`.
 pub(super) async fn remove(
     cluster: &Cluster,
     created: &CreatedNamespace,
@@ -212,7 +211,7 @@ pub(super) async fn remove(
         return Ok(Removal::Removed);
     };
     let owner = names::owner_hash(&namespace, &record.name_any());
-    // The record alone is a claim: whoever may write it can name any namespace.
+    // The record alone is not sufficient: whoever may write it could name any namespace.
     let judge = |found: &Metadata| {
         let is_labelled = found.labels.get(names::LABEL_OWNER) == Some(&owner);
         let is_it = created.uid.is_empty() || created.uid == found.uid;
@@ -233,7 +232,7 @@ pub(super) async fn remove(
         return Ok(Removal::Kept(format!("{user} is installed into it")));
     }
     let stays = match leftovers::staying(cluster, name, &deleted, deadline).await {
-        // What is in it and cannot be read is not deleted with it.
+        // Objects that cannot be read must not be deleted with it.
         Err(error) if error.is_of_reading() || error.is_unserved() => {
             return Ok(Removal::Kept(error.to_string()));
         }
@@ -242,7 +241,7 @@ pub(super) async fn remove(
     if !stays.is_empty() {
         return Ok(Removal::Kept(leftovers::in_it(&stays)));
     }
-    // Its deletion is denied for as long as it has the mark.
+    // Its deletion is denied while it has the label.
     if found.labels.contains_key(names::LABEL_HOLDS_CORE) {
         mark(cluster, name, &json!(null)).await?;
     }
@@ -259,7 +258,7 @@ pub(super) async fn remove(
     })
 }
 
-/// Reports what became of a namespace. An empty one that stays for good is not a reason to keep the record.
+/// Reports the result for a namespace. An empty one that stays for good is no reason to keep the record.
 pub(super) fn note(
     key: ObjectKey,
     removal: Result<Removal, EngineError>,
@@ -285,8 +284,8 @@ pub(super) fn note(
     Ok(())
 }
 
-/// Removes the namespace that an uninstalled installation created, and left because others of the same command were in it. Its record is
-/// gone. `deleted`: the uids of everything that the command deleted.
+/// Removes the namespace of an uninstalled installation that was left because other installations of the same command were in it. Its
+/// record is already deleted. `deleted`: the uids of everything that the command deleted.
 ///
 /// # Errors
 /// Those of the requests.
@@ -307,7 +306,7 @@ pub async fn remove_left(
     note(key(&created.name), removal, report, events)
 }
 
-/// Whether an installation is in a namespace: with its record, its target or an object.
+/// Returns whether an installation uses a namespace: for its record, as its target or for an object.
 #[must_use]
 pub fn is_used_by(name: &str, installation: &AddonInstallation) -> bool {
     let inventory = installation
@@ -320,13 +319,14 @@ pub fn is_used_by(name: &str, installation: &AddonInstallation) -> bool {
             .any(|group| group.namespace.as_deref() == Some(name))
 }
 
-/// Whether an installation has its record or its target in a namespace.
+/// Returns whether an installation has its record or its target in a namespace.
 fn is_for(name: &str, installation: &AddonInstallation) -> bool {
     installation.spec.target_namespace.as_deref() == Some(name)
         || installation.namespace().as_deref() == Some(name)
 }
 
-/// Another installation of this cluster that is for a namespace. Its objects there are looked for themselves: a record can name any.
+/// Returns another installation of this cluster whose record or target is in a namespace. Its inventory does not count, because a record
+/// can name any object; live objects are searched instead.
 async fn other_user(
     cluster: &Cluster,
     name: &str,

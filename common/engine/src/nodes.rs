@@ -1,4 +1,4 @@
-//! Whether the cluster has nodes that run pods.
+//! Finds out whether the cluster has nodes that run pods.
 
 use serde::Deserialize;
 
@@ -27,7 +27,7 @@ struct Condition {
     status: String,
 }
 
-/// Whether a node is Ready; `None` where nodes may not be read.
+/// Returns whether any node is Ready; `None` if nodes may not be read.
 ///
 /// # Errors
 /// Those of the requests.

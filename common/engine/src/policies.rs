@@ -1,4 +1,4 @@
-//! The policies of administrators (semantics 19), read with our own rights whoever the objects are applied as.
+//! Reads the policies of administrators (semantics 19.1) with our own rights, whatever account applies the objects.
 
 use common::api::names;
 use common::api::policy::AddonPolicy;
@@ -10,7 +10,7 @@ use super::error::EngineError;
 use super::listing;
 use super::request::{Call, JSON};
 
-/// All of them: one LIST. None where their definition is missing, as in a cluster without our definitions.
+/// Returns all policies, with one LIST; none if their CRD is missing.
 ///
 /// # Errors
 /// Those of the request.

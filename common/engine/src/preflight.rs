@@ -1,5 +1,5 @@
-//! Reads what may be in the way of an upgrade of the cluster: webhooks and what answers them, aggregated APIs, and definitions
-//! without their schemas. What the caller may not read is named, and hides nothing else.
+//! Reads what can block an upgrade of the cluster: webhooks and their backends, aggregated APIs, and CRDs without their schemas. Kinds that
+//! the caller may not read are listed, and hide nothing else.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::live;
 use super::served;
 use super::snapshot::{namespace_collection, read_one};
 
-/// API and plural of both kinds of webhook configurations.
+/// Kind and plural of both kinds of webhook configurations.
 const WEBHOOKS: [(&str, &str); 2] = [
     (
         "ValidatingWebhookConfiguration",
@@ -29,39 +29,39 @@ const WEBHOOKS: [(&str, &str); 2] = [
     ),
 ];
 
-/// What answers a webhook.
+/// The backend of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// Its Service does not exist.
     Missing,
-    /// So many endpoints of its Service are ready.
+    /// Its Service has this many ready endpoints.
     Ready(usize),
-    /// It cannot be told: the Service is a name elsewhere, or may not be read.
+    /// It is not known: the Service is an external name, or may not be read.
     Unknown,
 }
 
 /// The Services that webhooks call, by `NAMESPACE/NAME`.
 pub type Backends = BTreeMap<String, Backend>;
 
-/// What was read.
+/// The objects that can block an upgrade.
 #[derive(Clone, Debug, Default)]
 pub struct Obstacles {
     /// Webhook configurations.
     pub webhooks: Vec<Value>,
     /// The labels of kube-system.
     pub system: BTreeMap<String, String>,
-    /// What answers the webhooks that matter.
+    /// The backends of the webhooks that matter.
     pub backends: Backends,
     /// APIServices.
     pub api_services: Vec<Value>,
-    /// Definitions, without the schemas of their versions.
+    /// CRDs, without the schemas of their versions.
     pub definitions: Vec<Value>,
-    /// Kinds that could not be read, and why.
+    /// Kinds that could not be read, with the reason.
     pub unread: BTreeMap<String, String>,
 }
 
-/// Reads them: a LIST of each kind, and a GET and a LIST for each Service that `called` returns for the webhook configurations and
-/// the labels of kube-system.
+/// Reads them: one LIST for each kind, and a GET and a LIST for each Service that `called` returns for the webhook configurations and the
+/// labels of kube-system.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -75,7 +75,7 @@ pub async fn obstacles(
         let collection = Collection::known(api, kind, plural, None);
         let mut listed = found.list(cluster, &collection).await?;
         for object in &mut listed {
-            // Items of a list carry no kind.
+            // Items of a list have no kind.
             object["kind"] = kind.into();
         }
         found.webhooks.append(&mut listed);
@@ -113,7 +113,7 @@ impl Obstacles {
         Ok(objects.map(|Listed(object)| object).collect())
     }
 
-    /// What was read; where the server does not give it, that is kept.
+    /// Returns the result of a read, or records that the server refused it.
     fn readable<T>(
         &mut self,
         kind: &str,
@@ -130,7 +130,7 @@ impl Obstacles {
     }
 }
 
-/// What answers a Service.
+/// Reads the backend of a Service.
 async fn backend(cluster: &Cluster, namespace: &str, name: &str) -> Result<Backend, EngineError> {
     let services = Collection::known("v1", "Service", "services", Some(namespace));
     let Some(service) = live::read(cluster, &services, name).await? else {
@@ -143,7 +143,7 @@ async fn backend(cluster: &Cluster, namespace: &str, name: &str) -> Result<Backe
     Ok(Backend::Ready(ready))
 }
 
-/// An object without what is not judged, which is most of a definition: it is left out before the next object is read.
+/// An object without unused fields, which are most of a CRD. They are dropped before the next object is parsed.
 struct Listed(Value);
 
 impl<'de> Deserialize<'de> for Listed {

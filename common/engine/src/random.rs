@@ -1,8 +1,8 @@
-//! Random names: operations and temporary files. Not for secrets.
+//! Random names for operations and temporary files. Not for secrets.
 
 use std::hash::{BuildHasher as _, RandomState};
 
-/// 32 hex digits. Every `RandomState` has keys that the operating system's randomness seeded.
+/// Returns 32 hex digits. Every `RandomState` has keys that are seeded by the operating system.
 pub(super) fn hex() -> String {
     let half = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", half(), half())

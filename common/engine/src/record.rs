@@ -1,7 +1,7 @@
-//! The record of an installation: lock, journal and inventory in one write (semantics 13).
+//! Reads and writes the record of an installation: lock, journal and inventory in one write (semantics 13.2).
 //!
-//! The spec is written by `create` and `replace`, the status only by `put_status`: one whole-object PUT with
-//! resourceVersion, never a patch, never server-side apply.
+//! `create` and `replace` write the spec. Only `put_status` writes the status: one PUT of the whole object with its resourceVersion, never
+//! a patch, never server-side apply (semantics 13.1).
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ use super::snapshot::read_selected;
 /// The kind of a record.
 const KIND: &str = "AddonInstallation";
 
-/// The key of a record as an object.
+/// Returns the key of a record.
 #[must_use]
 pub fn key(installation: &InstallationName) -> ObjectKey {
     ObjectKey {
@@ -44,7 +44,7 @@ pub fn key(installation: &InstallationName) -> ObjectKey {
     }
 }
 
-/// One installation; `None` where there is none. [`EngineError::NotInitialised`] where our definitions are missing.
+/// Reads one installation; `None` if it does not exist. The error is [`EngineError::NotInitialised`] if our CRDs are missing.
 ///
 /// # Errors
 /// Those of the request.
@@ -63,8 +63,8 @@ pub async fn get(
     }
 }
 
-/// Values of the owner label of the installations that are recorded in this very cluster, also where its own records are elsewhere:
-/// those of one installation, or of all. `None` where they may not be read; without our definitions there are none.
+/// Returns the values of the owner label of installations that are recorded in this very cluster, even if its own records are elsewhere: of
+/// one installation, or of all. `None` if they may not be read; empty without our CRDs.
 ///
 /// # Errors
 /// Those of the requests.
@@ -98,8 +98,8 @@ pub async fn owners(
     Ok(Some(owners.collect()))
 }
 
-/// All installations of one namespace, or of all. Of their managedFields there are those of spec and metadata alone. What of one cannot be
-/// read is missing in it ([`AddonInstallation::read`]).
+/// Returns all installations of one namespace, or of all. Their managedFields only contain the writers of spec and metadata. Fields that
+/// cannot be read are missing ([`AddonInstallation::read`]).
 ///
 /// # Errors
 /// Those of the requests.
@@ -111,10 +111,10 @@ pub async fn list(
     listing::pages(cluster.home(), list, listed).await
 }
 
-/// Those of one namespace, or of all, with labels that a selector matches: one LIST.
+/// Returns the installations of one namespace, or of all, whose labels match a selector, with one LIST.
 ///
 /// # Errors
-/// Those of the request; what the server says of a malformed selector.
+/// Those of the request, including that for a malformed selector.
 pub async fn labelled(
     cluster: &Cluster,
     namespace: Option<&str>,
@@ -129,7 +129,7 @@ pub async fn labelled(
     Ok(names.collect())
 }
 
-/// Reads a record of a list. Of its managedFields, which are half of its size, only who set the spec is kept.
+/// Parses a record of a list. Of its managedFields, half of its size, only the writers of the spec are kept.
 fn listed(text: &str) -> Result<AddonInstallation, serde_json::Error> {
     let mut record = AddonInstallation::read(text)?;
     if let Some(managers) = &mut record.metadata.managed_fields {
@@ -138,14 +138,14 @@ fn listed(text: &str) -> Result<AddonInstallation, serde_json::Error> {
     Ok(record)
 }
 
-/// Reads a record that is the answer to a request.
+/// Parses the record in a response.
 fn answered(bytes: &[u8]) -> Result<AddonInstallation, String> {
     let read = String::from_utf8_lossy(bytes);
     AddonInstallation::read(&read)
         .map_err(|error| entrance::reason(bytes, &error, MAX_STORED_DEPTH))
 }
 
-/// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where one exists.
+/// Creates a record (spec and metadata) and returns it as the server completed it; `None` if one exists.
 pub(super) async fn create(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -163,7 +163,7 @@ pub(super) async fn create(
     super::create::create(cluster.home(), &collection, &name, call).await
 }
 
-/// Writes spec and metadata of a record at its resourceVersion and returns it as the server completed it.
+/// Writes spec and metadata of a record under its resourceVersion, and returns it as the server completed it.
 pub(super) async fn replace(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -178,8 +178,8 @@ pub(super) async fn replace(
     Ok(cluster.home().exchange(call, answered).await?.object)
 }
 
-/// Writes what marks and holds a record, at its resourceVersion, and returns it as the server completed it. Of a record that cannot be read
-/// as a whole nothing else can be written: the rest would be lost.
+/// Writes annotations, finalizers and owner references of a record under its resourceVersion, and returns it as the server completed it. If
+/// the record cannot be read as a whole, only these are sent, because the rest would be lost.
 pub(super) async fn put_metadata(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -204,7 +204,7 @@ pub(super) async fn put_metadata(
     Ok(cluster.home().exchange(call, answered).await?.object)
 }
 
-/// The only write of a status: the whole object at its resourceVersion, which is then the response's.
+/// Writes a status; no other function does. It sends the whole object with its resourceVersion, which is then updated from the response.
 pub(super) async fn put_status(
     cluster: &Cluster,
     record: &mut AddonInstallation,
@@ -223,7 +223,7 @@ pub(super) async fn put_status(
     Ok(())
 }
 
-/// Deletes a record, if it still has this uid and resourceVersion; one that is gone counts as deleted.
+/// Deletes a record if it still has this uid and resourceVersion; a missing one counts as deleted.
 pub(super) async fn delete(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -237,7 +237,7 @@ pub(super) async fn delete(
     }
     let mut options = delete::options(preconditions, Some(Propagation::Background));
     if dry_run {
-        // In the body: the API server ignores the query of a DELETE that has one, and would delete.
+        // Set in the body, because the API server ignores the query of a DELETE with a body, and would delete.
         options["dryRun"] = json!(["All"]);
     }
     let call = Call::delete(&collection(Some(&namespace)), &record.name_any())
@@ -250,10 +250,10 @@ pub(super) async fn delete(
     }
 }
 
-/// Sets our finalizer, with which a reconciler finishes the deletion of a record, and returns the record as it stands then.
+/// Adds our finalizer, with which a reconciler completes the deletion of a record. Returns the new record.
 ///
 /// # Errors
-/// Those of the request; a conflict where the record was written meanwhile.
+/// Those of the request; a conflict if the record was written meanwhile.
 pub async fn hold(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -267,10 +267,10 @@ pub async fn hold(
     put_metadata(cluster, &held).await
 }
 
-/// Removes our finalizer; its deletion leaves the objects of a record then. Returns whether it had one.
+/// Removes our finalizer, so that deleting the record leaves its objects. Returns whether it had one.
 ///
 /// # Errors
-/// Those of the request; a conflict where the record was written meanwhile.
+/// Those of the request; a conflict if the record was written meanwhile.
 pub async fn let_go(cluster: &Cluster, record: &AddonInstallation) -> Result<bool, EngineError> {
     match without_finalizer(record) {
         Some(free) => put_metadata(cluster, &free).await.map(|_| true),
@@ -278,8 +278,8 @@ pub async fn let_go(cluster: &Cluster, record: &AddonInstallation) -> Result<boo
     }
 }
 
-/// The record without our finalizer (semantics 15), and without the guard of a core installation that was released; `None` where it
-/// has neither.
+/// Returns the record without our finalizer (semantics 15) and, if it is a released core installation, without its guard; `None` if it has
+/// neither.
 pub(super) fn without_finalizer(record: &AddonInstallation) -> Option<AddonInstallation> {
     let is_released = is_released(record);
     let is_ours = |finalizer: &String| {
@@ -292,7 +292,7 @@ pub(super) fn without_finalizer(record: &AddonInstallation) -> Option<AddonInsta
     })
 }
 
-/// Namespace and name of a record; its Display is how errors spell it.
+/// Returns namespace and name of a record; errors use its Display.
 pub(super) fn name(record: &AddonInstallation) -> InstallationName {
     InstallationName {
         namespace: record.namespace().unwrap_or_default(),
@@ -300,13 +300,13 @@ pub(super) fn name(record: &AddonInstallation) -> InstallationName {
     }
 }
 
-/// The records of a namespace, or of all.
+/// Returns the collection of records in a namespace, or in all.
 pub(super) fn collection(namespace: Option<&str>) -> Collection {
     Collection::known(names::API_VERSION, KIND, "addoninstallations", namespace)
 }
 
-/// Without managedFields: the API server leaves those as they are, and takes over the ones it is given. The status, which can be
-/// large, is not copied for that.
+/// Serializes a record without managedFields, which the API server then leaves unchanged. The status, which can be large, is not copied for
+/// that.
 fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

@@ -1,9 +1,9 @@
-//! What the API server would refuse of a plan: while the plan is made, every write of it is sent as a dry run, before the first one that
-//! changes anything. What is known not to be changeable in place becomes a recreation; what cannot be judged is counted and stops
-//! nothing; everything else that is refused ends the command.
+//! Finds what the API server would refuse of a plan. Every write is sent as a dry run before the first change. Objects that cannot be
+//! changed in place become recreations; writes that cannot be checked are counted and stop nothing; every other refusal ends the command
+//! (semantics 12.14).
 //!
-//! Not asked is what stands in a namespace that the command creates, or is of a kind that it defines: the server cannot answer. Where an
-//! admission webhook keeps the server from judging, the live object is compared by the table of built-in kinds.
+//! Objects in a namespace that the command creates, or of a kind that it defines, are not checked, because the server cannot answer. If an
+//! admission webhook prevents the check, the live object is compared by the table of built-in kinds.
 
 mod held;
 mod planned;
@@ -33,19 +33,19 @@ use super::{delete, live, record};
 use held::Held;
 pub(super) use planned::Planned;
 
-/// How many fields of one object that stay are named.
+/// Maximum number of fields of one object that are named although they stay.
 const MOST: usize = 5;
 
-/// What the server says of one write; nothing where it accepts it as it is.
+/// The server's verdict on one write; none if it accepts the write as it is.
 enum Verdict {
     Recreate(Recreation),
     Unjudged(Unjudged),
     Refused(Refusal),
-    /// It needs what these objects give up with the same command.
+    /// It needs something that these objects give up in the same command.
     Waits(Vec<ObjectKey>),
-    /// It is changed in place, but for these fields.
+    /// It is changed in place, except for these fields.
     InPlace(Vec<String>),
-    /// Nothing of ours differs: an object that is restored is only recorded as it is now.
+    /// None of our fields differs: a restored object is only recorded as it is now.
     Unchanged,
 }
 
@@ -56,16 +56,15 @@ enum Write<'a> {
     Delete(&'a Deletion),
 }
 
-/// Asks about the writes of one plan of a command.
+/// Checks the writes of one plan of a command.
 struct Judge<'a> {
     plan: &'a InstallationPlan,
     run: DryRun<'a>,
     planned: &'a Planned<'a>,
 }
 
-/// Adds to the plans of a command what the server refuses of them, what cannot be changed in place, and what cannot be judged.
-/// Uninstallations are asked about on demand: [`of_removal`]. Returns the objects that are changed in place, each with the place of its
-/// plan.
+/// Adds to the plans of a command what the server refuses, what cannot be changed in place, and what cannot be checked. Uninstallations are
+/// checked on demand: [`of_removal`]. Returns the objects that are changed in place, each with the index of its plan.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -114,7 +113,7 @@ pub async fn find(
     Ok(in_place)
 }
 
-/// What an uninstallation would not be allowed to delete; nothing is deleted.
+/// Returns what an uninstallation would not be allowed to delete; nothing is deleted.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -145,7 +144,7 @@ pub async fn of_removal(
     Ok(refused.collect())
 }
 
-/// The writes that the server is asked about. Where only owners change, no field of an object does.
+/// Returns the writes that are checked; none if only owners change.
 fn writes(plan: &InstallationPlan) -> Vec<Write<'_>> {
     if plan.verb == Verb::Adopt || plan.verb.ends() {
         return Vec::new();
@@ -155,7 +154,7 @@ fn writes(plan: &InstallationPlan) -> Vec<Write<'_>> {
     steps.chain(deletions).collect()
 }
 
-/// Takes a verdict into the plan.
+/// Adds a verdict to the plan.
 fn note(plan: &mut InstallationPlan, key: &ObjectKey, verdict: Verdict) {
     let mask = plan.mask.clone();
     let found = plan.steps.binary_search_by(|step| step.target.key.cmp(key));
@@ -202,7 +201,7 @@ fn note(plan: &mut InstallationPlan, key: &ObjectKey, verdict: Verdict) {
     }
 }
 
-/// Refuses objects of which each needs what the other one has: none of them can be first.
+/// Refuses objects that need something from each other, because neither can be first.
 fn refuse_swaps(plan: &mut InstallationPlan) {
     let waits = |step: &Step, other: &ObjectKey| {
         let mut holders = step.policy.holders.iter();
@@ -264,7 +263,7 @@ impl Judge<'_> {
             verdicts.push(unjudged(key, why, true));
             return Ok(verdicts);
         }
-        // What a definition may never be is refused as a breakage.
+        // An impossible CRD is refused as a breakage.
         let mut breakages = self.plan.breakages.iter();
         if breakages.any(|found| found.definition == *key && !found.impossible.is_empty()) {
             return Ok(verdicts);
@@ -280,7 +279,7 @@ impl Judge<'_> {
         Ok(verdicts)
     }
 
-    /// An object that exists. A definition whose stored versions leave is asked about as it is in between, and as it is wanted.
+    /// Checks the change of an existing object. A CRD that loses stored versions is checked in its transitional and in its final form.
     async fn change(&self, step: &Step) -> Result<Vec<Verdict>, EngineError> {
         let key = &step.target.key;
         let live = readable(self.run.cluster, step).await?;
@@ -316,7 +315,7 @@ impl Judge<'_> {
             .collect())
     }
 
-    /// What it means that the server refuses a step.
+    /// Returns the verdicts for a step that the server refuses.
     async fn refused(
         &self,
         step: &Step,
@@ -379,7 +378,7 @@ impl Judge<'_> {
         })
     }
 
-    /// A step that asks for what other objects have: what can make it free.
+    /// Returns the verdicts for a step that needs what other objects hold.
     fn held(&self, step: &Step, held: Vec<Held>) -> Vec<Verdict> {
         let key = &step.target.key;
         let (mut deletions, mut applied) = (Vec::new(), Vec::new());
@@ -423,7 +422,7 @@ impl Judge<'_> {
         self.deleted(&target.key, asked)
     }
 
-    /// What an answer to the dry run of a deletion means.
+    /// Returns the verdict for the dry run of a deletion.
     fn deleted(
         &self,
         key: &ObjectKey,
@@ -456,7 +455,7 @@ fn unjudged(key: &ObjectKey, why: String, is_coming: bool) -> Verdict {
     })
 }
 
-/// An answer of the server; otherwise there is none.
+/// Returns an error that is an answer of the server; fails with one that is not.
 fn reachable(error: EngineError) -> Result<EngineError, EngineError> {
     match error {
         EngineError::Unreachable { .. } | EngineError::Unauthorized { .. } => Err(error),
@@ -471,7 +470,8 @@ fn field(cause: FieldCause) -> FixedField {
     }
 }
 
-/// Replicas that are left to an autoscaler can always change: to leave them out would be one more request where the rest is taken.
+/// Returns the step without a policy for an autoscaler. Replicas can always change, and leaving them out would cost another request if
+/// everything else is taken.
 fn without_autoscaler(step: &Step) -> Step {
     let policy = Policy {
         autoscaler: None,
@@ -488,7 +488,7 @@ fn without_autoscaler(step: &Step) -> Step {
     }
 }
 
-/// The refusal of a definition without what a migration makes right: the stored versions that it lacks are no longer stored then.
+/// Returns the refusal of a CRD without causes that a migration resolves: it removes the stored versions that the CRD lacks.
 fn without_stored_versions(error: EngineError) -> Option<EngineError> {
     match error {
         EngineError::Invalid { object, mut causes } => {
@@ -499,7 +499,7 @@ fn without_stored_versions(error: EngineError) -> Option<EngineError> {
     }
 }
 
-/// Why the server could not judge a write that it may accept later.
+/// Returns why the server could not check a write that it may accept later.
 fn hidden_by(error: &EngineError) -> Option<&'static str> {
     match error {
         error if is_silent_webhook(error) => Some("an admission webhook does not answer"),
@@ -516,8 +516,8 @@ fn hidden_by(error: &EngineError) -> Option<&'static str> {
     }
 }
 
-/// Whether the record and the manifest agree, and only an edit of another client led to the step. Fields that may be left to others are
-/// found by the apply, which remembers them.
+/// Returns whether the record and the manifest agree, so that only another client's edit led to the step. Policies that may leave fields
+/// are excluded, because only the apply finds and records such fields.
 fn may_be_unchanged(plan: &InstallationPlan, step: &Step) -> bool {
     let policy = &step.policy;
     let recorded = plan.union.objects.get(&step.target.key);
@@ -531,9 +531,9 @@ fn may_be_unchanged(plan: &InstallationPlan, step: &Step) -> bool {
         })
 }
 
-/// Whether an apply changes nothing of ours: another client added a label or a field of its own, which stays.
+/// Returns whether an apply changes none of our fields: another client only added a label or a field of its own, which stays.
 fn is_unchanged(live: &Value, wanted: &Value, manager: &str) -> bool {
-    // A comparison leaves out our own marks, which pruning needs.
+    // The comparison ignores our own marks, which pruning needs.
     let marks = ["/metadata/labels", "/metadata/annotations", "/metadata/uid"];
     let is_marked = marks
         .iter()
@@ -541,7 +541,7 @@ fn is_unchanged(live: &Value, wanted: &Value, manager: &str) -> bool {
     is_marked && fields::compare(live, wanted, manager, false).is_empty()
 }
 
-/// What an accepted change does not change, although the manifest does.
+/// Describes the fields that stay although the manifest changes them.
 fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Vec<String> {
     let key = &step.target.key;
     let fitted = fit::fit(key, &step.object, &step.policy, live, manager);
@@ -570,7 +570,7 @@ fn stays(step: &Step, live: &Value, answer: &Value, manager: &str) -> Vec<String
     kept.chain(still).chain(more).collect()
 }
 
-/// The whole live object; `None` where it does not exist or may not be read.
+/// Reads the whole live object; `None` if it does not exist or may not be read.
 async fn readable(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
     match live::object(cluster, step).await {
         Err(error) => reachable(error).map(|_| None),
@@ -578,7 +578,7 @@ async fn readable(cluster: &Cluster, step: &Step) -> Result<Option<Value>, Engin
     }
 }
 
-/// Whether fields of another owner become ours before the apply: a dry run has them beside ours.
+/// Returns whether fields of a former owner become ours before the apply; a dry run still sees them beside ours.
 fn has_former_owner(step: &Step) -> bool {
     step.policy.adopted.is_some() || step.policy.inherited.is_some()
 }

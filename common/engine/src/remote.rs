@@ -1,4 +1,4 @@
-//! Another cluster, whose kubeconfig is in a Secret of the namespace that stands for it (semantics 6).
+//! Connects to another cluster, whose kubeconfig is in a Secret of the namespace that stands for it (semantics 6.1).
 
 mod renewal;
 
@@ -19,13 +19,13 @@ use super::secret;
 use super::snapshot::{namespace_collection, read_one};
 pub(super) use renewal::Renewal;
 
-/// Why another cluster cannot be worked on.
+/// Why another cluster cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// It cannot be told which one it is.
+    /// The labels do not say which cluster the namespace stands for.
     #[error(transparent)]
     Standing(#[from] StandingError),
-    /// The Secret is gone. This never means this cluster.
+    /// The Secret does not exist. This never means this cluster.
     #[error(
         "namespace {namespace} stands for another cluster, whose kubeconfig is to be in Secret {secret}: there is no such Secret"
     )]
@@ -43,7 +43,7 @@ pub enum RemoteError {
         /// Name of the Secret.
         secret: String,
     },
-    /// The kubeconfig is not used.
+    /// The kubeconfig is refused.
     #[error("the kubeconfig in Secret {namespace}/{secret}, key {key}: {source}")]
     Kubeconfig {
         /// The namespace.
@@ -52,10 +52,10 @@ pub enum RemoteError {
         secret: String,
         /// The key.
         key: &'static str,
-        /// Why.
+        /// The reason.
         source: KubeconfigError,
     },
-    /// It leads to the cluster of the records, where the objects have other owners.
+    /// It leads to the cluster of the records, whose objects may have other owners.
     #[error(
         "namespace {namespace} is to stand for another cluster, but the kubeconfig in Secret {secret} leads to this one: label the \
          namespace {LABEL_CLUSTER}={CLUSTER_LOCAL} instead"
@@ -66,7 +66,7 @@ pub enum RemoteError {
         /// Name of the Secret.
         secret: String,
     },
-    /// A certificate or key in it is broken. What the library says of it may repeat a part of it.
+    /// A certificate or key in it is invalid. The library's error is left out, because it may repeat a part of it.
     #[error(
         "the certificates or keys of the kubeconfig in Secret {namespace}/{secret} cannot be used"
     )]
@@ -76,7 +76,7 @@ pub enum RemoteError {
         /// Name of the Secret.
         secret: String,
     },
-    /// The server of the records refuses, or cannot be reached.
+    /// The server of the records refuses a request, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -90,13 +90,13 @@ impl RemoteError {
     }
 }
 
-/// A kubeconfig that may be used, and the revision of its Secret.
+/// A kubeconfig that passed the checks, and the revision of its Secret.
 struct Checked {
     config: Config,
     revision: String,
 }
 
-/// Which cluster a namespace of the home cluster stands for: one GET.
+/// Returns which cluster a namespace of the home cluster stands for, with one GET.
 ///
 /// # Errors
 /// Those of the request; [`StandingError`].
@@ -107,8 +107,8 @@ pub async fn standing(home: &Cluster, namespace: &str) -> Result<Standing, Remot
     }
 }
 
-/// The cluster that a Secret of the home cluster leads to, with the records of its installations in the home cluster. Nothing is sent
-/// to it yet.
+/// Returns a connection to the cluster that a Secret of the home cluster leads to. The records of its installations are in the home
+/// cluster. No request is sent to it yet.
 ///
 /// # Errors
 /// [`RemoteError`].
@@ -125,7 +125,7 @@ pub async fn connect(
     Ok(cluster.recorded_in(Arc::clone(home), Arc::new(renewal)))
 }
 
-/// The same as a cluster of its own: what is read and written of our kinds is there.
+/// Returns a connection to the same cluster as a cluster of its own, which holds the records of its installations itself.
 ///
 /// # Errors
 /// [`RemoteError`].
@@ -140,7 +140,7 @@ pub async fn alone(
     Ok(cluster.limited())
 }
 
-/// Reads the Secret, and checks what it holds.
+/// Reads the Secret, and checks its kubeconfig.
 async fn read(
     home: &Cluster,
     namespace: &str,
@@ -183,7 +183,7 @@ async fn read(
     })
 }
 
-/// Whether a server is on this machine.
+/// Returns whether a server is on this machine.
 async fn is_near(server: &str) -> bool {
     let host = server.parse::<Uri>();
     let host = host.ok().and_then(|url| url.host().map(str::to_owned));
@@ -193,7 +193,7 @@ async fn is_near(server: &str) -> bool {
         .any(|address| scope(*address) == Scope::Machine)
 }
 
-/// The addresses of a host; none of a name that cannot be resolved, which no connection leads to.
+/// Returns the addresses of a host; none if its name cannot be resolved, because no connection is possible then.
 async fn addresses(host: &str) -> Vec<IpAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((host, 0)).await;

@@ -1,8 +1,8 @@
-//! One request: what is sent, which form of response it accepts, and how often it is tried.
+//! Sends requests: content, accepted form of the response, and retries.
 //!
-//! kube's own retry is off: it can hang for minutes and does not know connection errors. Here a request is repeated on
-//! 429 and 503 (the server's Retry-After is kept) and after connection errors, for a short time before the server has ever
-//! answered and for a longer one in the middle of an operation (an API server that restarts).
+//! kube's own retry is off, because it can hang for minutes and does not handle connection errors. Here, a request is repeated on 429 and
+//! 503 (with the server's Retry-After) and after connection errors: for a short time before the server has ever answered, and for longer in
+//! the middle of an operation (an API server that restarts).
 
 mod answered;
 mod headers;
@@ -45,9 +45,9 @@ pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
 /// JSON patch.
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
 
-/// How long a server that has never answered is tried.
+/// How long requests to a server that has never answered are repeated.
 const PATIENCE_BEFORE: Duration = Duration::from_secs(2);
-/// How long a server that has answered before is tried.
+/// How long requests to a server that has answered before are repeated.
 const PATIENCE_AFTER: Duration = Duration::from_secs(20);
 /// Pause before the second try; the next ones are longer.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -62,15 +62,15 @@ pub(super) struct Call {
     has_body: bool,
     content_type: &'static str,
     accept: &'static str,
-    /// Whether it must not be repeated when it is not known what the server did with it.
+    /// Whether it must not be repeated if it is unknown what the server did.
     once: bool,
-    /// Whether the first answer counts, also where the server would answer otherwise later.
+    /// Whether it is never repeated, even if the server might answer differently later.
     first: bool,
-    /// Whether it is sent on a connection of its own, however many requests are in flight.
+    /// Whether it does not count against the limit of requests in flight.
     urgent: bool,
-    /// Whether it is sent with our own rights where others are sent with those of a ServiceAccount (semantics 16).
+    /// Whether it is sent with our own rights, even if the cluster acts as a ServiceAccount (semantics 16.6).
     own: bool,
-    /// The object that the answer must be; `None` where it is none, or another one by right.
+    /// The object that the answer must contain; `None` if it may be another one, or none.
     expected: Option<Expected>,
     pub(super) verb: &'static str,
     pub(super) resource: String,
@@ -114,7 +114,7 @@ impl Call {
         }
     }
 
-    /// POST into a collection. It is not repeated by itself: a second try would collide with the result of the first.
+    /// POST into a collection. It is not repeated, because a second try would collide with the result of the first.
     pub(super) fn create(collection: &Collection, name: &str, accept: &'static str) -> Self {
         Self {
             uri: collection.path(),
@@ -123,7 +123,7 @@ impl Call {
         }
     }
 
-    /// PUT of one object (a resourceVersion in it makes repeating harmless).
+    /// PUT of one object (a resourceVersion in it makes repetitions harmless).
     pub(super) fn replace(collection: &Collection, name: &str, accept: &'static str) -> Self {
         Self::on(collection, name, Method::PUT, "update", accept)
     }
@@ -141,7 +141,7 @@ impl Call {
         }
     }
 
-    /// DELETE of one object. The answer is the object, or only that it was done.
+    /// DELETE of one object. The answer is the object, or a Status.
     pub(super) fn delete(collection: &Collection, name: &str) -> Self {
         Self {
             expected: None,
@@ -174,11 +174,11 @@ impl Call {
         }
     }
 
-    /// With a subresource.
+    /// Adds a subresource.
     pub(super) fn subresource(mut self, name: &str) -> Self {
         self.uri.push('/');
         self.uri.push_str(name);
-        // As RBAC names it: who may write an object may not write its status by that.
+        // Named as RBAC does: the right to write an object does not include its status.
         let resource = match self.resource.split_once(' ') {
             Some((resource, place)) => format!("{resource}/{name} {place}"),
             None => format!("{}/{name}", self.resource),
@@ -187,7 +187,7 @@ impl Call {
         self
     }
 
-    /// With one more parameter; `value` is escaped by the caller where it is not a constant.
+    /// Adds a query parameter. The caller escapes `value` unless it is a constant.
     pub(super) fn query(mut self, name: &str, value: &str) -> Self {
         self.uri
             .push(if self.uri.contains('?') { '&' } else { '?' });
@@ -197,32 +197,32 @@ impl Call {
         self
     }
 
-    /// With a body.
+    /// Sets the body.
     pub(super) fn body(mut self, body: Vec<u8>) -> Self {
         self.has_body = !body.is_empty();
         self.body = body;
         self
     }
 
-    /// Must not be repeated when it is not known what the server did with it.
+    /// Forbids repetitions if it is unknown what the server did.
     pub(super) fn once(mut self) -> Self {
         self.once = true;
         self
     }
 
-    /// Is not repeated: the first answer counts.
+    /// Forbids repetitions: the first answer counts.
     pub(super) fn first(mut self) -> Self {
         self.first = true;
         self
     }
 
-    /// Does not wait for other requests to end: what keeps a lock must not be delayed by what is done under it.
+    /// Lets the request begin at once: renewing a lock must not be delayed by the operation under it.
     pub(super) fn urgent(mut self) -> Self {
         self.urgent = true;
         self
     }
 
-    /// With our own rights, whoever the cluster acts as.
+    /// Uses our own rights, whatever account the cluster acts as.
     pub(super) fn own(mut self) -> Self {
         self.own = true;
         self
@@ -233,7 +233,7 @@ impl Call {
         &self.uri
     }
 
-    /// As a watch: the stream ends after `seconds`.
+    /// Turns the LIST into a watch, which ends after `seconds`.
     pub(super) fn watch(self, resource_version: &str, seconds: u32) -> Self {
         let seconds = seconds.to_string();
         Self {
@@ -246,7 +246,7 @@ impl Call {
         }
     }
 
-    /// With the body that was set, for kube's own stream.
+    /// Builds the HTTP request with this body.
     pub(super) fn request<B>(&self, body: B) -> Result<Request<B>, EngineError> {
         let mut request = Request::builder()
             .method(self.method.clone())
@@ -268,15 +268,15 @@ impl Call {
 pub(super) struct Answer<T> {
     /// The object of the response.
     pub(super) object: T,
-    /// Whether it was 201.
+    /// Whether the status was 201.
     pub(super) created: bool,
     /// The server's warnings.
     pub(super) warnings: Vec<String>,
-    /// Bytes of memory that it takes, of a limited server.
+    /// Size in memory, for a server with limits; otherwise 0.
     pub(super) weight: usize,
 }
 
-/// The path of the groups that an API server serves.
+/// The path of the list of served API groups.
 const GROUPS: &str = "/apis";
 
 /// The answer at [`GROUPS`].
@@ -286,7 +286,7 @@ struct Groups {
     kind: String,
 }
 
-/// Reads an answer as a whole.
+/// Parses a whole answer.
 fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     entrance::from_slice(bytes).map_err(|error| entrance::reason(bytes, &error, MAX_DEPTH))
 }
@@ -297,13 +297,13 @@ enum Try<T> {
     Again {
         error: EngineError,
         after: Option<Duration>,
-        /// Whether the server certainly did nothing.
+        /// Whether the server certainly did not execute it.
         refused: bool,
     },
 }
 
 impl Cluster {
-    /// Sends a request, repeats it within the bounds of this module, and reads the answer as `T`.
+    /// Sends a request, repeats it within the limits of this module, and parses the answer as `T`.
     pub(super) async fn send<T: DeserializeOwned>(
         &self,
         call: Call,
@@ -311,7 +311,7 @@ impl Cluster {
         self.exchange(call, whole).await
     }
 
-    /// The same, with the answer read by `read`, whose error says what is wrong with it and repeats nothing of it.
+    /// Like [`Cluster::send`], but `read` parses the answer. Its error describes the problem without repeating the answer.
     pub(super) async fn exchange<T>(
         &self,
         mut call: Call,
@@ -324,7 +324,7 @@ impl Cluster {
         };
         let give_up = Instant::now() + patience;
         let mut pause = FIRST_PAUSE;
-        // Moved, and shared by all tries: an object is serialised and held once.
+        // Moved, and shared by all tries, so that an object is serialised and held once.
         let shared = Body::from(std::mem::take(&mut call.body));
         loop {
             let body = shared.try_clone().unwrap_or_else(Body::empty);
@@ -347,7 +347,7 @@ impl Cluster {
                     refused,
                 } => (error, after, refused),
             };
-            // A server may say anything: nothing is added to it, and none is asked again without a pause.
+            // A server may send any Retry-After: it is never added to the clock, and never shortens the pause.
             let wait = after.map_or(pause, |after| after.max(pause));
             let is_last = call.first || call.once && !refused;
             if is_last || wait > give_up.saturating_duration_since(Instant::now()) {
@@ -358,8 +358,8 @@ impl Cluster {
         }
     }
 
-    /// Refuses to believe that our definitions are missing where something else than an API server says so: a proxy, a load
-    /// balancer without a backend. An API server lists its groups, or refuses to.
+    /// Checks that our CRDs are really missing: the answer may come from a proxy, or from a load balancer without a backend. An API server
+    /// lists its groups, or refuses to.
     async fn check_discovery(&self, refused: &Call) -> Result<(), EngineError> {
         let mut call = Call::path(GROUPS, JSON);
         (call.own, call.urgent) = (refused.own, refused.urgent);
@@ -385,7 +385,7 @@ impl Cluster {
         read: &impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<Try<T>, EngineError> {
         let request = call.request(body)?;
-        // The semaphore is never closed; without a permit the request is merely not counted.
+        // The semaphore is never closed; without a permit, the request would merely not be counted.
         let _permit = match call.urgent {
             true => None,
             false => self.permits.acquire().await.ok(),
@@ -396,7 +396,7 @@ impl Cluster {
             let sent = Timestamp::now();
             let response = client.send(request).await?;
             let (parts, body) = response.into_parts();
-            // Before the body, which may take long.
+            // Observed before the body, which may take long.
             self.clock.observe(&parts.headers, sent);
             let received = limits::receive(self.limits(), body).await?;
             Ok::<_, kube::Error>((parts.status, parts.headers, received))
@@ -426,7 +426,7 @@ impl Cluster {
         if !status.is_success() {
             let error = classify::error(call, &self.server, status.as_u16(), bytes);
             return match status {
-                // It stays so until the definition or its webhook changes.
+                // The failure lasts until the CRD or its webhook changes.
                 _ if error.is_of_conversion() => Err(error),
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Ok(Try::Again {
                     error,

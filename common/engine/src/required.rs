@@ -1,7 +1,7 @@
-//! Whether the types that an add-on requires are served, and waiting until they are (`requiredResourceTypes`).
+//! Checks whether the types that an add-on requires are served, and waits until they are (`requiredResourceTypes`).
 //!
-//! Discovery cannot be watched, but what changes it can: definitions and APIServices. Only the metadata of a change is
-//! read. After a change discovery is asked several times, because it is updated a moment later without notice.
+//! Discovery cannot be watched, but CRDs and APIServices, which change it, can, by metadata alone. After a change, discovery is read
+//! several times, because it is updated a moment later without notice.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::error::EngineError;
 use super::served;
 use super::watch::{Selector, changes};
 
-/// Pause before discovery is asked after a change; each further pause is twice as long.
+/// Pause before discovery is read after a change; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// After the longest pause it is up to date, or something else changes.
+/// After the longest pause, discovery is up to date, or will change again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
-/// How often discovery is asked where changes may not be watched.
+/// Interval for reading discovery if changes may not be watched.
 const BLIND_PAUSE: Duration = Duration::from_secs(5);
 
-/// The types that are not served. The server is asked where the known kinds lack one.
+/// Returns the types that are not served. The server is asked if the known kinds lack one.
 ///
 /// # Errors
 /// Those of discovery.
@@ -41,8 +41,8 @@ pub async fn missing(
     Ok(missing)
 }
 
-/// Waits until all types are served; `report` gets what is missing, at first and whenever it
-/// gets less. Returns what is still missing after `timeout`.
+/// Waits until all types are served. `report` gets the missing types at first, and whenever there are fewer. Returns the types that are
+/// still missing after `timeout`.
 ///
 /// # Errors
 /// Those of discovery.
@@ -65,7 +65,7 @@ pub async fn wait(
     let waited = timeout_at(deadline, async {
         tokio::select! {
             served = looking => served,
-            // They never end.
+            // The watches never end.
             _ = futures::future::join(definitions, services) => Ok(()),
         }
     });
@@ -75,7 +75,7 @@ pub async fn wait(
     }
 }
 
-/// Asks after every change until nothing is missing.
+/// Reads discovery after every change until nothing is missing.
 async fn until_served(
     cluster: &Cluster,
     missing: &mut Vec<ResourceType>,
@@ -93,7 +93,7 @@ async fn until_served(
                 Ok(()) if missing.is_empty() => return Ok(()),
                 Ok(()) if missing.len() < before => report(missing),
                 Ok(()) => {}
-                // A server that does not answer now is asked again.
+                // A server that does not answer is asked again.
                 Err(error) if error.is_uncertain() => {}
                 Err(error) => return Err(error),
             }
@@ -102,7 +102,7 @@ async fn until_served(
     Ok(())
 }
 
-/// Removes what the server serves now, and renews the kinds in the process and on disk.
+/// Removes the types that the server serves now, and refreshes the kinds in memory and on disk.
 async fn look(cluster: &Cluster, missing: &mut Vec<ResourceType>) -> Result<(), EngineError> {
     if !missing.is_empty() {
         let kinds = cluster.kinds_now().await?;
@@ -111,7 +111,7 @@ async fn look(cluster: &Cluster, missing: &mut Vec<ResourceType>) -> Result<(), 
     Ok(())
 }
 
-/// Reports every change of a collection; where it may not be watched, something may have changed at any time.
+/// Reports every change of a collection. If it may not be watched, reports a possible change at every interval.
 async fn notice(cluster: &Cluster, collection: Collection, changed: &watch::Sender<()>) {
     let see = |_| {
         changed.send_replace(());

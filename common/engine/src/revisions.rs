@@ -1,7 +1,7 @@
-//! The revisions of an installation: ControllerRevisions beside its record, which go with it.
+//! Stores the revisions of an installation: ControllerRevisions that its record owns.
 //!
-//! They are written after the last status of an operation, when the lock is free, and never decide its result: without them there is
-//! only nothing to go back to. All requests are made with the rights that write the record.
+//! They are written after the last status of an operation, when the lock is free, and never decide its result: without them, only a
+//! rollback is not possible. All requests are sent with the rights that write the record.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,10 +26,10 @@ use super::{delete, listing, record};
 
 const API_VERSION: &str = "apps/v1";
 const KIND: &str = "ControllerRevision";
-/// How often a number is tried: another one may be taken by a revision of a former installation of the name.
+/// Maximum number of revision numbers that are tried: one may be taken by a revision of a former installation with the same name.
 const TRIES: usize = 3;
 
-/// Why a revision is not kept.
+/// Why a revision is not stored.
 #[derive(Debug, thiserror::Error)]
 enum NotKept {
     #[error(transparent)]
@@ -40,11 +40,11 @@ enum NotKept {
     Taken,
 }
 
-/// A revision of which the metadata was read.
+/// A revision of which only metadata was read.
 struct Found {
     number: i64,
     is_done: bool,
-    /// Of this installation, not of a former one of its name, whose revisions are about to go.
+    /// Whether it belongs to this installation, and not to a former one with the same name, whose revisions are about to be deleted.
     is_ours: bool,
     metadata: Metadata,
 }
@@ -59,7 +59,7 @@ struct Whole {
     data: Value,
 }
 
-/// The revisions of an installation, newest first. What another release wrote in another form is left out, and what cannot be read.
+/// Returns the revisions of an installation, newest first. Revisions in the format of another release, and unreadable ones, are left out.
 ///
 /// # Errors
 /// Those of the request.
@@ -89,8 +89,7 @@ pub async fn list(
     Ok(revisions)
 }
 
-/// Keeps what an operation that ended leaves `record` with, and deletes the oldest revisions beyond those that are kept. What fails is
-/// a warning.
+/// Stores a revision for the operation that just ended, and deletes the oldest. A failure is a warning.
 pub(super) async fn keep(
     cluster: &Cluster,
     task: &Task<'_>,
@@ -151,7 +150,7 @@ async fn store(
     Err(NotKept::Taken)
 }
 
-/// Creates a revision; `false` where its name is taken.
+/// Creates a revision; `false` if its name is taken.
 async fn create(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -179,7 +178,7 @@ async fn create(
                 "name": owner.name,
                 "uid": record.metadata.uid,
                 "controller": true,
-                // True would ask for the right to set finalizers of the record.
+                // `true` would need the right to set finalizers of the record.
                 "blockOwnerDeletion": false,
             }],
         },
@@ -197,7 +196,7 @@ async fn create(
     }
 }
 
-/// Deletes the oldest of those that were there before a new one, which succeeded or not.
+/// Deletes the oldest of the existing revisions after a new one. `is_done`: whether the new one succeeded.
 async fn delete_surplus(
     cluster: &Cluster,
     owner: &InstallationName,
@@ -228,7 +227,7 @@ async fn delete_surplus(
     Ok(())
 }
 
-/// The metadata of all revisions under the name of an installation.
+/// Returns the metadata of all revisions under the name of an installation.
 async fn find(cluster: &Cluster, record: &AddonInstallation) -> Result<Vec<Found>, EngineError> {
     let name = record::name(record);
     let call = Call::list(&collection(&name.namespace), METADATA_LIST)
@@ -248,7 +247,7 @@ async fn find(cluster: &Cluster, record: &AddonInstallation) -> Result<Vec<Found
     Ok(found.collect())
 }
 
-/// Whether an object is deleted with a record.
+/// Returns whether a record owns an object.
 fn owns(record: &AddonInstallation, metadata: &Metadata) -> bool {
     let uid = record.metadata.uid.as_deref();
     let mut owners = metadata.owner_references.iter();

@@ -1,4 +1,4 @@
-//! Secrets, read: values and credentials by reference. Nothing of them is stored.
+//! Reads Secrets with values and credentials. Their content is not stored.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -7,7 +7,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::request::{Call, JSON};
 
-/// A Secret; `None` where there is none.
+/// Reads a Secret; `None` if it does not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -19,7 +19,7 @@ pub async fn get(
     read(cluster, call(namespace, name)).await
 }
 
-/// The same with our own rights, whoever the cluster acts as: the credentials of a catalogue (semantics 16).
+/// Reads a Secret with our own rights, whatever account the cluster acts as: the credentials of a catalogue (semantics 16.2).
 ///
 /// # Errors
 /// Those of the request.

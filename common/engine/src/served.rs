@@ -1,8 +1,8 @@
-//! Waits until definitions are served: established, and in discovery.
+//! Waits until CRDs are served: established, and listed in discovery.
 //!
-//! Discovery lists a custom resource only after its definition is established, so one document answers both questions for
-//! all definitions. It cannot be watched, but it is small, whereas a watch on definitions with their status transfers a
-//! megabyte. So it is polled with growing pauses; the definitions themselves are read only when they take long.
+//! Discovery lists a custom resource only after its CRD is established, so one document shows both for all CRDs. Discovery cannot be
+//! watched, but is small, whereas a watch on CRDs with their status transfers a megabyte. So it is polled with growing pauses; the CRDs
+//! themselves are read only if they take long.
 
 use std::time::Duration;
 
@@ -20,23 +20,23 @@ use super::request::{Call, JSON};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// When the definitions themselves are read for a reason.
+/// When the CRDs themselves are read to find the reason.
 const LOOK_CLOSER: Duration = Duration::from_secs(2);
-/// When they are read again: they are large.
+/// When they are read again, which is rare because they are large.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A definition that has to be served.
+/// A CRD that has to be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) key: ObjectKey,
     group: String,
     plural: String,
-    /// The kind in its served versions; empty = not known here, one version is enough.
+    /// The kind in its served versions; empty if unknown, and then any version is sufficient.
     kinds: Vec<Gvk>,
 }
 
 impl Definition {
-    /// Of the applied definition; `None` where the object is not a definition.
+    /// Reads it from an applied CRD; `None` if the object is not a CRD.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let mut definition = Self::named(&ObjectKey::of(object)?)?;
         let kind = object.pointer("/spec/names/kind")?.as_str()?;
@@ -54,7 +54,7 @@ impl Definition {
         Some(definition)
     }
 
-    /// From its name alone, which is `PLURAL.GROUP`.
+    /// Derives it from the name alone, which is `PLURAL.GROUP`.
     pub(super) fn named(key: &ObjectKey) -> Option<Self> {
         if !is_definition(key) {
             return None;
@@ -68,7 +68,7 @@ impl Definition {
         })
     }
 
-    /// Whether its kind is in the table.
+    /// Returns whether its kind is in the table.
     fn is_in(&self, table: &KindTable) -> bool {
         if self.kinds.is_empty() {
             let mut kinds = table.iter();
@@ -78,12 +78,12 @@ impl Definition {
     }
 }
 
-/// Whether an object is a CustomResourceDefinition.
+/// Returns whether an object is a CRD.
 pub(super) fn is_definition(key: &ObjectKey) -> bool {
     key.group == "apiextensions.k8s.io" && key.kind == "CustomResourceDefinition"
 }
 
-/// Definitions themselves.
+/// Returns the collection of CRDs.
 pub(super) fn collection() -> Collection {
     Collection::known(
         "apiextensions.k8s.io/v1",
@@ -93,7 +93,7 @@ pub(super) fn collection() -> Collection {
     )
 }
 
-/// Waits until every definition is served; returns those that are not served at the deadline, or never will be.
+/// Waits until every CRD is served. Returns those that are not served at the deadline, or never will be.
 pub(super) async fn wait(
     cluster: &Cluster,
     mut pending: Vec<Definition>,
@@ -121,7 +121,7 @@ pub(super) async fn wait(
                 }
                 !is_served
             }),
-            // A server that does not answer now is asked again.
+            // A server that does not answer is asked again.
             Err(error) if error.is_uncertain() => {}
             Err(error) => {
                 let reason = readiness(Status::Failed, &error.to_string());
@@ -148,7 +148,7 @@ pub(super) async fn wait(
     failed
 }
 
-/// What the definition's own status says.
+/// Returns the readiness according to the status of the CRD.
 async fn reason(cluster: &Cluster, definition: &Definition) -> Readiness {
     let call = Call::get(&collection(), &definition.key.name, JSON);
     match cluster.send::<Value>(call).await {

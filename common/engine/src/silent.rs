@@ -1,5 +1,5 @@
-//! Admission webhooks of an installation itself that do not answer: they refuse what would repair their backend, and no one else mends
-//! that.
+//! Explains errors that are caused by a webhook of the installation itself that does not answer: it refuses the repair of its own backend,
+//! so only the user can resolve this.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::request::{Call, JSON};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const VERSION: &str = "admissionregistration.k8s.io/v1";
-/// Kinds of configurations, and their resources.
+/// Kinds of webhook configurations, and their resources.
 const KINDS: [(&str, &str); 2] = [
     (
         "MutatingWebhookConfiguration",
@@ -26,7 +26,7 @@ const KINDS: [(&str, &str); 2] = [
     ),
 ];
 
-/// The webhook configurations that an installation has recorded.
+/// Returns the webhook configurations in an inventory.
 fn configurations(inventory: &Inventory) -> Vec<ObjectKey> {
     let keys = inventory.objects.keys();
     let is_configuration =
@@ -34,8 +34,8 @@ fn configurations(inventory: &Inventory) -> Vec<ObjectKey> {
     keys.filter(is_configuration).cloned().collect()
 }
 
-/// The error of a write that a webhook has refused by not answering, where the installation has recorded the configuration of the webhook;
-/// any other error as it is.
+/// Explains the error of a write that failed because a webhook does not answer, if the installation has recorded the configuration of the
+/// webhook. Returns any other error unchanged.
 pub(super) async fn explain(
     cluster: &Cluster,
     recorded: &Inventory,
@@ -67,13 +67,13 @@ pub(super) async fn explain(
     error
 }
 
-/// The webhook that did not answer.
+/// Returns the webhook that did not answer.
 fn called(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("failed calling webhook \"")?;
     Some(rest.split_once('"')?.0)
 }
 
-/// Whether a live configuration has a webhook; one that cannot be read counts as one that has not.
+/// Returns whether a live configuration contains a webhook; `false` if it cannot be read.
 async fn has(cluster: &Cluster, key: &ObjectKey, webhook: &str) -> bool {
     let kinds = KINDS.iter().find(|(kind, _)| *kind == key.kind);
     let Some((kind, plural)) = kinds else {

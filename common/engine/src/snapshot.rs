@@ -1,4 +1,4 @@
-//! Reads the live state of the wanted and recorded objects: metadata only, one LIST a kind and namespace (semantics 12).
+//! Reads the live state of the wanted and recorded objects: metadata only, with one LIST per kind and namespace (semantics 12.5).
 
 mod collection;
 mod owners;
@@ -28,21 +28,19 @@ use super::listing;
 use super::meta::{Metadata, Partial};
 use super::request::{Call, METADATA, METADATA_LIST};
 
-/// Objects of one page.
+/// Number of objects per page.
 const PAGE: &str = "500";
-/// Definitions and namespaces that are looked into at a time.
+/// Number of CRDs and namespaces whose contents are read at a time.
 const AT_A_TIME: usize = 4;
 
-/// Reads the existing objects, and whether the namespaces exist. A GET where one object of a kind and namespace is
-/// asked for, a metadata-only LIST where more are. Autoscalers are listed only in namespaces where another manager wrote the
-/// replicas of an object that wants them.
+/// Reads the existing objects, and whether the namespaces exist: by GET if one object of a kind and namespace is needed, by a metadata-only
+/// LIST if several are. Autoscalers are listed only in namespaces where another manager set the replicas of an object that also sets them.
 ///
-/// The kinds that the objects were read by are part of the result: where the server does not serve what `kinds` have, these are
-/// older than a definition, and it is asked again.
+/// Also returns the kinds that were used: if the server does not serve some of `kinds`, they are older than a CRD, and are read again.
 ///
 /// # Errors
-/// Those of the requests. A kind that is not served is not an error but is listed in [`Snapshot::unserved`], and neither is a
-/// recorded object that cannot be read ([`Snapshot::unreadable`]).
+/// Those of the requests. A kind that is not served is no error, but listed in [`Snapshot::unserved`]; a recorded object that cannot be
+/// read is in [`Snapshot::unreadable`].
 pub async fn read(
     cluster: &Cluster,
     mut kinds: Arc<KindTable>,
@@ -75,7 +73,7 @@ pub async fn read(
     Ok((kinds, snapshot))
 }
 
-/// The same by these kinds, whether they are up to date or not.
+/// Reads the objects with these kinds, whether they are up to date or not.
 async fn by_kinds(
     cluster: &Cluster,
     kinds: &KindTable,
@@ -128,7 +126,7 @@ async fn by_kinds(
             snapshot.unreadable.extend(unread(keys, error, recorded)?);
         }
         for metadata in found.live {
-            // A namespace that is being deleted has to be waited for and created again: for the plan it does not exist.
+            // A namespace that is being deleted has to be waited for and created again, so for the plan it does not exist.
             let stays = metadata.deletion_timestamp.is_none();
             let is_asked = namespaces.contains(&metadata.name);
             if group.is_empty() && kind == "Namespace" && is_asked && stays {
@@ -163,7 +161,8 @@ fn not_served() -> Unserved {
     Unserved::Unknown("the server does not serve it".to_owned())
 }
 
-/// Recorded objects that cannot be read, and why. Of any other one it is not known at all whose it is, and whether it exists.
+/// Returns recorded objects that cannot be read, with the reason. Fails if one is not recorded, because its owner, and whether it exists,
+/// are then unknown.
 fn unread(
     keys: Vec<ObjectKey>,
     error: EngineError,
@@ -176,13 +175,13 @@ fn unread(
     Ok(keys.into_iter().map(move |key| (key, why.clone())))
 }
 
-/// Whether an object carries this value of the owner label.
+/// Returns whether an object has this value of the owner label.
 fn has_owner(metadata: &Metadata, owner: Option<&str>) -> bool {
     let label = metadata.labels.get(names::LABEL_OWNER);
     owner.is_some() && label.map(String::as_str) == owner
 }
 
-/// The collections that objects are in, with their names there; kinds that are not served are noted.
+/// Returns the collections of objects, with their names; kinds that are not served are recorded in the snapshot.
 fn collections<'a>(
     kinds: &KindTable,
     keys: &'a BTreeSet<ObjectKey>,
@@ -204,12 +203,12 @@ fn collections<'a>(
     wanted
 }
 
-/// Namespaces themselves.
+/// Returns the collection of namespaces.
 pub(super) fn namespace_collection() -> Collection {
     Collection::known("v1", "Namespace", "namespaces", None)
 }
 
-/// The metadata of one object; `None` where it does not exist.
+/// Reads the metadata of one object; `None` if it does not exist.
 pub(super) async fn read_one(
     cluster: &Cluster,
     collection: &Collection,
@@ -223,9 +222,9 @@ pub(super) async fn read_one(
     }
 }
 
-/// All metadata of a collection, page by page; `None` where its version is not served, which says nothing of its objects
-/// ([`addressed`]). Begins again when the continue token
-/// expires (410), as often as it takes: each page is a request with its own bound, and [`listing::page`] bounds all of them.
+/// Reads all metadata of a collection, page by page; `None` if its version is not served, which says nothing about its objects
+/// ([`addressed`]). Starts again as often as the continue token expires (410): each page has its own timeout, and [`listing::page`] limits
+/// all of them.
 pub(super) async fn read_all(
     cluster: &Cluster,
     collection: &Collection,
@@ -233,7 +232,7 @@ pub(super) async fn read_all(
     read_selected(cluster, collection, &[]).await
 }
 
-/// As [`read_all`], of the objects that these selectors match: `labelSelector`, `fieldSelector`.
+/// Like [`read_all`], for objects that match selectors: `labelSelector`, `fieldSelector`.
 pub(super) async fn read_selected(
     cluster: &Cluster,
     collection: &Collection,
@@ -271,7 +270,7 @@ pub(super) async fn read_selected(
 /// The label that every Namespace has.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// What a plan knows of an object.
+/// Returns what a plan needs to know about an object.
 pub(super) fn live(metadata: Metadata) -> LiveObject {
     let owner = metadata.labels.get(names::LABEL_OWNER);
     LiveObject {

@@ -1,5 +1,5 @@
-//! What a reconciler says of an installation that it did not change: conditions, in one write of the status, and only where
-//! something is new.
+//! Records the state of an installation that a reconciler did not change: conditions, in one write of the status, and only if something is
+//! new.
 
 use jiff::Timestamp;
 
@@ -12,38 +12,38 @@ use super::error::EngineError;
 use super::events::Happened;
 use super::{attempt, lock, record, status};
 
-/// Why conditions that were raised earlier no longer hold.
+/// Reason for lowering conditions that no longer hold.
 const AS_RECORDED: &str = "AsRecorded";
-/// Why an installation is managed elsewhere.
+/// Reason why an installation is managed elsewhere.
 const NOT_READ_HERE: &str = "SourceNotReadHere";
-/// How often the write is tried while others write into the record.
+/// Maximum number of tries while others write the record.
 const TRIES: usize = 3;
 
-/// How an installation stands, of which nothing was changed.
+/// The state of an installation that was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is as its record asks for.
+    /// It is as its record says.
     AsRecorded,
-    /// What is due cannot be done.
+    /// A due change is not possible.
     Stalled {
         /// One CamelCase word.
         reason: &'static str,
-        /// What is wrong, and the way out.
+        /// What is wrong, and how to resolve it.
         message: String,
     },
-    /// A protection refuses what is due, until a person agrees to it.
+    /// A protection refuses a due change until a person confirms it.
     NeedsConfirmation {
         /// One CamelCase word.
         reason: &'static str,
-        /// What is refused, and the command that accepts it.
+        /// What is refused, and the command that confirms it.
         message: String,
     },
-    /// It is left to whoever can read what it is installed from.
+    /// It is left to a client that can read its source.
     ManagedElsewhere {
-        /// What cannot be read, and the command of those who can.
+        /// What cannot be read, and the command for a client that can.
         message: String,
     },
-    /// It is as its record asks for, and another manager sets a field back each time: it is left alone for a while.
+    /// It is as its record says, but another manager keeps reverting a field: it is left alone for a while.
     Contested {
         /// The field and both managers.
         message: String,
@@ -51,7 +51,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What an Event says of it; `None` where nothing is wrong.
+    /// Returns the content of an Event; `None` if nothing is wrong.
     #[must_use]
     pub fn happened(self) -> Option<Happened> {
         match self {
@@ -72,8 +72,8 @@ impl Standing {
     }
 }
 
-/// Writes how an installation stands into its record, as it was read before. Returns whether something was written: nothing is where
-/// the record says so already, where an operation is under way, and where it is gone.
+/// Writes the state into a record that was read before. Returns whether it was written. It is not if the record already says so, an
+/// operation is in progress or the record was deleted.
 ///
 /// # Errors
 /// Those of the requests.
@@ -103,7 +103,7 @@ pub async fn stand(
             Err(EngineError::Stale { .. }) => return Ok(false),
             Err(error) => return Err(error),
         };
-        // Whoever changed the spec wants another judgement than this one.
+        // A changed spec needs a new check.
         if stored.metadata.generation != known.metadata.generation {
             return Ok(false);
         }
@@ -111,7 +111,7 @@ pub async fn stand(
     Ok(false)
 }
 
-/// The status with the conditions of a standing; `None` where nothing would change.
+/// Returns the status with the conditions of a standing; `None` if nothing would change.
 fn judged(
     stored: Option<&AddonInstallationStatus>,
     is_released: bool,
@@ -120,15 +120,15 @@ fn judged(
     now: Timestamp,
 ) -> Option<AddonInstallationStatus> {
     let mut status = stored.cloned().unwrap_or_default();
-    // It has ended: this is what became of it.
+    // The attempt has ended, and this is its result.
     attempt::remove(&mut status);
-    // Who holds the lock says how it stands; what an interrupted operation left is judged like everything else.
+    // The holder of the lock reports the state itself. An interrupted operation is handled like everything else.
     let is_locked = lock::availability(stored, now, false) != lock::Availability::Free;
     if is_locked {
         return None;
     }
     let all = &mut status.conditions;
-    // Whether its release waits for a person does not depend on anything else that is said of it, and is not forgotten for that.
+    // Whether a release waits for confirmation does not depend on the other conditions, and must not be lost because of them.
     let is_waiting = !is_released && conditions::waits_for_release(all);
     let confirmed = (!is_waiting).then_some(conditions::NEEDS_CONFIRMATION);
     let mut raise = |r#type, reason, message: &str| {
@@ -146,15 +146,15 @@ fn judged(
         }
         Standing::NeedsConfirmation { reason, message } if *reason == conditions::CORE_RELEASE => {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
-            // Only who knows the core set says so.
+            // Only a caller that knows the core set uses this reason.
             status::lower(all, conditions::CORE_SET_UNKNOWN, reason, generation, now);
         }
-        // There is one condition of a type: until the release is decided, nothing else is asked.
+        // There is one condition of each type: until the release is decided, no other confirmation is requested.
         Standing::NeedsConfirmation { .. } if is_waiting => {}
         Standing::NeedsConfirmation { reason, message } => {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
             status::lower(all, conditions::MANAGED_ELSEWHERE, reason, generation, now);
-            // A failed operation is still one that failed.
+            // A failed operation stays failed.
             if status.phase != Some(Phase::Failed) {
                 status::lower(all, conditions::STALLED, reason, generation, now);
             }
@@ -165,7 +165,7 @@ fn judged(
             if let Some(r#type) = confirmed {
                 status::lower(all, r#type, reason, generation, now);
             }
-            // A failed operation is still one that failed.
+            // A failed operation stays failed.
             if status.phase != Some(Phase::Failed) {
                 status::lower(all, conditions::STALLED, reason, generation, now);
             }
@@ -182,8 +182,7 @@ fn judged(
             for r#type in lowered {
                 status::lower(all, r#type, AS_RECORDED, generation, now);
             }
-            // The record of a moved installation does not say which spec was installed. Where it says so, only an operation carries out
-            // another one.
+            // The record of a moved installation does not say which spec was installed. If it does, only an operation changes it.
             if matches!(status.phase, Some(Phase::Ready | Phase::Installed)) {
                 status.observed_generation = status.observed_generation.or(generation);
             }

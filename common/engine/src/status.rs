@@ -1,4 +1,4 @@
-//! What is written into a status when an operation begins and when it ends: values only, no requests.
+//! Computes the status at the beginning and the end of an operation, without requests.
 
 use std::collections::BTreeSet;
 
@@ -18,20 +18,20 @@ use common::pin;
 
 use super::error::EngineError;
 
-/// Ended operations that are kept.
+/// Maximum number of ended operations in the history.
 const LONGEST_HISTORY: usize = 10;
 
 /// How an operation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// As planned.
+    /// It ended as planned.
     Done {
         /// Whether readiness was waited for.
         waited: bool,
-        /// Objects that were kept although the plan deletes them: they stay recorded.
+        /// Objects that were kept although the plan deletes them; they stay recorded.
         kept: BTreeSet<ObjectKey>,
     },
-    /// Not as planned.
+    /// It failed.
     Failed {
         /// One CamelCase word.
         reason: &'static str,
@@ -40,8 +40,8 @@ pub(super) enum Ending {
     },
 }
 
-/// The status that an operation begins with: the union inventory, so that nothing can leak, and what was decided, so that it can be
-/// continued.
+/// Returns the status at the beginning of an operation: with the union inventory, so that no object can be lost, and with the user's
+/// choices, so that the operation can be continued.
 pub(super) fn begun(
     stored: Option<&AddonInstallationStatus>,
     plan: &InstallationPlan,
@@ -49,9 +49,9 @@ pub(super) fn begun(
     now: Timestamp,
 ) -> AddonInstallationStatus {
     let mut status = stored.cloned().unwrap_or_default();
-    // What was planned killed no process.
+    // A plan was made, so the attempt did not kill its process.
     status.attempt = None;
-    // Whoever began it did not see its end, and nothing else would tell of it.
+    // Its client did not record its end, so it is added to the history here.
     if let Some(operation) = &status.operation {
         let interrupted = Revision::of_interrupted(operation, status.installed.as_ref());
         remember(&mut status.history, interrupted, true);
@@ -68,7 +68,7 @@ pub(super) fn begun(
         }
     });
     if let Some(name) = &plan.create_namespace {
-        // Without uid it is only planned. The namespace is ours if it carries our label.
+        // Without a uid, it is only planned. The namespace is ours if it has our label.
         status.created_namespace = Some(CreatedNamespace {
             name: name.clone(),
             uid: String::new(),
@@ -101,7 +101,7 @@ pub(super) fn begun(
             now,
         ),
     );
-    // A repair does not answer whether a core installation may be released.
+    // A repair does not decide whether a core installation may be released.
     let waits = !plan.verb.ends() && conditions::waits_for_release(&status.conditions);
     let confirmed = (!waits).then_some(conditions::NEEDS_CONFIRMATION);
     let others = [conditions::CONTESTED, conditions::MANAGED_ELSEWHERE];
@@ -111,7 +111,7 @@ pub(super) fn begun(
     status
 }
 
-/// Notes which records of other tools are about to be set aside, or were.
+/// Records which records of other tools are about to be set aside, or were.
 fn former(noted: &mut Vec<FormerRecord>, set_aside: &[FormerRecord], is_done: bool) {
     for record in set_aside {
         noted.retain(|one| !one.is_same(record));
@@ -123,7 +123,7 @@ fn former(noted: &mut Vec<FormerRecord>, set_aside: &[FormerRecord], is_done: bo
     noted.sort();
 }
 
-/// Sets a condition to `False`, where it is `True`.
+/// Sets a condition to `False` if it is `True`.
 pub(super) fn lower(
     all: &mut Vec<Condition>,
     r#type: &str,
@@ -138,8 +138,8 @@ pub(super) fn lower(
     }
 }
 
-/// Ends an operation: lock and journal are removed, the inventory says what exists now. `recorded` = the union inventory with
-/// every answer written into it; after a failure nothing is removed from it.
+/// Ends an operation: removes lock and journal, and makes the inventory exact. `recorded`: the union inventory with every answer of the
+/// server; after a failure, nothing is removed from it.
 pub(super) fn end(
     status: &mut AddonInstallationStatus,
     plan: &InstallationPlan,
@@ -218,8 +218,8 @@ pub(super) fn end(
     remember(&mut status.history, revision, is_same_spec);
 }
 
-/// A repair has no line of its own: what it repaired stays the last change, and a rollback holds as long as that is there. Of a failure
-/// that repeats itself, the first and the last one have a line.
+/// Adds a line to the history. A repair gets no line, so the change that it repaired stays the last one, and a rollback stays in force. Of
+/// a repeated failure, the first and the last have a line.
 fn remember(lines: &mut Vec<Revision>, revision: Revision, is_same_spec: bool) {
     match lines.as_mut_slice() {
         [last, ..] if last.is_done() && history::is_repeated(last, &revision, is_same_spec) => {}
@@ -236,7 +236,7 @@ fn remember(lines: &mut Vec<Revision>, revision: Revision, is_same_spec: bool) {
     }
 }
 
-/// The error for an inventory that does not fit into the record, before anything is written.
+/// Fails if an inventory does not fit into the record, before anything is written.
 pub(super) fn check_size(plan: &InstallationPlan) -> Result<(), EngineError> {
     let check = |inventory: &Inventory| inventory.check_budget();
     check(&plan.union)

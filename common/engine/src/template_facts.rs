@@ -1,4 +1,4 @@
-//! The data of templates, read from a cluster: from its API, and from the overlays beside an installation.
+//! Reads the data for templates from the API of a cluster, and from the overlays beside an installation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,45 +21,44 @@ use super::listing::{self, one_page};
 use super::meta::Metadata;
 use super::request::{Call, JSON};
 
-/// Nodes that are read for their provider: they are large, and nearly always of one provider.
+/// Number of nodes that are read for their provider: nodes are large, and nearly always have the same provider.
 const NODES: &str = "10";
-/// Keys of an overlay; a later one wins.
+/// Keys of an overlay; the later one wins.
 const KEYS: [&str; 2] = ["data.yaml", "data.json"];
 
 /// Why the overlays of an installation cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OverlayError {
-    /// The server refuses, or cannot be reached.
+    /// The server refuses a request, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A key is not YAML. Places name object, key and line; nothing of the content is repeated.
+    /// A key is not valid YAML. The error names object, key and line, without content.
     #[error(transparent)]
     Unreadable(ValuesError),
-    /// A key is not one map.
+    /// A key is not a map.
     #[error("{place}: the data of templates is one map, as in `Cluster: {{Name: shop}}`")]
     NotAMap {
-        /// Where.
+        /// Object and key.
         place: Place,
     },
-    /// A Secret that may not become the data of templates.
+    /// A Secret may not be used as data for templates.
     #[error("the data of templates cannot be read")]
     NotValues(#[source] NotValues),
-    /// A key of a Secret that is not base64.
+    /// A key of a Secret is not base64.
     #[error("{place}: it is not base64")]
     Encoding {
-        /// Where.
+        /// Object and key.
         place: String,
     },
 }
 
-/// What the API says about a cluster, in seven requests at the same time (and one for the version where it was not asked yet):
-/// three ConfigMaps, the Services of kube-system, the ServiceCIDR, a few nodes, the DaemonSets. [`Facts::of`] derives the
-/// facts from them.
+/// Reads facts about a cluster from its API, in seven concurrent requests (and one for the version if unknown): three ConfigMaps, the
+/// Services of kube-system, the ServiceCIDR, a few nodes, and the DaemonSets. [`Facts::of`] derives the facts from them.
 ///
-/// What does not exist, is not served, or may not be read is unknown, now and on the next run.
+/// Objects that do not exist, are not served, or may not be read are unknown.
 ///
 /// # Errors
-/// The server cannot be reached or fails: facts that were known yesterday would be missing in what is rendered today.
+/// The server cannot be reached or fails. Otherwise, facts that were known before would be missing in the rendered objects.
 pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
     let config_map = async |name| {
         let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(KUBE_SYSTEM));
@@ -106,11 +105,11 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
     }))
 }
 
-/// The content of ConfigMap and Secret `addon-template-data` in the namespace of an installation: two requests at the same time.
-/// Their keys are `data.yaml` and `data.json`; where both exist, the latter wins. `is_of_system`: as for [`check_label`].
+/// Reads the content of the ConfigMap and the Secret `addon-template-data` in the namespace of an installation, in two concurrent requests.
+/// Their keys are `data.yaml` and `data.json`; if both exist, the latter wins. `is_of_system`: as for [`check_label`].
 ///
 /// # Errors
-/// [`OverlayError`]. An overlay that may not be read is an error: templates without their credentials would be rendered wrongly.
+/// [`OverlayError`]. An overlay that may not be read is an error, because templates would be rendered wrongly without it.
 pub async fn overlays(
     cluster: &Cluster,
     namespace: &str,
@@ -135,7 +134,7 @@ pub async fn overlays(
     })
 }
 
-/// The content of the ConfigMap alone: what people state of a cluster that anyone who may list its core add-ons may see.
+/// Reads the content of the ConfigMap alone: statements about a cluster that are visible to anyone who may list its core add-ons.
 ///
 /// # Errors
 /// As [`overlays`].
@@ -148,7 +147,7 @@ pub async fn stated(cluster: &Cluster, namespace: &str) -> Result<Overlays, Over
     })
 }
 
-/// The content of one object, and its metadata; `None` where it does not exist or has none of the keys.
+/// Reads the content and metadata of one object; `None` if it does not exist or has none of the keys.
 async fn overlay(
     cluster: &Cluster,
     collection: &Collection,
@@ -173,7 +172,7 @@ struct Data {
 }
 
 impl Data {
-    /// The merged content of its keys. `decode`: from a value of the map to bytes.
+    /// Returns the merged content of its keys. `decode` converts a value of the map to bytes.
     fn document(
         &self,
         object: &str,
@@ -210,7 +209,7 @@ async fn get<T: DeserializeOwned>(
     Ok(answer.object)
 }
 
-/// `None` instead of what does not exist, or may not be read.
+/// Returns the default for objects that do not exist or may not be read.
 fn known<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineError> {
     match answer {
         Err(EngineError::Forbidden { .. }) => Ok(T::default()),

@@ -1,7 +1,7 @@
-//! Waits for readiness by watches: one list and watch a kind and namespace, opened only where something is not ready yet.
+//! Waits for readiness with one list and watch per kind and namespace, opened only if something is not ready yet.
 //!
-//! Some changes do not show in the watch: time that passes, facts that some objects depend on (read when one does),
-//! and, for what waits longer than a few seconds, the cause.
+//! Some changes do not appear in the watch: the passing of time, facts that some objects depend on (read when needed), and the cause, for
+//! objects that are pending for more than a few seconds.
 
 mod board;
 
@@ -27,14 +27,14 @@ use super::watch::{Seen, follow};
 use super::{blockers, facts};
 use board::{Board, Shared};
 
-/// How often objects are judged again because time has passed; it sends no request.
+/// How often objects are assessed again because time has passed; this sends no request.
 const TICK: Duration = Duration::from_secs(1);
 /// How long a kind may take to be served: parallel API servers learn of it one by one.
 const KIND_COMES: Duration = Duration::from_secs(10);
-/// Objects of one group whose blockers are searched after the time-out.
+/// Maximum number of objects per group whose blockers are searched after the timeout.
 const SEARCHED: usize = 20;
 
-/// Waits until every target is ready or has failed, or until the deadline. Returns those that are not ready, sorted.
+/// Waits until every target is ready or has failed, or until the deadline. Returns the targets that are not ready, sorted.
 pub(super) async fn wait(
     cluster: &Cluster,
     targets: &[Target],
@@ -65,7 +65,7 @@ pub(super) async fn wait(
     pending
 }
 
-/// Sends [`Event::Waiting`] only where something changed.
+/// Returns a function that sends [`Event::Waiting`] only if the readiness of an object changed.
 pub(super) fn reporter(
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> impl Fn(&ObjectKey, &Readiness) + Send + Sync {
@@ -110,7 +110,7 @@ async fn group(
     pending(cluster, shared.into_board(), unseen.as_ref()).await
 }
 
-/// Watches the objects until none is pending. A kind that is not served may be served soon.
+/// Watches the objects until none is pending. A kind that is not served yet is retried for a while.
 async fn watch(
     cluster: &Cluster,
     collection: &Collection,
@@ -130,7 +130,7 @@ async fn watch(
     }
 }
 
-/// What the watch cannot see, until none is pending.
+/// Updates what the watch cannot show, until no object is pending.
 async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>) {
     let gvk = &collection.gvk;
     loop {
@@ -163,8 +163,7 @@ async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>
     }
 }
 
-/// Watches the endpoints of the Services that the objects call, until none is pending; for objects that call
-/// none it does nothing.
+/// Watches the endpoints of the Services that the objects call, until none is pending; does nothing if they call none.
 async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
     let mut followed = BTreeSet::new();
     let mut following = FuturesUnordered::new();
@@ -184,7 +183,7 @@ async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
     }
 }
 
-/// Returns when none is pending; false = the endpoints of this namespace cannot be read.
+/// Returns `true` when no object is pending, `false` if the endpoints of this namespace cannot be read.
 async fn follow_endpoints_in(cluster: &Cluster, shared: &Shared<'_>, namespace: String) -> bool {
     let services = facts::services(cluster, &namespace).await;
     shared.lock().facts.list_services(&namespace, services);
@@ -206,7 +205,7 @@ async fn follow_endpoints_in(cluster: &Cluster, shared: &Shared<'_>, namespace: 
     board.judge_again(cluster.now())
 }
 
-/// What is not ready at the end, and why.
+/// Returns the objects that are not ready at the end, and why.
 async fn pending(
     cluster: &Cluster,
     board: Board<'_>,

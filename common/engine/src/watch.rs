@@ -1,4 +1,4 @@
-//! One list and watch of a collection, begun again when the server ends it or its resourceVersion expires.
+//! Lists and watches a collection, and starts again when the server ends the watch or the resourceVersion expires.
 
 mod events;
 
@@ -17,28 +17,28 @@ use super::listing::page;
 use super::request::{Call, JSON, METADATA, METADATA_LIST};
 use events::Events;
 
-/// The server ends a watch after this, so that a dead connection is noticed soon after.
+/// The server ends a watch after this time, so that a dead connection is noticed soon after.
 const WATCH_SECONDS: u32 = 60;
 const SILENCE: Duration = Duration::from_secs(70);
-/// Pause before a list or watch is tried again; it grows up to [`LONGEST_PAUSE`], so that clients do not overload an API
-/// server that comes back.
+/// Pause before a list or watch is retried; it grows up to [`LONGEST_PAUSE`], so that clients do not overload an API server that comes
+/// back.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A watch that lasted this long counts as a success.
 const LONG: Duration = Duration::from_secs(5);
 
-/// Which objects of a collection are observed.
+/// The objects of a collection that are watched.
 #[derive(Clone, Copy)]
 pub(super) enum Selector<'a> {
-    /// All.
+    /// All objects.
     All,
-    /// Those that carry this label, whatever its value.
+    /// Objects with this label, whatever its value.
     Label(&'a str),
-    /// The one of this name.
+    /// The object with this name.
     Name(&'a str),
 }
 
-/// An observation of a collection.
+/// An event of a watched collection.
 pub(super) enum Seen {
     /// All objects that exist now.
     Listed(Vec<Value>),
@@ -46,15 +46,14 @@ pub(super) enum Seen {
     Changed(Value),
     /// An object was deleted; this is its last state.
     Deleted(Value),
-    /// Nothing can be observed at the moment, and why; it is tried again.
+    /// The collection cannot be watched at the moment, with the reason; the watch is retried.
     Lost(String),
 }
 
-/// Reports what exists and what changes to `see`, until it answers that it has seen enough. Otherwise it never ends; the caller
-/// sets the bound.
+/// Reports existing objects and changes to `see` until it returns `true`. Otherwise it never returns; the caller sets a deadline.
 ///
-/// `name` = only the object of that name. Objects always carry apiVersion and kind, which lists leave out. Whenever the server ends a
-/// watch, the objects are listed again: whoever waits for one event must not miss it for ever because it was lost once.
+/// `name`: only the object with this name. Objects always have apiVersion and kind, which lists omit. Whenever the server ends a watch, the
+/// objects are listed again, so that an event that was lost once is not missed for ever.
 pub(super) async fn follow(
     cluster: &Cluster,
     collection: &Collection,
@@ -72,8 +71,8 @@ pub(super) async fn follow(
     list_and_watch(cluster, collection, (&call, &call), true, &mut see).await
 }
 
-/// Reports to `see` that something of a large collection changed, by metadata alone; existing objects are not read. The first
-/// [`Seen::Listed`] comes when no later change can be missed, and another one whenever changes may have been.
+/// Reports to `see` that something in a large collection changed, by metadata alone; existing objects are not read. The first
+/// [`Seen::Listed`] means that no later change can be missed; another one means that changes may have been missed.
 pub(super) async fn changes(
     cluster: &Cluster,
     collection: &Collection,
@@ -88,13 +87,13 @@ pub(super) async fn changes(
             &format!("metadata.name%3D{}", query_value(name)),
         ),
     };
-    // One object, for the resourceVersion of the list.
+    // A LIST of one object, only for its resourceVersion.
     let list = select(Call::list(collection, METADATA_LIST)).query("limit", "1");
     let watch = select(Call::list(collection, METADATA));
     list_and_watch(cluster, collection, (&list, &watch), false, &mut see).await
 }
 
-/// Reports what exists and what changes of the objects that a label selector matches, by metadata alone.
+/// Reports existing objects and changes of those that match a label selector, by metadata alone.
 pub(super) async fn labelled(
     cluster: &Cluster,
     collection: &Collection,
@@ -107,7 +106,8 @@ pub(super) async fn labelled(
     list_and_watch(cluster, collection, (&list, &watch), false, &mut see).await
 }
 
-/// `relists`: a watch that the server ends is followed by a LIST, and not by the next watch.
+/// Lists and watches until `see` returns `true`. `relists`: whether a watch that the server ends is followed by a LIST instead of the next
+/// watch.
 async fn list_and_watch(
     cluster: &Cluster,
     collection: &Collection,
@@ -133,7 +133,7 @@ async fn list_and_watch(
             return Ok(());
         }
         let mut version = list.metadata.resource_version;
-        // One watch after the other, each from where the last one stopped, until that resourceVersion expires.
+        // Each watch continues where the last one stopped, until that resourceVersion expires.
         loop {
             let call = watched.clone().watch(&version, WATCH_SECONDS);
             let (opened, is_renewed) = (Instant::now(), cluster.is_renewed());
@@ -169,12 +169,12 @@ async fn list_and_watch(
     }
 }
 
-/// Whether the same request may succeed later.
+/// Returns whether the same request may succeed later.
 fn passes(error: &EngineError) -> bool {
     error.is_uncertain() || error.code() == Some(429)
 }
 
-/// Between two tries: longer each time.
+/// The pause between two tries, longer each time.
 struct Pause(Duration);
 
 impl Default for Pause {
@@ -190,7 +190,7 @@ impl Pause {
     }
 }
 
-/// One watch until it ends (false), or until enough was seen (true).
+/// Runs one watch until it ends (`false`), or until `see` returns `true`.
 async fn watch(
     cluster: &Cluster,
     call: &Call,

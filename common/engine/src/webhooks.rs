@@ -1,4 +1,4 @@
-//! Our own admission, as the API server carries it out: whether the webhook answers, and what becomes of requests while it does not.
+//! Checks our own admission as the API server applies it: whether the webhook answers, and what happens to requests if it does not.
 
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -12,26 +12,26 @@ use super::error::EngineError;
 use super::live::read;
 use super::request::{Call, JSON_PATCH, METADATA};
 
-/// Name of both configurations, and of the webhook's Deployment and Service (`deploy/base`).
+/// Name of both configurations, and below, of the webhook's Deployment and Service (`deploy/base`).
 const CONFIGURATION: &str = "kubectl-addons";
 const WEBHOOK: &str = "addons-webhook";
-/// The entry that judges catalogues.
+/// The webhook that validates catalogues.
 const ENTRY: &str = "validate.kubectl-addons.dev";
 
-/// What the API server answers to an object that the webhook must deny.
+/// The answer to a request that the webhook must deny.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The webhook denied it.
     Denied,
-    /// It was accepted: no configuration asks the webhook, or it did not answer and that is ignored.
+    /// It was accepted: no configuration calls the webhook, or it did not answer and its failures are ignored.
     Accepted,
-    /// The webhook could not be asked, and the API server refuses what it should judge: why.
+    /// The webhook did not answer, so the API server refuses the request, with the reason.
     Unanswered(String),
-    /// The webhook refuses everything, because it does not know enough to judge: why.
+    /// The webhook refuses every request because it does not know enough to decide, with the reason.
     Refused(String),
 }
 
-/// Asks by a dry run; nothing is stored.
+/// Sends the request as a dry run; nothing is stored.
 ///
 /// # Errors
 /// Those of the request; [`EngineError::Denied`] by another webhook or by a policy.
@@ -57,7 +57,7 @@ pub async fn ask(cluster: &Cluster, denied: &AddonCatalogue) -> Result<Answer, E
         Err(EngineError::Api {
             message, code: 429, ..
         }) if message.contains(ENTRY) => Ok(Answer::Refused(message)),
-        // It stands already, perhaps as someone's own: then its name was judged by no one.
+        // An object with this name exists, so the webhook was not called.
         Err(error) if error.is_conflict() => Ok(Answer::Accepted),
         Err(EngineError::Api { message, .. }) if message.contains("failed calling webhook") => {
             Ok(Answer::Unanswered(message))
@@ -66,10 +66,11 @@ pub async fn ask(cluster: &Cluster, denied: &AddonCatalogue) -> Result<Answer, E
     }
 }
 
-/// Lets pass what the validating webhook would judge while it does not answer. Returns whether something was written.
+/// Sets `failurePolicy: Ignore` in the validating configuration, so that requests pass while the webhook does not answer. Returns whether
+/// it was changed.
 ///
 /// # Errors
-/// Those of the requests; [`EngineError::Denied`] where a policy guards the configuration.
+/// Those of the requests; [`EngineError::Denied`] if a policy guards the configuration.
 pub async fn ignore_failures(cluster: &Cluster, manager: &str) -> Result<bool, EngineError> {
     let collection = configurations();
     let Some(live) = read(cluster, &collection, CONFIGURATION).await? else {
@@ -102,7 +103,7 @@ pub async fn ignore_failures(cluster: &Cluster, manager: &str) -> Result<bool, E
     Ok(true)
 }
 
-/// The Deployment of the webhook; `None` where there is none.
+/// Reads the Deployment of the webhook; `None` if it does not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -111,12 +112,12 @@ pub async fn deployment(cluster: &Cluster, namespace: &str) -> Result<Option<Val
     read(cluster, &collection, WEBHOOK).await
 }
 
-/// Whether a policy keeps the caller from deleting the configuration of the webhook, by a dry run.
+/// Returns whether a policy denies the caller the deletion of the webhook configuration, by a dry run.
 ///
 /// # Errors
 /// Those of the request.
 pub async fn is_guarded(cluster: &Cluster) -> Result<bool, EngineError> {
-    // In the body, which nothing on the way leaves out without the whole request.
+    // Set in the body, which cannot get lost on the way without the whole request.
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]});
     let call = Call::delete(&configurations(), CONFIGURATION);
     let call = call.body(options.to_string().into_bytes());

@@ -43,7 +43,7 @@ pub(crate) const BUILTINS: &[Function<'static>] = &[
     Function::variadic("printf", &[Text], Any, &printf::printf),
 ];
 
-/// Whether the first is equal to one of the others.
+/// Returns whether the first argument is equal to one of the others.
 fn equals_any(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
     if arguments.len() < 2 {
         return Err("missing argument for comparison".into());
@@ -67,7 +67,7 @@ fn less_or_equal(arguments: Arguments<'_>) -> Result<bool, FunctionError> {
     Ok(order.is_some_and(std::cmp::Ordering::is_le))
 }
 
-/// Always an error: values are never functions here.
+/// Always returns an error: values are never functions here.
 fn call(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
     let callee = arguments.value(0);
     if callee.is_nil() {
@@ -76,7 +76,7 @@ fn call(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
     Err(format!("non-function of type {}", callee.type_name()).into())
 }
 
-/// Go's `fmt.Sprint`: a blank between two values where neither is a text.
+/// Go's `fmt.Sprint`: puts a blank between two values if neither is a text.
 fn print(arguments: Arguments<'_>) -> Result<String, FunctionError> {
     let mut text = String::new();
     let mut after_text = true;
@@ -91,7 +91,7 @@ fn print(arguments: Arguments<'_>) -> Result<String, FunctionError> {
     Ok(text)
 }
 
-/// A blank between all values, and a newline.
+/// Puts a blank between all values, and a newline at the end.
 fn println(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
     let mut text = String::new();
     for (index, value) in arguments.rest(0).iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Errors of templates, and their places.
+//! Errors of templates, and positions in them.
 
 use std::fmt;
 
@@ -16,16 +16,16 @@ pub enum TemplateError {
     /// Rendering failed.
     #[error("{place}: at <{action}>: {problem}")]
     Execute {
-        /// The part of the action that failed.
+        /// Where the failing part of the action is.
         place: Place,
-        /// That part.
+        /// The failing part of the action.
         action: String,
         /// What is wrong.
         problem: String,
     },
 }
 
-/// A place in a template. Lines and columns begin at 1; a column is a character (Go counts bytes from 0).
+/// A position in a template. Lines and columns begin at 1. Columns count characters (Go counts bytes from 0).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The file's name.
@@ -36,17 +36,17 @@ pub struct Place {
     pub column: usize,
 }
 
-/// What is wrong at a byte of a text.
+/// A problem at a byte of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// The byte.
+    /// Byte offset.
     pub at: usize,
     /// What is wrong.
     pub message: String,
 }
 
 impl TemplateError {
-    /// Where the problem is.
+    /// Returns where the problem is.
     #[must_use]
     pub fn place(&self) -> &Place {
         match self {
@@ -56,7 +56,7 @@ impl TemplateError {
 }
 
 impl Problem {
-    /// `message` about byte `at`.
+    /// A problem with `message` at byte `at`.
     #[must_use]
     pub fn new(at: usize, message: impl Into<String>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Problem {
 }
 
 impl Place {
-    /// The place of byte `at` of the `text` of `file`.
+    /// The position of byte `at` in `text`, the content of `file`.
     #[must_use]
     pub fn new(file: &str, text: &str, at: usize) -> Self {
         let before = text.get(..at).unwrap_or(text);

@@ -16,31 +16,31 @@ use crate::tree::{Call, Choice, Loop, Node, Pipeline};
 use crate::value::Value;
 use crate::{Options, Template, Warning};
 
-/// A rendering in progress.
+/// A running execution of templates.
 pub(super) struct Execution<'t, 'a> {
     files: &'t [Template<'a>],
     definitions: &'t Definitions<'a>,
     strict: bool,
     limits: Limits,
     context: Context,
-    /// The file of the nodes that are executed.
+    /// Index of the file whose nodes are executed.
     file: usize,
-    /// The variables that are visible, innermost last.
+    /// The visible variables, innermost last.
     variables: Vec<(&'t str, Value)>,
     depth: usize,
     steps: usize,
     iterations: usize,
     /// The output so far.
     pub(super) text: String,
-    /// Actions that printed `<no value>`, in the order of their first time.
+    /// A warning for each action that printed `<no value>`, in the order of execution.
     pub(super) warnings: Vec<Warning>,
     warned: BTreeSet<(usize, usize)>,
 }
 
-/// How a list of nodes ended.
+/// How the execution of a list of nodes ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
-    /// With its last node.
+    /// After its last node.
     On,
     /// At `break`.
     Break,
@@ -48,14 +48,14 @@ enum Flow {
     Continue,
 }
 
-/// Bytes that an entry of a dict counts where it is copied.
+/// Estimated size of an entry when a dict is copied.
 const ENTRY: usize = 64;
 
-/// The error is boxed because every level of the recursion has a result on the stack.
+/// The result of executing a node. The error is boxed to keep the stack small: every level of the recursion holds a result.
 type Outcome<T> = Result<T, Box<TemplateError>>;
 
 impl<'t, 'a> Execution<'t, 'a> {
-    /// Over `files`, whose `$` is `root`.
+    /// Prepares the execution of `files`, with `root` as `$`.
     pub(super) fn new(
         files: &'t [Template<'a>],
         definitions: &'t Definitions<'a>,
@@ -83,7 +83,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
     }
 
-    /// Executes the nodes of `file`. Variables that are declared outside of blocks stay for the next file.
+    /// Executes the nodes of `file`. Variables that are declared outside of blocks stay visible in the next file.
     pub(super) fn file(&mut self, file: usize, dot: &Value, nodes: &'t [Node<'a>]) -> Outcome<()> {
         self.file = file;
         self.nodes(dot, nodes).map(|_| ())
@@ -164,7 +164,7 @@ impl<'t, 'a> Execution<'t, 'a> {
                 self.each(range, indexes.zip(list.iter().cloned()), &mut ran)?
             }
             Value::Dict(dict) => {
-                // The entries are copied, also for a loop that ends at once.
+                // The entries are copied even if the loop ends at once.
                 self.charge(dict.len().saturating_mul(ENTRY), range.over.at, &range.over)?;
                 let entries = dict.entries().into_iter();
                 let entries = entries.map(|(key, value)| (Value::Text(key), value));
@@ -187,7 +187,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(flow)
     }
 
-    /// Runs over the numbers below `count`.
+    /// Executes the body for the numbers below `count`.
     fn count(
         &mut self,
         range: &'t Loop<'a>,
@@ -203,7 +203,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         self.each(range, numbers, ran)
     }
 
-    /// Executes the body for every pair of a key and an element; returns whether there was one.
+    /// Executes the body for every pair of a key and an element. Sets `ran` if there is one.
     fn each(
         &mut self,
         range: &'t Loop<'a>,
@@ -230,7 +230,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(Flow::On)
     }
 
-    /// An error about what a loop runs over.
+    /// Returns an error about the value that a loop iterates over.
     fn fail_over(&self, range: &Loop<'_>, problem: String) -> Box<TemplateError> {
         match range.over.commands.last() {
             Some(command) => self.fail(command.first.at, command, problem),
@@ -238,7 +238,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
     }
 
-    /// Sets the variables of a loop: one is the element, two are key and element.
+    /// Sets the variables of a loop: one variable is the element, two are key and element.
     fn bind(
         &mut self,
         over: &'t Pipeline<'a>,
@@ -257,7 +257,7 @@ impl<'t, 'a> Execution<'t, 'a> {
             }
             return self.assign(over, element_name, element.clone());
         }
-        // The pipeline has just declared them, as the last ones below the mark.
+        // The pipeline has just declared the variables as the last ones below the mark.
         let declared = self.variables.get_mut(..mark).unwrap_or_default();
         if let [.., (_, slot)] = declared {
             *slot = element.clone();
@@ -289,7 +289,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(())
     }
 
-    /// The value of a pipeline, which its variables get too.
+    /// Evaluates a pipeline, and sets its variables to the value.
     fn pipeline(&mut self, dot: &Value, pipeline: &'t Pipeline<'a>) -> Outcome<Value> {
         self.depth += 1;
         self.step(pipeline.at, pipeline)?;
@@ -322,7 +322,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         printed.map_err(|error| self.failed(pipeline.at, pipeline, &error))
     }
 
-    /// `<no value>`, and a warning about it; with `strict` an error.
+    /// Prints `<no value>` and records a warning; with `strict`, returns an error.
     fn print_missing(&mut self, pipeline: &Pipeline<'_>) -> Outcome<()> {
         if self.strict {
             let problem = "it has no value; set one, or give a default as in {{ default \"x\" .Variables.name }}";
@@ -330,7 +330,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
         self.text.push_str("<no value>");
         if self.warned.insert((self.file, pipeline.at)) {
-            // Its line is counted from the start of the file.
+            // The line of the warning is counted from the start of the file, which is work.
             self.charge(pipeline.at, pipeline.at, pipeline)?;
             let place = self.place(pipeline.at);
             let path = pipeline.to_string();
@@ -339,7 +339,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(())
     }
 
-    /// Counts a step, and checks the limits that steps can exceed.
+    /// Counts a step, and checks all limits that further steps could exceed.
     fn step(&mut self, at: usize, action: impl fmt::Display) -> Outcome<()> {
         self.steps += 1;
         let problem = if self.depth > MAX_DEPTH {

@@ -1,8 +1,8 @@
 //! Functions of templates, their arguments and their results.
 //!
-//! A function is a row of a table: its name, the types of its parameters and the code. The executor checks the number and
-//! the types of arguments as Go does before it calls, so that `trunc .n "x"` fails at `.n` where `.n` is an int64 of the
-//! data (Go converts constants, but not values), and `upper .nope` fails at `.nope`.
+//! A function is a row of a table: its name, the types of its parameters and the code. Before a call, the executor checks the number and
+//! the types of arguments as Go does: `trunc .n "x"` fails at `.n` if `.n` is an int64 of the data (Go converts constants, but not values),
+//! and `upper .nope` fails at `.nope`.
 
 mod arguments;
 
@@ -14,30 +14,30 @@ use crate::builtins::BUILTINS;
 use crate::limits::Stop;
 use crate::value::{MAX_DEPTH, MAX_TEXT, Type, Value};
 
-/// What a function returns.
+/// The result of a function.
 pub type FunctionResult = Result<Value, FunctionError>;
 
-/// The code of a function. It is only called with arguments that fit the parameters.
+/// The code of a function. The executor calls it only with arguments that fit the parameters.
 pub type Code<'f> = dyn Fn(&mut Context, Arguments<'_>) -> FunctionResult + 'f;
 
-/// A function.
+/// A function that templates can call.
 #[derive(Clone, Copy)]
 pub struct Function<'f> {
-    /// As templates call it.
+    /// Its name in templates.
     pub(crate) name: &'f str,
-    /// Other names of it.
+    /// Other names.
     pub(crate) aliases: &'f [&'f str],
-    /// The types of its parameters: a constant is converted to the type, a value must already have it.
+    /// Types of the parameters: a constant is converted to the type, a value must already have it.
     pub(crate) parameters: &'f [Type],
     /// The type of any number of further arguments (Go's `...T`).
     pub(crate) rest: Option<Type>,
     pub(crate) code: &'f Code<'f>,
 }
 
-/// The remaining budget of functions.
+/// The remaining budget of all functions of a rendering.
 #[derive(Debug)]
 pub struct Context {
-    /// Bytes that functions may still make.
+    /// Bytes that functions may still produce.
     pub(crate) bytes: usize,
     /// Bytes that functions may still read.
     pub(crate) work: usize,
@@ -45,12 +45,12 @@ pub struct Context {
     pub(crate) stop: Option<Stop>,
 }
 
-/// Why a function has no result. The executor adds the function's name and the place.
+/// Why a function failed. The executor adds the function's name and the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FunctionError(String);
 
-/// The function `name`: the first in `tables`, else Go's own.
+/// Finds the function `name`: the first one in `tables`, else Go's own.
 pub(crate) fn find<'f>(tables: &'f [&'f [Function<'f>]], name: &str) -> Option<&'f Function<'f>> {
     let mut all = tables.iter().copied().chain([BUILTINS]).flatten();
     all.find(|function| function.name == name || function.aliases.contains(&name))
@@ -83,7 +83,7 @@ impl<'f> Function<'f> {
         }
     }
 
-    /// The same function under further names.
+    /// Adds further names.
     #[must_use]
     pub const fn or(self, aliases: &'f [&'f str]) -> Self {
         Self { aliases, ..self }
@@ -97,11 +97,11 @@ impl fmt::Debug for Function<'_> {
 }
 
 impl Context {
-    /// Checks the budget before a result is made that can be much larger than the arguments (`repeat`, `indent`, `until`): at most
-    /// [`MAX_TEXT`] bytes at once, and a limited number in the whole rendering. An item of a list counts as 32 bytes.
+    /// Checks the budget before a function makes a result that can be much larger than its arguments (`repeat`, `indent`, `until`): at most
+    /// [`MAX_TEXT`] bytes at once, and a limited number in the whole rendering. A list item counts as 32 bytes.
     ///
     /// # Errors
-    /// It would be too large.
+    /// The result would be too large.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), FunctionError> {
         match self.bytes.checked_sub(bytes) {
             Some(left) if bytes <= MAX_TEXT => {
@@ -112,7 +112,7 @@ impl Context {
         }
     }
 
-    /// Counts bytes that a function reads, so that a loop over a long text or a long list ends.
+    /// Counts bytes that a function reads, to bound loops over a long text or a long list.
     pub(crate) fn work(&mut self, bytes: usize) -> Result<(), FunctionError> {
         if self.is_stopped() {
             return Err(FunctionError::stopped());
@@ -122,12 +122,12 @@ impl Context {
         Ok(())
     }
 
-    /// Whether the rendering was asked to end.
+    /// Returns whether the rendering was asked to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(Stop::is_asked)
     }
 
-    /// Go's deep equality; every value that is compared counts as work.
+    /// Go's deep equality. Every compared value counts as work.
     pub(crate) fn deep_equal(&mut self, a: &Value, b: &Value) -> Result<bool, FunctionError> {
         a.deep_equal(b, &mut self.work)
     }
@@ -140,31 +140,31 @@ impl FunctionError {
         Self(message.into())
     }
 
-    /// A value nested deeper than [`MAX_DEPTH`].
+    /// The error for a value nested deeper than [`MAX_DEPTH`].
     pub(crate) fn too_deep() -> Self {
         Self(format!(
             "a value is nested deeper than {MAX_DEPTH} levels, or holds itself"
         ))
     }
 
-    /// A rendering whose functions read too much.
+    /// The error for functions that read too much.
     pub(crate) fn too_much() -> Self {
         Self::new(
             "the functions of the templates read too much: does a loop, or an expression, go over long texts or lists again and again?",
         )
     }
 
-    /// A rendering that was asked to end.
+    /// The error for a rendering that was asked to end.
     pub(crate) fn stopped() -> Self {
         Self::new("the rendering was stopped")
     }
 
-    /// A text longer than [`MAX_TEXT`].
+    /// The error for a text longer than [`MAX_TEXT`].
     pub(crate) fn too_long() -> Self {
         Self(format!("it would make more than {} MiB", MAX_TEXT >> 20))
     }
 
-    /// A value of another type than `expected`.
+    /// The error for a value that does not have the type `expected`.
     pub(crate) fn wrong_type(value: &Value, expected: impl fmt::Display) -> Self {
         Self(format!(
             "wrong type for value; expected {expected}; got {}",

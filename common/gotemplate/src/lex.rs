@@ -1,6 +1,6 @@
-//! From text to tokens: Go's text/template/parse/lex.go.
+//! Splits text into tokens: Go's text/template/parse/lex.go.
 //!
-//! Trim markers and comments are done here; the parser never sees them.
+//! The lexer handles trim markers and comments; the parser never sees them.
 
 mod number;
 mod token;
@@ -20,20 +20,20 @@ pub const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 #[derive(Debug)]
 pub struct Lexer<'a> {
     text: &'a str,
-    /// The first byte of the token that is being read.
+    /// First byte of the token that is being read.
     start: usize,
-    /// The next byte to read.
+    /// Next byte to read.
     at: usize,
-    /// The first byte of the action that `at` is in.
+    /// First byte of the action that contains `at`.
     action: Option<usize>,
-    /// How many parentheses are open in it.
+    /// Number of open parentheses in the action.
     parentheses: usize,
     /// Whether the last action or comment ended with `-}}` and only blanks followed.
     trims: bool,
 }
 
 impl<'a> Lexer<'a> {
-    /// Reads `text`.
+    /// Prepares to read `text`.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self {
@@ -46,16 +46,16 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether the text so far ends with `-}}` and blanks, so that leading blanks of any text after it are trimmed too.
+    /// Returns whether the text so far ends with `-}}` and blanks. If so, the leading blanks of any text after it are trimmed as well.
     #[must_use]
     pub fn trims(&self) -> bool {
         self.trims
     }
 
-    /// The next token; [`Kind::End`] at the end, again and again.
+    /// Reads the next token. At the end, every call returns [`Kind::End`].
     ///
     /// # Errors
-    /// Characters that begin no token; an action, a comment or a string that does not end.
+    /// Characters that begin no token, or an unterminated action, comment or string.
     pub fn token(&mut self) -> Result<Token<'a>, Problem> {
         if self.action.is_some() {
             return self.inside();
@@ -84,7 +84,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The text before the next action, if there is any.
+    /// Reads the text before the next action, if there is any.
     fn text(&mut self) -> Option<Token<'a>> {
         let rest = self.rest();
         let length = rest.find(LEFT).unwrap_or(rest.len());
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
         (!kept.is_empty()).then_some(token)
     }
 
-    /// Skips a comment whose text begins with `comment`.
+    /// Skips a comment; `comment` begins after its `/*`.
     fn comment(&mut self, comment: &'a str) -> Result<(), Problem> {
         let Some((_, after)) = comment.split_once("*/") else {
             return Err(Problem::new(self.start, "unclosed comment: no */ follows"));
@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Continues at `after`: what follows an action or a comment.
+    /// Continues with `after`, the text after an action or a comment.
     fn finish(&mut self, after: &'a str, trims: bool) {
         let after = if trims {
             after.trim_start_matches(SPACES)
@@ -144,7 +144,7 @@ impl<'a> Lexer<'a> {
         self.trims = trims;
     }
 
-    /// A token inside of an action.
+    /// Reads a token inside of an action.
     fn inside(&mut self) -> Result<Token<'a>, Problem> {
         let rest = self.rest();
         if let Some((delimiter, after, trims)) = right_delimiter(rest) {
@@ -208,7 +208,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Blanks, without the last one where it belongs to ` -}}`.
+    /// Reads blanks, except for the last one if it belongs to ` -}}`.
     fn spaces(&mut self) -> Token<'a> {
         while right_delimiter(self.text.get(self.at..).unwrap_or_default()).is_none()
             && self.peek().is_some_and(is_space)
@@ -218,7 +218,7 @@ impl<'a> Lexer<'a> {
         self.emit(Kind::Space)
     }
 
-    /// A constant between two `quote`s.
+    /// Reads a constant between two `quote`s.
     fn quoted(&mut self, quote: char, what: &str, kind: Kind) -> Result<Token<'a>, Problem> {
         loop {
             match self.next() {
@@ -234,7 +234,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `.name` or `$name`, of which the first character is read.
+    /// Reads `.name` or `$name`, after its first character.
     fn field_or_variable(&mut self, kind: Kind) -> Result<Token<'a>, Problem> {
         if self.is_terminated() {
             return Ok(self.emit(match kind {
@@ -253,7 +253,7 @@ impl<'a> Lexer<'a> {
         Ok(token)
     }
 
-    /// Letters and digits up to a character that may follow them.
+    /// Reads letters and digits up to a character that may follow them.
     fn word(&mut self) -> Result<(), Problem> {
         while self.peek().is_some_and(is_alphanumeric) {
             self.next();
@@ -269,7 +269,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether a name may end here: in `$x+2` it may not.
+    /// Returns whether a name may end here: in `$x+2` it may not.
     fn is_terminated(&self) -> bool {
         let may = |next| is_space(next) || ['.', ',', '|', ':', ')', '('].contains(&next);
         self.peek().is_none_or(may) || self.rest_of_action().starts_with(RIGHT)
@@ -308,7 +308,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// `}}` at the start of `rest`, or ` -}}`: the text from `}}` on, what follows it, and whether it trims.
+/// Splits off `}}` or ` -}}` at the start of `rest`. Returns the text from `}}` on, the text after it, and whether it trims.
 fn right_delimiter(rest: &str) -> Option<(&str, &str, bool)> {
     if let Some(marked) = right_marker(rest)
         && let Some(after) = marked.strip_prefix(RIGHT)
@@ -318,12 +318,12 @@ fn right_delimiter(rest: &str) -> Option<(&str, &str, bool)> {
     rest.strip_prefix(RIGHT).map(|after| (rest, after, false))
 }
 
-/// The text after the blank and the minus of ` -}}`.
+/// Returns the text after the blank and the minus of ` -}}`.
 fn right_marker(text: &str) -> Option<&str> {
     text.strip_prefix(SPACES)?.strip_prefix('-')
 }
 
-/// Whether `text`, which follows `{{`, begins with a minus and a blank.
+/// Returns whether `text`, the text after `{{`, begins with a minus and a blank.
 pub fn starts_with_left_marker(text: &str) -> bool {
     text.strip_prefix('-')
         .is_some_and(|text| text.starts_with(SPACES))

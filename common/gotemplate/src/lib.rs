@@ -3,9 +3,8 @@
 //! text → `lex` → tokens → `parse` → `tree` → `execute` with [`value`]s and [`function`]s → text. Functions, structs and
 //! data of a particular tool come from the caller: [`Options::functions`], [`value::Shape`].
 //!
-//! Existing engines are not used because they cannot change dicts (`set`), accept a missing `end`, or
-//! overflow the stack. Go's output is the rule: `tests/golden/templates/cases.jsonl` and `functions.jsonl` have it row by
-//! row.
+//! Existing engines are not used because they cannot change dicts (`set`), accept a missing `end`, or overflow the stack. Go's output is
+//! the reference: `tests/golden/templates/cases.jsonl` and `functions.jsonl` hold it.
 //!
 //! Deliberate differences: nesting, steps and sizes are bounded ([`limits`]); a pointer prints what it points to; a text
 //! stays UTF-8; lines and columns are counted in characters from 1.
@@ -37,7 +36,7 @@ use limits::{Limits, Stop};
 use parse::{Definitions, Parsed, parse};
 use value::Value;
 
-/// A file of templates.
+/// A template file.
 #[derive(Clone, Copy, Debug)]
 pub struct Template<'a> {
     /// Its name in messages.
@@ -46,21 +45,21 @@ pub struct Template<'a> {
     pub text: &'a str,
 }
 
-/// How templates are rendered.
+/// How templates are rendered, and which functions they can call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Functions besides Go's own, for instance [`sprig::SPRIG`]. Of two with the same name the first wins, and every one
-    /// of them over Go's own.
+    /// Functions besides Go's own, for instance [`sprig::SPRIG`]. The first function with a name wins; all of them take precedence over
+    /// Go's own.
     pub functions: &'a [&'a [Function<'a>]],
-    /// Functions that do not exist but that people expect: the name, and the advice in the error.
+    /// Names of functions that do not exist but that users expect, each with advice for the error message.
     pub undefined: &'a [(&'a str, &'a str)],
-    /// Text after every file. Trim markers of the files trim it too.
+    /// Text after every file. Trim markers of the files trim it as well.
     pub separator: &'a str,
-    /// Whether it is an error to print a missing value. Asking for it (`if`, `default`) never is.
+    /// Whether printing a missing value is an error. Testing one (`if`, `default`) never is.
     pub strict: bool,
     /// The limits of a rendering.
     pub limits: Limits,
-    /// Stops it.
+    /// Stops the rendering.
     pub stop: Option<&'a Stop>,
 }
 
@@ -69,7 +68,7 @@ pub struct Options<'a> {
 pub struct Rendered {
     /// The text of all files, each followed by [`Options::separator`].
     pub text: String,
-    /// The actions that printed `<no value>`, in the order of their first time.
+    /// The actions that printed `<no value>`, in the order of execution.
     pub warnings: Vec<Warning>,
     /// Where in `text` the output of each file begins.
     pub starts: Vec<usize>,
@@ -78,15 +77,15 @@ pub struct Rendered {
 /// An action that printed `<no value>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Its place.
+    /// Its position.
     pub place: Place,
-    /// What it prints: `.Variables.net`.
+    /// The expression that it prints: `.Variables.net`.
     pub path: String,
 }
 
-/// Renders the files as if they were one template, each followed by [`Options::separator`]: a variable of one file is still
-/// set in the next, and a `{{-` at the start of a file trims the blank lines at the end of the separator before it. But each
-/// file must be a valid template by itself. Where `data` is nil, all its fields are missing.
+/// Renders the files as if they were one template, each followed by [`Options::separator`]: variables of one file are still set in the next
+/// one, and a `{{-` at the start of a file trims the blank lines at the end of the previous separator. Nevertheless, each file must be a
+/// valid template by itself. If `data` is nil, all its fields are missing.
 ///
 /// # Errors
 /// [`TemplateError`], with file, line and column.
@@ -125,7 +124,7 @@ pub fn render(
     })
 }
 
-/// Whether a file is a valid template by itself; nothing is rendered.
+/// Checks whether a file is a valid template by itself, without rendering it.
 ///
 /// # Errors
 /// [`TemplateError::Parse`], with file, line and column.
@@ -138,7 +137,7 @@ pub fn check(template: Template<'_>, options: &Options<'_>) -> Result<(), Templa
     })
 }
 
-/// The separator without the blanks that the actions beside it trim.
+/// Returns the separator without the blanks that the adjacent actions trim.
 fn trimmed<'s>(separator: &'s str, trims: bool, next: &str) -> &'s str {
     let separator = if trims {
         separator.trim_start_matches(lex::SPACES)

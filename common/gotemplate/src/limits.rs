@@ -1,38 +1,38 @@
-//! Limits of rendering: an untrusted template always ends, with an error if need be.
+//! Limits of rendering. They ensure that an untrusted template ends, if need be with an error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How deep lists of nodes, pipelines in parentheses and templates may be nested during execution.
+/// Maximum nesting of node lists, pipelines in parentheses and templates during execution.
 pub(crate) const MAX_DEPTH: usize = 400;
 
 /// The limits of one rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the rendered text.
+    /// Maximum size of the rendered text, in bytes.
     pub output: usize,
-    /// Nodes and commands that are executed.
+    /// Maximum number of executed nodes and commands.
     pub steps: usize,
-    /// Iterations of all loops together.
+    /// Maximum number of iterations of all loops together.
     pub iterations: usize,
-    /// Bytes that functions make, all together.
+    /// Maximum number of bytes that all functions together produce.
     pub bytes: usize,
-    /// Bytes that functions read, all together: of texts in their arguments as often as they read them, of values that they
-    /// compare, of the variables that are searched.
+    /// Maximum number of bytes that all functions together read: texts in arguments as often as they are read, compared values, and
+    /// searched variables.
     pub work: usize,
 }
 
-/// Stops a rendering from another thread. Clones share one state.
+/// Stops a rendering from another thread. All clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks the rendering to end: it does so with an error, at its next step or match.
+    /// Asks the rendering to end. It does so with an error, at its next step or regular expression match.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was asked to.
+    /// Returns whether the rendering was asked to end.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

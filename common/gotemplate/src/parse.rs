@@ -1,4 +1,4 @@
-//! From tokens to nodes: Go's text/template/parse/parse.go.
+//! Parses tokens into nodes: Go's text/template/parse/parse.go.
 //!
 //! Stricter than Go in one point: nesting is bounded ([`MAX_NESTING`]), because the parser and the executor are recursive.
 
@@ -12,10 +12,10 @@ use crate::error::Problem;
 use crate::lex::{Keyword, Kind, Lexer, Token};
 use crate::tree::{Choice, Loop, Node, Tree};
 
-/// How deep blocks and parentheses may be nested; `else if` does not nest.
+/// Maximum nesting of blocks and parentheses; `else if` does not nest.
 pub const MAX_NESTING: usize = 100;
 
-/// The templates that `define` and `block` name, over all files.
+/// The templates defined with `define` and `block` in all files, by name.
 pub type Definitions<'a> = BTreeMap<String, Tree<'a>>;
 
 /// A parsed file.
@@ -23,14 +23,14 @@ pub type Definitions<'a> = BTreeMap<String, Tree<'a>>;
 pub struct Parsed<'a> {
     /// Its nodes.
     pub nodes: Vec<Node<'a>>,
-    /// Whether it ends with `-}}` and blanks, so that leading blanks of any text after it are trimmed too.
+    /// Whether it ends with `-}}` and blanks. If so, the leading blanks of any text after it are trimmed as well.
     pub trims: bool,
 }
 
 /// Parses `text`, which is file number `file`.
 ///
 /// # Errors
-/// What is wrong with the template, and where.
+/// The first problem of the template, with its position.
 pub fn parse<'a>(
     file: usize,
     text: &'a str,
@@ -56,35 +56,35 @@ pub fn parse<'a>(
 
 struct Parser<'a, 'd> {
     lexer: Lexer<'a>,
-    /// Tokens that were read and put back; the next one is the last.
+    /// Tokens that were read and put back; the last one comes next.
     ahead: Vec<Token<'a>>,
     options: &'d Options<'a>,
-    /// The variables that are declared here.
+    /// The variables that are visible here.
     variables: Vec<&'a str>,
     definitions: &'d mut Definitions<'a>,
     file: usize,
-    /// How many `range`s are open here.
+    /// Number of open `range` blocks.
     loops: usize,
-    /// How many blocks and parentheses are open.
+    /// Number of open blocks and parentheses.
     depth: usize,
 }
 
-/// What ends a list of nodes.
+/// The action that ends a list of nodes.
 enum Ending<'a> {
     /// `{{end}}`
     End,
-    /// `{{else}}`, or `{{else` where `if` or `with` follows.
+    /// `{{else}}`, or the `{{else` before `if` or `with`.
     Else(Token<'a>),
 }
 
-/// A node, or what ends a list of nodes and the word that says so.
+/// A node, or the end of a list of nodes with the keyword that ends it.
 enum Part<'a> {
     Node(Node<'a>),
     Ending(Ending<'a>, Token<'a>),
 }
 
 impl<'a> Parser<'a, '_> {
-    /// A whole file: the only place where `define` is allowed.
+    /// Parses a whole file. Only here, `define` is allowed.
     fn file(&mut self) -> Result<Vec<Node<'a>>, Problem> {
         let mut nodes = Vec::new();
         loop {
@@ -112,7 +112,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Nodes up to `{{end}}`.
+    /// Parses nodes up to `{{end}}`.
     fn body(&mut self, opening: Token<'a>, what: &str) -> Result<Vec<Node<'a>>, Problem> {
         match self.list(opening, what)? {
             (nodes, Ending::End) => Ok(nodes),
@@ -122,7 +122,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Nodes up to `{{end}}` or `{{else}}` of the block that begins at `opening`.
+    /// Parses nodes up to the `{{end}}` or `{{else}}` of the block that begins at `opening`.
     fn list(
         &mut self,
         opening: Token<'a>,
@@ -147,7 +147,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// One more block or parenthesis is open.
+    /// Counts an opened block or parenthesis.
     fn enter(&mut self, at: Token<'a>) -> Result<(), Problem> {
         if self.depth >= MAX_NESTING {
             return Err(at.problem(format!(
@@ -158,7 +158,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// Text or an action.
+    /// Parses a text or an action.
     fn part(&mut self) -> Result<Part<'a>, Problem> {
         let token = self.next()?;
         match token.kind {
@@ -168,7 +168,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The content of an action, including `}}`.
+    /// Parses the content of an action, including `}}`.
     fn action(&mut self) -> Result<Part<'a>, Problem> {
         let word = self.next_word()?;
         let Kind::Keyword(keyword) = word.kind else {
@@ -217,7 +217,7 @@ impl<'a> Parser<'a, '_> {
         }))
     }
 
-    /// `{{break}}` and `{{continue}}`
+    /// Parses the rest of `{{break}}` and `{{continue}}`.
     fn alone(&mut self, word: Token<'a>) -> Result<(), Problem> {
         self.expect(Kind::RightDelimiter, word.text)?;
         if self.loops == 0 {
@@ -227,7 +227,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// `if` and `with`, with all their `else if` and `else with`.
+    /// Parses `if` or `with`, including all `else if` and `else with`.
     fn choice(
         &mut self,
         opening: Token<'a>,
@@ -283,7 +283,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The next token.
+    /// Returns the next token.
     fn next(&mut self) -> Result<Token<'a>, Problem> {
         match self.ahead.pop() {
             Some(token) => Ok(token),
@@ -291,7 +291,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The next token that is not blanks.
+    /// Returns the next token that is not a space.
     fn next_word(&mut self) -> Result<Token<'a>, Problem> {
         loop {
             let token = self.next()?;
@@ -302,7 +302,7 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// A token that does not belong where it is.
+/// The error for a token that is not allowed where it is.
 fn unexpected(token: Token<'_>, context: &str) -> Problem {
     let message = match token.kind {
         Kind::End => format!("unexpected EOF in {context}"),

@@ -1,8 +1,8 @@
 //! sprig's text functions (3.3.0).
 //!
-//! Argument orders, types and errors are sprig's, as `tests/golden/templates/functions.jsonl` holds them. Functions that
-//! depend on the clock, randomness, the environment or the network are refused. Where sprig panics, and where a result
-//! would cut a character in two (texts are UTF-8), there is an error.
+//! Argument orders, types and errors are those of sprig, as recorded in `tests/golden/templates/functions.jsonl`. Functions that depend on
+//! the clock, randomness, the environment or the network are refused. A case in which sprig panics, or in which a result would cut a
+//! character in two (texts are UTF-8), is an error.
 
 mod case;
 mod cast;
@@ -61,24 +61,24 @@ pub const SPRIG: &[&[Function<'static>]] = &[
 /// The parameter type `map[string]interface {}`.
 const MAP: Type = Type::Dict(&Type::Any);
 
-/// A text made from the first argument.
+/// Makes a text from the first argument.
 fn text_of_text(args: Arguments<'_>, make: impl Fn(&str) -> String) -> FunctionResult {
     Ok(Value::text(make(args.text(0)?)))
 }
 
-/// Bytes of an item in a list, to reserve.
+/// Size of a list item in the budget, in bytes.
 const ITEM: usize = 32;
 
-/// Asks for the bytes of `count` items of `each` bytes.
+/// Reserves `count` items of `each` bytes.
 fn reserve_items(ctx: &mut Context, count: usize, each: usize) -> Result<(), FunctionError> {
     ctx.reserve(count.saturating_mul(each))
 }
 
-/// Bytes of a dict without entries, and of an entry.
+/// Sizes in the budget of a dict without entries, and of an entry.
 const DICT: usize = 640;
 const ENTRY: usize = 64;
 
-/// Asks for the bytes of a dict of `count` entries.
+/// Reserves a dict of `count` entries.
 fn reserve_dict(ctx: &mut Context, count: usize) -> Result<(), FunctionError> {
     ctx.reserve(count.saturating_mul(ENTRY).saturating_add(DICT))
 }

@@ -1,4 +1,4 @@
-//! A parsed template: nodes that borrow from its text, with their places in it.
+//! A parsed template: nodes that borrow from its text, with their byte offsets in it.
 
 mod constant;
 mod display;
@@ -21,7 +21,7 @@ pub struct Tree<'a> {
 /// A part of a template.
 #[derive(Debug)]
 pub enum Node<'a> {
-    /// Text as it is.
+    /// A text that is printed as it is.
     Text(&'a str),
     /// Prints a value, or declares or assigns a variable.
     Action(Pipeline<'a>),
@@ -31,7 +31,7 @@ pub enum Node<'a> {
     With(Choice<'a>),
     /// `range`.
     Range(Loop<'a>),
-    /// `template`, and the place of a `block`.
+    /// `template`, or the call that a `block` contains.
     Template(Call<'a>),
     /// Leaves the innermost loop.
     Break,
@@ -39,72 +39,72 @@ pub enum Node<'a> {
     Continue,
 }
 
-/// The first branch whose condition is true, else `otherwise`.
+/// A conditional: executes the first branch whose condition is true, else `otherwise`.
 #[derive(Debug)]
 pub struct Choice<'a> {
-    /// Conditions and their blocks.
+    /// Conditions, each with its block.
     pub branches: Vec<(Pipeline<'a>, Vec<Node<'a>>)>,
     /// The block of the last `else`.
     pub otherwise: Vec<Node<'a>>,
 }
 
-/// `range`
+/// `range`.
 #[derive(Debug)]
 pub struct Loop<'a> {
-    /// What it runs over.
+    /// The pipeline that returns the value to iterate over.
     pub over: Pipeline<'a>,
     /// The block that is executed for each element.
     pub body: Vec<Node<'a>>,
-    /// The block that is executed where there are no elements.
+    /// The block that is executed if there are no elements.
     pub otherwise: Vec<Node<'a>>,
 }
 
-/// `template "name" data`
+/// `template "name" data`.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// Its first byte.
+    /// Byte offset.
     pub at: usize,
-    /// The template.
+    /// Name of the called template.
     pub name: String,
-    /// Its dot.
+    /// The pipeline for its dot.
     pub data: Option<Pipeline<'a>>,
 }
 
-/// Commands, each with the result of the one before as its last argument.
+/// A pipeline: commands, each of which gets the result of the previous one as its last argument.
 #[derive(Debug)]
 pub struct Pipeline<'a> {
-    /// Its first byte.
+    /// Byte offset.
     pub at: usize,
     /// The variables that get the result.
     pub variables: Vec<&'a str>,
-    /// Whether the variables exist already (`=`, not `:=`).
+    /// Whether the variables must exist already (`=`, not `:=`).
     pub assigns: bool,
     /// The commands; at least one.
     pub commands: Vec<Command<'a>>,
 }
 
-/// An operand, and arguments where it is a function or a method.
+/// An operand, with arguments if it is a function or a method.
 #[derive(Debug)]
 pub struct Command<'a> {
-    /// What is called, or the value.
+    /// The called function, or the value.
     pub first: Operand<'a>,
     /// The arguments.
     pub arguments: Vec<Operand<'a>>,
 }
 
-/// A part of a command.
+/// A part of a command: a function, a value or an argument.
 #[derive(Debug)]
 pub struct Operand<'a> {
-    /// Its first byte; of a chain of fields the last dot, as Go counts.
+    /// Byte offset; for a chain of fields that of the last dot, as in Go.
     pub at: usize,
-    /// What it is.
+    /// The kind of operand, with its data.
     pub term: Term<'a>,
 }
 
-/// What an operand is.
+/// The kinds of operands.
 #[derive(Debug)]
 pub enum Term<'a> {
-    /// A function, and the name it is called by.
+    /// A function, with the name by which it is called.
     Function(&'a str, &'a Function<'a>),
     /// `.a.b`
     Field(Vec<&'a str>),
@@ -118,10 +118,10 @@ pub enum Term<'a> {
     Bool(bool),
     /// A number.
     Number(Number<'a>),
-    /// A text, and how it is written.
+    /// A text, with its spelling.
     Text(Rc<str>, &'a str),
     /// A pipeline in parentheses.
     Pipeline(Box<Pipeline<'a>>),
-    /// A function or a pipeline in parentheses, and fields of it.
+    /// Fields of a function or of a pipeline in parentheses.
     Chain(Box<Operand<'a>>, Vec<&'a str>),
 }

@@ -1,10 +1,10 @@
-//! Values as Go's text/template sees them: with Go's types, because templates can distinguish an `int` from an `int64`, a missing
-//! key from a null, and a pointer to false from false.
+//! Values as Go's text/template sees them. They have Go's types, because templates can distinguish an `int` from an `int64`, a missing key
+//! from a null, and a pointer to false from false.
 //!
 //! Values are cheap to clone: texts and lists are shared, and a [`Dict`] is shared AND mutable, as Go's maps are.
 //! Every walk over a value is bounded by [`MAX_DEPTH`], because `set` can put a dict into itself.
 //!
-//! Texts are UTF-8, while Go's are bytes: a result that would not be UTF-8 (half a character, binary data) is an error here.
+//! Texts are UTF-8, while Go's are bytes: a result that would not be UTF-8 (half a character, binary data) is an error.
 
 mod compare;
 mod dict;
@@ -31,17 +31,17 @@ pub use record::{Record, Shape};
 pub use types::Type;
 pub use version::Version;
 
-/// How deep values may be nested where they are printed, compared or copied.
+/// Maximum nesting of values that are printed, compared or copied.
 pub const MAX_DEPTH: usize = 200;
-/// Bytes of one text that a function may make.
+/// Maximum size of one text that a function may make.
 pub const MAX_TEXT: usize = 64 << 20;
 
-/// One value. The names in the comments are Go's types.
+/// A value of a template. The names in the comments are Go's types.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// The value of a key that does not exist: it prints as `<no value>`. Functions get [`Value::Nil`] instead.
+    /// The value of a key that does not exist. It prints as `<no value>`; functions get [`Value::Nil`] instead.
     Missing,
-    /// The value of a key that exists and is null; nil.
+    /// The value of a key that exists and is null, or nil.
     Nil,
     /// bool
     Bool(bool),
@@ -67,11 +67,11 @@ pub enum Value {
     Record(Rc<Record>),
     /// `*semver.Version`
     Version(Rc<Version>),
-    /// A pointer: it is true unless it is nil, whatever it points to.
+    /// A pointer. It is true unless it is nil, whatever its target is.
     Pointer(Pointer),
 }
 
-/// A pointer, or nil of its type. It prints what it points to.
+/// A pointer to a value, or a nil pointer. It prints its target.
 #[derive(Clone, Debug)]
 pub struct Pointer {
     to: &'static Type,
@@ -79,32 +79,32 @@ pub struct Pointer {
 }
 
 impl Value {
-    /// A text.
+    /// Makes a text.
     #[must_use]
     pub fn text(text: impl Into<Rc<str>>) -> Self {
         Self::Text(text.into())
     }
 
-    /// `[]interface {}`
+    /// Makes a `[]interface {}`.
     #[must_use]
     pub fn list(items: Vec<Self>) -> Self {
         Self::List(List::new(&Type::Any, items))
     }
 
-    /// `[]string`
+    /// Makes a `[]string`.
     #[must_use]
     pub fn texts<T: Into<Rc<str>>>(items: impl IntoIterator<Item = T>) -> Self {
         let items = items.into_iter().map(Self::text).collect();
         Self::List(List::new(&Type::Text, items))
     }
 
-    /// Whether it is missing, null or a nil pointer.
+    /// Returns whether the value is missing, null or a nil pointer.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         matches!(self.follow(), Self::Missing | Self::Nil)
     }
 
-    /// Go's truth: not the zero value of its type; a struct and a pointer to anything are true.
+    /// Go's truth: false for the zero value of its type. Structs and non-nil pointers are true.
     #[must_use]
     pub fn truth(&self) -> bool {
         match self {
@@ -123,7 +123,7 @@ impl Value {
         }
     }
 
-    /// What a pointer points to, nil for a nil pointer; any other value itself.
+    /// Returns the target of a pointer, nil for a nil pointer, and any other value itself.
     #[must_use]
     pub fn follow(&self) -> &Self {
         match self {
@@ -132,7 +132,7 @@ impl Value {
         }
     }
 
-    /// The value of a whole number of any type.
+    /// Returns the value of a whole number of any type.
     #[must_use]
     pub fn integer(&self) -> Option<i128> {
         match self {
@@ -143,7 +143,7 @@ impl Value {
         }
     }
 
-    /// Its type; nil has none.
+    /// Returns the type, or `None` for nil.
     #[must_use]
     pub fn type_of(&self) -> Option<Type> {
         Some(match self {
@@ -164,14 +164,14 @@ impl Value {
         })
     }
 
-    /// Go's name of its type, as `%T` and `typeOf` print it.
+    /// Returns Go's name of the type, as `%T` and `typeOf` print it.
     #[must_use]
     pub fn type_name(&self) -> String {
         let of = self.type_of().map(|of| of.to_string());
         of.unwrap_or_else(|| "<nil>".to_owned())
     }
 
-    /// Go's name of its kind, as `kindOf` prints it.
+    /// Returns Go's name of the kind, as `kindOf` prints it.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
         self.type_of().map_or("invalid", Type::kind)
@@ -179,20 +179,20 @@ impl Value {
 }
 
 impl Pointer {
-    /// A pointer to `target`, which is of type `to`.
+    /// Makes a pointer to `target`, which must be of type `to`.
     #[must_use]
     pub fn new(to: &'static Type, target: Option<Value>) -> Self {
         let target = target.map(Rc::new);
         Self { to, target }
     }
 
-    /// The type of what it points to.
+    /// Returns the type of the target.
     #[must_use]
     pub fn to(&self) -> &'static Type {
         self.to
     }
 
-    /// What it points to.
+    /// Returns the target.
     #[must_use]
     pub fn target(&self) -> Option<&Value> {
         self.target.as_deref()

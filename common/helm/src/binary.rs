@@ -1,4 +1,4 @@
-//! Finds helm, and checks once whether its version is supported.
+//! Finds helm, and checks its version once.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,62 +12,62 @@ use super::workspace::Workspace;
 
 /// Environment variable with the path of helm.
 pub const VARIABLE: &str = "KUBECTL_ADDONS_HELM";
-/// The first version whose output and flags are the ones that we use.
+/// The first version with the output and the flags that we use.
 const OLDEST: (u64, u64) = (3, 14);
-/// How long helm may take to print its version.
+/// Time limit for printing the version.
 const BOUND: Duration = Duration::from_secs(20);
 const OUTPUT: usize = 64 << 10;
 
-/// The helm of this machine.
+/// The helm on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helm {
-    /// Its program.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Its version: `v4.3.1`.
+    /// Version: `v4.3.1`.
     pub version: String,
-    /// The memory that it may take, in bytes; `None` = any.
+    /// Memory limit in bytes; `None` means no limit.
     pub memory: Option<u64>,
 }
 
-/// Why there is no helm.
+/// Why there is no usable helm.
 #[derive(Debug, thiserror::Error)]
 pub enum BinaryError {
-    /// None on PATH.
+    /// There is no helm on PATH.
     #[error("this add-on is a Helm chart, and there is no helm on PATH")]
     Missing,
-    /// The path that was given for helm is not a file.
+    /// The path given for helm is not a file.
     #[error("helm: {program} is not a file")]
     NoFile {
-        /// As named.
+        /// The path as given.
         program: String,
     },
-    /// It does not run, or is something else.
+    /// The program does not run, or is not helm.
     #[error("{program} does not print its version as helm does")]
     NotHelm {
-        /// Its path.
+        /// Path of the program.
         program: String,
         /// What happened.
         #[source]
         source: HelmError,
     },
-    /// Older than we know.
+    /// The version is older than what we support.
     #[error("{program} is helm {version}; charts need 3.14 or later, or 4")]
     TooOld {
-        /// Its path.
+        /// Path of the program.
         program: String,
-        /// Its version.
+        /// Version of the program.
         version: String,
     },
 }
 
 impl Helm {
-    /// Whether it applies on the server, which refuses to change what others changed: helm 4 does.
+    /// Returns whether helm applies on the server, which reports conflicts with other field managers. Helm 4 does.
     #[must_use]
     pub fn finds_conflicts(&self) -> bool {
         tolerant::parse(&self.version).is_ok_and(|version| version.major >= 4)
     }
 
-    /// The helm that the user named, else the first on `path` (the value of PATH).
+    /// Finds the helm that the user named, else the first one on `path` (the value of PATH).
     ///
     /// # Errors
     /// [`BinaryError`].
@@ -84,7 +84,7 @@ impl Helm {
             }
             None => on_path(path.unwrap_or_default()).ok_or(BinaryError::Missing)?,
         };
-        // It is run from a folder of its own.
+        // Helm runs in a folder of its own, so a relative path would not work.
         let program = std::path::absolute(&program).unwrap_or(program);
         let shown = program.display().to_string();
         let version = version(&program)

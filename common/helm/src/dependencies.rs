@@ -1,5 +1,5 @@
-//! Charts that a chart is made of: folders of its own, which helm packs. What lies in repositories was fetched before, as every source is
-//! ([`addons_sources::dependency`]); helm asks no server.
+//! Dependencies of a chart that are folders of the chart itself: helm packs them. Charts from repositories were fetched before, like every
+//! source ([`addons_sources::dependency`]), so helm contacts no server.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -18,10 +18,10 @@ use super::{Helm, HelmError};
 const BOUND: Duration = Duration::from_secs(60);
 const OUTPUT: usize = 1 << 20;
 
-/// The chart with everything that it is made of. Archives have it: whoever packs them sees to that.
+/// Returns the chart with all its dependencies. An archive already contains them, because whoever packs it adds them.
 ///
 /// # Errors
-/// No chart; a dependency that is not there, or has another version than the chart wants; helm's own.
+/// The package is not a chart, a dependency is missing or has a version that the chart does not accept, or helm fails.
 pub async fn complete<'a>(
     helm: &Helm,
     package: &'a Package,
@@ -54,7 +54,7 @@ pub async fn complete<'a>(
     Ok(Cow::Owned(complete))
 }
 
-/// A folder of the chart as the archive that helm makes of it.
+/// Packs a folder of the chart into an archive with helm.
 async fn packed(
     helm: &Helm,
     package: &Package,
@@ -83,7 +83,7 @@ async fn packed(
     })
 }
 
-/// Helm leaves out a chart of another name or version without a word.
+/// Checks name and version, because helm silently leaves out a chart with another name or version.
 fn check(dependency: &Dependency, chart: &Chart, folder: &str) -> Result<(), HelmError> {
     let range = dependency.version.trim();
     let is_in_range = || {

@@ -1,14 +1,14 @@
-//! The connection of this program as a kubeconfig for helm: the same server, the same user, whatever flags chose them.
+//! Writes the connection of this program as a kubeconfig for helm: the same server and the same user, whichever flags chose them.
 
 use common::api::names::CLIENT;
 use k8s_openapi::ByteString;
 use kube::Config;
 use serde_json::{Map, Value, json};
 
-/// Columns of a PEM file.
+/// Line length of a PEM file.
 const COLUMNS: usize = 64;
 
-/// A kubeconfig with one context. It holds credentials.
+/// Returns a kubeconfig with one context. It contains credentials.
 pub(super) fn kubeconfig(config: &Config) -> Result<Vec<u8>, serde_json::Error> {
     let mut cluster = Map::new();
     let mut set = |name: &str, value: Value| {
@@ -16,7 +16,7 @@ pub(super) fn kubeconfig(config: &Config) -> Result<Vec<u8>, serde_json::Error> 
     };
     set("server", config.cluster_url.to_string().into());
     if config.accept_invalid_certs {
-        // Go's client refuses an authority beside it.
+        // Go's client refuses a certificate authority in addition to it.
         set("insecure-skip-tls-verify", true.into());
     } else if let Some(file) = &config.root_cert_file {
         set("certificate-authority", file.to_string_lossy().into());
@@ -31,7 +31,7 @@ pub(super) fn kubeconfig(config: &Config) -> Result<Vec<u8>, serde_json::Error> 
         set("proxy-url", proxy.to_string().into());
     }
     let mut user = config.auth_info.clone();
-    // It stands in a folder of its own, and relative paths would be relative to that.
+    // The kubeconfig is in a folder of its own, and relative paths would be relative to that.
     for path in [
         &mut user.client_certificate,
         &mut user.client_key,

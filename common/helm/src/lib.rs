@@ -1,9 +1,9 @@
-//! The real helm, which renders charts (no library renders charts as helm does): found once, run in a private folder with an environment of its
-//! own, bounded in time and output.
+//! Runs the real helm, because no library renders charts as helm does. Helm is found once, and runs in a private folder with its own
+//! environment and with limits of time and output.
 //!
 //! [`template`] renders for our engine, and [`lookup`] answers what charts ask of a cluster; [`release`] lets helm install
-//! (`template.helm.mode: release`). What can be said about a chart without helm is in [`addons_render::chart`], what its hooks mean
-//! in [`addons_render::hooks`].
+//! (`template.helm.mode: release`). [`addons_render::chart`] reads charts without helm, and [`addons_render::hooks`] interprets their
+//! hooks.
 
 pub mod binary;
 pub mod dependencies;
@@ -26,19 +26,19 @@ use addons_render::package::{Package, PackageError};
 pub use addons_sources::archive::ArchiveError;
 pub use binary::{BinaryError, Helm};
 
-/// Why helm, or what it was given, failed.
+/// Why helm, or a chart for it, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HelmError {
-    /// No private folder can be made.
+    /// No private folder can be created.
     #[error("no temporary folder for helm can be written: {what}")]
     Workspace {
-        /// The file.
+        /// The file or folder.
         what: String,
         /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// It cannot be started or read from.
+    /// Helm cannot be started, or its output cannot be read.
     #[error("helm cannot be run: {program}")]
     Start {
         /// Its path.
@@ -47,48 +47,48 @@ pub enum HelmError {
         #[source]
         source: std::io::Error,
     },
-    /// Its bound.
+    /// Helm took longer than its time limit.
     #[error("helm {verb} took longer than {} s and was stopped", bound.as_secs())]
     TimedOut {
-        /// `template`, …
+        /// The command of helm: `template`, …
         verb: &'static str,
-        /// The bound.
+        /// The time limit.
         bound: Duration,
     },
-    /// The user pressed Ctrl-C, which also ends the command.
+    /// The user pressed Ctrl-C, which ends this program as well.
     #[error("helm {verb} was interrupted")]
     Interrupted {
-        /// `upgrade`, …
+        /// The command of helm: `upgrade`, …
         verb: &'static str,
     },
-    /// More than is read.
+    /// Helm printed more than the limit.
     #[error("helm {verb} prints more than {} MiB and was stopped: what the chart renders is too large", limit >> 20)]
     TooMuch {
-        /// `template`, …
+        /// The command of helm: `template`, …
         verb: &'static str,
-        /// Bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// It needs more memory than it gets.
+    /// Helm needs more memory than its limit.
     #[error("helm {verb} needs more than {} MiB of memory: what the chart renders is too large", limit >> 20)]
     Memory {
-        /// `template`, …
+        /// The command of helm: `template`, …
         verb: &'static str,
-        /// Bytes.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// It failed.
+    /// Helm failed.
     #[error("helm {verb}: {message}")]
     Failed {
-        /// `template`, …
+        /// The command of helm: `template`, …
         verb: &'static str,
-        /// Its own words.
+        /// Helm's own message.
         message: String,
     },
-    /// Its output cannot be read.
+    /// Helm's output cannot be parsed.
     #[error("helm {verb} printed something that cannot be read; helm 3.14 to 4 is supported")]
     Answer {
-        /// `status`, …
+        /// The command of helm: `status`, …
         verb: &'static str,
     },
     /// The endpoint for `lookup` cannot be opened.
@@ -98,59 +98,59 @@ pub enum HelmError {
         #[source]
         source: std::io::Error,
     },
-    /// A chart that cannot be rendered.
+    /// The chart cannot be rendered.
     #[error("chart: {0}")]
     Chart(ChartError),
-    /// An archive that cannot be read.
+    /// The archive cannot be read.
     #[error("chart archive: {0}")]
     Archive(ArchiveError),
-    /// A schema of values that helm would follow out of the chart.
+    /// A schema of values would make helm read something outside of the chart.
     #[error("chart: {file}: {problem}")]
     Schema {
-        /// Its path.
+        /// Path of the schema.
         file: String,
         /// What is wrong.
         problem: ReferenceError,
     },
-    /// Charts in charts without end.
+    /// Charts are nested too deeply.
     #[error("chart: {file}: charts lie in charts more than 8 levels deep")]
     Nested {
-        /// Its path.
+        /// Path of the innermost chart.
         file: String,
     },
-    /// A chart with its dependencies does not make a package.
+    /// The chart with its dependencies is not a valid package.
     #[error("chart with its dependencies: {0}")]
     Package(PackageError),
-    /// Whoever gave the chart did not fetch what its lock file names.
+    /// The caller did not fetch a dependency that the lock file names.
     #[error("dependency {name} of the chart was not fetched")]
     NotFetched {
-        /// Its name.
+        /// Name of the dependency.
         name: String,
     },
 }
 
 impl HelmError {
-    /// Whether helm met fields that another manager changed, and left them.
+    /// Returns whether helm failed because another field manager owns fields that it would change.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        // Its only sign; the words are the API server's.
+        // The message, which comes from the API server, is the only sign.
         matches!(self, Self::Failed { message, .. } if message.contains("conflicts with ") || message.contains("conflict with "))
     }
 }
 
-/// The chart of a package: a folder, or a `.tgz` as a file.
+/// Reads the chart of a package: a folder, or a `.tgz` as a file.
 ///
 /// # Errors
-/// An archive that cannot be read, a folder that is not a chart, a library chart.
+/// The archive cannot be read, or the package is not a chart or is a library chart.
 pub fn chart(package: &Package) -> Result<Chart, HelmError> {
     let folder = files(package)?;
     Chart::read(&folder).map_err(HelmError::Chart)
 }
 
-/// The files of a chart: those of a folder, or of a `.tgz` without the folder that all of them are in.
+/// Returns the files of a chart: those of a folder, or those of a `.tgz` without their common top folder.
 ///
 /// # Errors
-/// An archive that cannot be read.
+/// The archive cannot be read.
 pub fn files(package: &Package) -> Result<Cow<'_, Package>, HelmError> {
     let Some(file) = package.as_file() else {
         return Ok(Cow::Borrowed(package));

@@ -1,7 +1,7 @@
-//! `lookup` in templates: helm asks a server for live objects, and that server is ours, on loopback, for the time of one rendering.
+//! `lookup` in templates: helm asks a server for live objects. During a rendering, that server is ours, on loopback.
 //!
-//! It answers from what the caller gives it and nothing else. Helm's own `--dry-run=server` against the cluster would read any
-//! object with the caller's rights, ignores `--api-versions`, and fails where the chart's own definitions are not served yet.
+//! It returns only objects that the caller gives it. With `--dry-run=server` against the cluster, helm would read any object with the
+//! caller's rights, ignore `--api-versions`, and fail if the chart's own definitions are not served yet.
 
 mod capabilities;
 mod discovery;
@@ -18,36 +18,36 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 pub(super) use capabilities::{Capabilities, capabilities};
 pub(super) use endpoint::Endpoint;
 
-/// What a template asks for.
+/// The objects that a template asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Query {
-    /// Version and kind, as the template names them.
+    /// Group, version and kind, as the template names them.
     pub gvk: Gvk,
-    /// Namespace; `None` = none is named.
+    /// Namespace; `None` if the template names none.
     pub namespace: Option<String>,
-    /// Name; `None` = all of them.
+    /// Name; `None` for all objects of the kind.
     pub name: Option<String>,
 }
 
-/// A query, and where its answer is expected.
+/// A query, with the channel for its answer.
 pub struct Question {
-    /// What a template asks for.
+    /// The objects that the template asks for.
     pub query: Query,
-    /// The objects. A failure is told to helm, which ends the rendering with these words.
+    /// Receives the objects, or an error message. Helm gets the message, and ends the rendering with it.
     pub answer: oneshot::Sender<Result<Vec<Value>, String>>,
 }
 
-/// What `lookup` sees in the renderings of one chart.
+/// The objects that `lookup` finds while one chart is rendered.
 pub struct Lookup<'a> {
     /// The kinds that the cluster serves.
     kinds: &'a KindTable,
     questions: mpsc::Sender<Question>,
-    /// Those of a rendering without `lookup`, read once.
+    /// The capabilities in a rendering without `lookup`, read once.
     pub(super) capabilities: OnceCell<Capabilities>,
 }
 
 impl<'a> Lookup<'a> {
-    /// With whom it asks: all questions have to be answered while something is rendered.
+    /// Returns a lookup, and the receiver of its questions. All questions must be answered while a chart is rendered.
     #[must_use]
     pub fn new(kinds: &'a KindTable) -> (Self, mpsc::Receiver<Question>) {
         let (questions, asked) = mpsc::channel(1);
@@ -74,7 +74,7 @@ impl fmt::Debug for Lookup<'_> {
     }
 }
 
-/// The kinds that helm could not map, out of its words: `no matches for kind "Certificate" in version "cert-manager.io/v1"`.
+/// Parses the kinds that helm could not map from its message: `no matches for kind "Certificate" in version "cert-manager.io/v1"`.
 pub(super) fn unmapped(message: &str) -> BTreeSet<Gvk> {
     let found = message.split("no matches for kind \"").skip(1);
     let kinds = found.filter_map(|rest| {

@@ -1,5 +1,5 @@
-//! One run of helm: nothing of the caller's environment but, where it asks a cluster, proxies and certificates; bounded in time, output
-//! and, where its caller says so, memory; its whole process group stopped where it does not end.
+//! Runs helm once. From the caller's environment, helm gets only proxies and certificates, and only if it contacts a cluster. The run is
+//! limited in time and output, and in memory if the caller says so. If helm does not end, its whole process group is stopped.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -13,20 +13,20 @@ use tokio::sync::watch;
 use super::workspace::Workspace;
 use super::{Helm, HelmError};
 
-/// What is kept of its words.
+/// Maximum number of bytes that are kept of stderr.
 const MAX_WORDS: usize = 64 << 10;
-/// What is shown of them.
+/// Maximum number of bytes of a message that are shown.
 const SHOWN: usize = 4 << 10;
-/// What a program in Go says that gets no more memory.
+/// Messages of a Go program that cannot allocate memory.
 const NO_MEMORY: [&str; 3] = [
     "fatal error: out of memory",
     "fatal error: runtime: out of memory",
     "runtime: cannot allocate memory",
 ];
-/// For a release to be marked as failed, once helm was asked to stop.
+/// Time in which helm can mark a release as failed after it was asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What to run.
+/// A run of helm: its arguments, environment and limits.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     verb: &'static str,
@@ -36,17 +36,17 @@ pub(super) struct Call<'a> {
     output: usize,
     memory: Option<u64>,
     input: Vec<u8>,
-    /// Hides what comes from Secrets; none where helm reads nothing of them.
+    /// Hides values of Secrets in messages; `None` if helm reads none.
     mask: Option<&'a Mask>,
-    /// It writes to a cluster, until this is true: it is asked to stop before it is killed.
+    /// If set, helm writes to a cluster until this becomes true; it is then asked to stop before it is killed.
     writes: Option<watch::Receiver<bool>>,
-    /// It asks a cluster; everything else needs no network.
+    /// Whether helm contacts a cluster. Otherwise it needs no network.
     online: bool,
-    /// A program that the kubeconfig names has to run as it does for kubectl.
+    /// Whether helm gets the caller's environment, for programs that the kubeconfig names, which must run as they do for kubectl.
     ambient: bool,
 }
 
-/// What it said, where it succeeded.
+/// The output of a run that succeeded.
 #[derive(Debug)]
 pub(super) struct Said {
     verb: &'static str,
@@ -54,7 +54,7 @@ pub(super) struct Said {
 }
 
 impl<'a> Call<'a> {
-    /// `output`: bytes of stdout that are read at most.
+    /// `output` is the maximum number of bytes of stdout.
     pub(super) fn new(verb: &'static str, bound: Duration, output: usize) -> Self {
         Self {
             verb,
@@ -76,13 +76,13 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// A variable of its environment.
+    /// Sets an environment variable.
     pub(super) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.env.push((name, value.into()));
         self
     }
 
-    /// What it reads on stdin: values never touch the disk.
+    /// Sets the input on stdin. Values are passed there, so they never reach the disk.
     pub(super) fn input(mut self, input: Vec<u8>) -> Self {
         self.input = input;
         self
@@ -98,7 +98,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Asks a cluster; `ambient`: with what a program of the kubeconfig needs.
+    /// Lets helm contact a cluster; `ambient` passes the environment that programs of the kubeconfig need.
     pub(super) fn online(mut self, ambient: bool) -> Self {
         (self.online, self.ambient) = (true, ambient);
         self
@@ -113,10 +113,10 @@ impl Said {
 }
 
 impl Helm {
-    /// Runs it to its end, with the memory that it may take.
+    /// Runs helm to its end, with its memory limit.
     ///
     /// # Errors
-    /// As [`run`].
+    /// The same as for [`run`].
     pub(super) async fn run(
         &self,
         workspace: &Workspace,
@@ -130,7 +130,7 @@ impl Helm {
 /// Runs helm to its end.
 ///
 /// # Errors
-/// It cannot be started, does not end in time, prints too much, or fails: then its own words are in the error.
+/// Helm cannot be started, does not end in time, prints too much, or fails; the last error contains helm's own message.
 pub(super) async fn run(
     program: &Path,
     workspace: &Workspace,
@@ -140,7 +140,7 @@ pub(super) async fn run(
         program: program.display().to_string(),
         source,
     };
-    // It does not begin any more: the questions before it may have taken their time.
+    // Do not start if a stop was requested in the meantime: earlier questions may have taken a while.
     if call.writes.as_ref().is_some_and(|stop| *stop.borrow()) {
         return Err(HelmError::Interrupted { verb: call.verb });
     }
@@ -163,7 +163,7 @@ pub(super) async fn run(
     match ended {
         Ok(ended) => finished(&call, ended),
         Err(error) => {
-            // One that writes to a cluster is asked first, and then marks its release as failed.
+            // Ask a helm that writes to a cluster to stop; it then marks its release as failed.
             if call.writes.is_some() {
                 running.terminate(GRACE).await;
             }
@@ -209,22 +209,22 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
         }
     }
     for (variable, folder) in workspace.variables() {
-        // The programs of a kubeconfig look for their settings at home.
+        // Programs of the kubeconfig look for their settings in the user's home.
         if !call.ambient || variable.starts_with("HELM_") {
             command.env(variable, folder);
         }
     }
     command.env("NO_COLOR", "1");
     if let Some(memory) = call.memory {
-        // It collects its garbage before it is refused more.
+        // Makes Go collect garbage before the limit is reached.
         command.env("GOMEMLIMIT", (memory / 4 * 3).to_string());
     }
     command.envs(call.env.iter().map(|(name, value)| (name, value)));
     command
 }
 
-/// Ends once helm has to stop. It is a state, not a signal: one that comes just before helm is started counts too. Helm hears no signal
-/// itself, for it is in a process group of its own.
+/// Ends when helm has to stop. The request is a state, not a signal, so it counts even if it comes just before helm starts. Helm receives
+/// no signal itself, because it is in a process group of its own.
 async fn interrupted(stop: Option<watch::Receiver<bool>>) {
     if let Some(mut stop) = stop
         && stop.wait_for(|stops| *stops).await.is_ok()
@@ -234,7 +234,7 @@ async fn interrupted(stop: Option<watch::Receiver<bool>>) {
     std::future::pending().await
 }
 
-/// What helm says of its failure, on one line or few: from `Error:` on, for warnings before it repeat values.
+/// Extracts helm's error message, from `Error:` on, because warnings before it repeat values.
 fn message(words: &str, mask: Option<&Mask>) -> String {
     let start = words
         .match_indices("Error: ")
@@ -250,7 +250,7 @@ fn message(words: &str, mask: Option<&Mask>) -> String {
         .filter(|line| !line.is_empty() && !line.starts_with("Use --debug flag"));
     let mut text = lines.collect::<Vec<_>>().join("\n");
     text.retain(|c| c == '\n' || !c.is_control());
-    // Before it is shortened: half of a value cannot be recognised.
+    // Mask before shortening: half of a value would not be recognised.
     if let Some(mask) = mask {
         text = mask.text(&text);
     }
@@ -262,7 +262,7 @@ fn message(words: &str, mask: Option<&Mask>) -> String {
     text
 }
 
-/// An argument `--NAME=VALUE`: a value that begins with `-` is not read as a flag then.
+/// Returns an argument `--NAME=VALUE`, so that a value that begins with `-` is not read as a flag.
 pub(super) fn flag(name: &str, value: impl AsRef<OsStr>) -> OsString {
     let mut flag = OsString::from(format!("--{name}="));
     flag.push(value);

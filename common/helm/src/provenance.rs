@@ -1,4 +1,4 @@
-//! Provenance files of charts, verified by the real helm: OpenPGP in this program would be larger than all of its cryptography.
+//! Verifies provenance files of charts with the real helm: OpenPGP in this program would be larger than all its other cryptography.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,27 +11,27 @@ use super::binary::Helm;
 use super::process::Call;
 use super::workspace::Workspace;
 
-/// How long it may take.
+/// Time limit.
 const BOUND: Duration = Duration::from_secs(60);
 const OUTPUT: usize = 64 << 10;
-/// The folder of the chart and its provenance file.
+/// Folder for the chart and its provenance file.
 const FOLDER: &str = "signed";
 
-/// Who signed a chart.
+/// The signature of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// The name in the keyring.
+    /// The signer's name in the keyring.
     pub signer: String,
-    /// The fingerprint of the key.
+    /// Fingerprint of the key.
     pub fingerprint: String,
-    /// `sha256:…` of the archive.
+    /// Digest of the archive, `sha256:…`.
     pub digest: String,
 }
 
-/// Verifies the archive of a chart with its provenance file. `keyring`: the public keys, as `gpg --export` writes them.
+/// Verifies the archive of a chart with its provenance file. `keyring` contains the public keys, as `gpg --export` writes them.
 ///
 /// # Errors
-/// No key of the ring signed it, or another archive; helm cannot be run.
+/// No key of the keyring signed this archive, or helm cannot be run.
 pub async fn verify(
     helm: &Helm,
     archive: &Package,
@@ -41,7 +41,7 @@ pub async fn verify(
     let verb = "verify";
     let file = archive.as_file().ok_or(HelmError::Answer { verb })?;
     let workspace = Workspace::new()?;
-    // The provenance file names the archive by its name.
+    // The provenance file refers to the archive by its file name.
     let name = Path::new(&file.path).file_name().unwrap_or_default();
     let chart = Path::new(FOLDER).join(name);
     let path = workspace.write(&chart, &file.bytes)?;

@@ -1,7 +1,7 @@
-//! `template.helm.mode: release`: helm installs a release of its own, and keeps its own records.
+//! `template.helm.mode: release`: helm installs a release and keeps its own records.
 //!
-//! Whoever calls this holds the lock of the installation, so a release that is pending was left behind by a helm that is gone:
-//! [`Release::recover`] makes it usable again.
+//! The caller holds the lock of the installation, so a pending release was left by a helm that has ended; [`Release::recover`] makes it
+//! usable again.
 
 mod record;
 mod recovery;
@@ -27,14 +27,14 @@ use super::{Helm, HelmError, chart};
 pub use record::{Phase, Revision, Status};
 pub use recovery::Recovery;
 
-/// For questions.
+/// Time limit for commands that only read.
 const ASKING: Duration = Duration::from_secs(30);
-/// Beyond the time that helm itself was given for waiting.
+/// Additional time beyond helm's own `--timeout`.
 const GRACE: Duration = Duration::from_secs(30);
-/// Its records hold manifests and values.
+/// Output limit in bytes: helm's records contain manifests and values.
 const OUTPUT: usize = 64 << 20;
 
-/// One release of a cluster.
+/// A release of Helm in a cluster.
 #[derive(Debug)]
 pub struct Release<'a> {
     helm: &'a Helm,
@@ -42,34 +42,34 @@ pub struct Release<'a> {
     namespace: &'a str,
     workspace: Workspace,
     kubeconfig: OsString,
-    /// The kubeconfig names a program that provides the credentials.
+    /// Whether the kubeconfig names a program that provides the credentials.
     ambient: bool,
-    /// Helms that write are stopped once this is true.
+    /// Runs of helm that write are stopped when this becomes true.
     stop: watch::Receiver<bool>,
 }
 
-/// What is wanted of a release.
+/// What to install or upgrade a release with.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
-    /// The chart, with everything that it is made of.
+    /// The chart, with all its dependencies.
     pub package: &'a Package,
-    /// The merged values, those of the chart included.
+    /// The merged values, including those of the chart.
     pub values: &'a Value,
     /// See [`TemplateRequest::whole_numbers`](super::template::TemplateRequest::whole_numbers).
     pub whole_numbers: &'a [String],
-    /// Hides what comes from Secrets in errors.
+    /// Hides values of Secrets in errors.
     pub mask: &'a Mask,
-    /// Hash of the installation, which becomes a label of helm's records: it proves whose release it is.
+    /// Hash of the installation. It becomes a label of helm's records, and proves which installation owns the release.
     pub owner: &'a str,
-    /// Whether a missing namespace is made.
+    /// Whether helm creates a missing namespace.
     pub create_namespace: bool,
-    /// Whether the definitions in `crds/` are left out.
+    /// Whether helm leaves out the definitions in `crds/`.
     pub skip_crds: bool,
-    /// Whether helm waits until everything is ready.
+    /// Whether helm waits until all objects are ready.
     pub wait: bool,
-    /// Its bound.
+    /// Time limit.
     pub timeout: Duration,
-    /// Whether fields are taken back that others changed since the last revision. Helm 3 does so by itself.
+    /// Whether helm takes back fields that others changed since the last revision. Helm 3 always does.
     pub takes_fields: bool,
 }
 
@@ -102,36 +102,36 @@ impl<'a> Release<'a> {
         })
     }
 
-    /// Once this is true, a helm that writes is asked to stop, and none begins.
+    /// Sets the stop flag: when it becomes true, a run that writes is asked to stop, and none is started.
     #[must_use]
     pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
         self.stop = stop;
         self
     }
 
-    /// How it is; `None` where there is none.
+    /// Returns the status of the release, or `None` if it does not exist.
     ///
     /// # Errors
-    /// The cluster cannot be asked.
+    /// The cluster cannot be read.
     pub async fn status(&self) -> Result<Option<Status>, HelmError> {
         let answer = self.ask("status").await?;
         answer.map(|text| record::status(&text)).transpose()
     }
 
-    /// Its revisions, the oldest first; none where there is no release.
+    /// Returns the revisions of the release, oldest first; none if it does not exist.
     ///
     /// # Errors
-    /// The cluster cannot be asked.
+    /// The cluster cannot be read.
     pub async fn history(&self) -> Result<Vec<Revision>, HelmError> {
         let answer = self.ask("history").await?;
         let history = answer.map(|text| record::history(&text)).transpose()?;
         Ok(history.unwrap_or_default())
     }
 
-    /// Makes a release usable that a helm left behind in the middle of its work; what was done.
+    /// Makes a pending release usable again that helm left unfinished. Returns what was done.
     ///
     /// # Errors
-    /// Helm's own.
+    /// Helm fails.
     pub async fn recover(&self, timeout: Duration) -> Result<Option<Recovery>, HelmError> {
         let Some(recovery) = recovery::of(&self.history().await?) else {
             return Ok(None);
@@ -149,18 +149,18 @@ impl<'a> Release<'a> {
         Ok(Some(recovery))
     }
 
-    /// Installs or upgrades it.
+    /// Installs or upgrades the release.
     ///
     /// # Errors
-    /// No chart, or a library; helm's own.
+    /// The package is not a chart or is a library chart, or helm fails.
     pub async fn upgrade(&self, wanted: &Wanted<'_>) -> Result<(), HelmError> {
         let chart = chart(wanted.package)?;
-        // A folder of its own: one release may be upgraded twice.
+        // A separate folder, because one release may be upgraded twice.
         let folder = Workspace::new()?;
         let mut args: Vec<OsString> = vec![
             folder.chart(wanted.package)?.into(),
             "--install".into(),
-            // Else values of the last release would stay where none are given.
+            // Otherwise values of the last release would stay if no new ones are given.
             "--reset-values".into(),
             flag("values", "-"),
             flag("labels", format!("{LABEL_OWNER}={}", wanted.owner)),
@@ -176,7 +176,7 @@ impl<'a> Release<'a> {
             args.extend(["--wait".into(), "--wait-for-jobs".into()]);
         }
         if wanted.takes_fields && self.helm.finds_conflicts() {
-            // A release that Helm 3 made is moved to server-side apply with it, which knows conflicts.
+            // Moves a release that Helm 3 created to server-side apply, which detects conflicts.
             args.extend([flag("server-side", "true"), "--force-conflicts".into()]);
         }
         let values = overrides(&chart.values, wanted.values);
@@ -189,10 +189,10 @@ impl<'a> Release<'a> {
         Ok(())
     }
 
-    /// Uninstalls it, with its history; whether there was one.
+    /// Uninstalls the release with its history. Returns whether it existed.
     ///
     /// # Errors
-    /// Helm's own.
+    /// Helm fails.
     pub async fn uninstall(&self, wait: bool, timeout: Duration) -> Result<bool, HelmError> {
         let mut call = self.writing("uninstall", timeout);
         if wait {
@@ -213,7 +213,7 @@ impl<'a> Release<'a> {
             .transpose()
     }
 
-    /// Helm has no other sign of a release that is not there than its words (3.14 to 4).
+    /// Turns the error of a missing release into `None`. Only the message shows it (helm 3.14 to 4).
     fn unless_missing<T>(&self, answer: Result<T, HelmError>) -> Result<Option<T>, HelmError> {
         match answer {
             Err(HelmError::Failed { message, .. }) if message.ends_with("release: not found") => {

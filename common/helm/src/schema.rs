@@ -1,4 +1,4 @@
-//! Schemas of values: none leads helm out of its chart, or of a chart in it, to a file or an address.
+//! Checks schemas of values: none may make helm read a file or an address outside of its chart.
 
 use addons_render::chart::references;
 use addons_render::package::Package;
@@ -6,13 +6,13 @@ use addons_sources::archive;
 
 use super::HelmError;
 
-/// How deep charts may lie in charts.
+/// Maximum nesting of charts in charts.
 const NESTED: usize = 8;
 
 /// Refuses a chart with a schema that refers to something outside of itself.
 ///
 /// # Errors
-/// [`HelmError::Schema`]; an archive that cannot be read.
+/// [`HelmError::Schema`], or an archive cannot be read.
 pub(super) fn check(chart: &Package) -> Result<(), HelmError> {
     let chart = super::files(chart)?;
     check_files(&chart, "", NESTED)

@@ -1,7 +1,7 @@
-//! `helm template`: from a chart and values to the text of manifests, for our own engine to apply.
+//! `helm template`: renders a chart with values to the text of manifests, which our own engine applies.
 //!
-//! Helm asks no cluster: the versions and kinds that the cluster serves are told to it. Kinds that its own library knows count as
-//! served, too: that is how helm renders. `lookup` finds what the caller lets it find ([`super::lookup`]).
+//! Helm contacts no cluster: we pass it the versions and kinds that the cluster serves. Kinds that its own library knows count as served as
+//! well. `lookup` finds only the objects that the caller provides ([`super::lookup`]).
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -16,48 +16,48 @@ use super::process::{Call, flag};
 use super::workspace::Workspace;
 use super::{Helm, HelmError, chart};
 
-/// Bound of one rendering, by default.
+/// Default time limit of a rendering.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes of manifests that a chart may render.
+/// Maximum size of the manifests that a chart may render, in bytes.
 pub const MAX_OUTPUT: usize = 64 << 20;
-/// Bytes of one argument; systems allow 128 KiB.
+/// Maximum size of one argument, in bytes. Systems allow 128 KiB.
 const MAX_ARGUMENT: usize = 64 << 10;
-/// Renderings in which helm may name further kinds that are not served yet.
+/// Maximum number of attempts. After each one, helm may name further kinds that are not served yet.
 const ATTEMPTS: usize = 8;
-/// Requests that helm may send at once: the endpoint has no need to be spared.
+/// Number of requests that helm may send at once. The endpoint needs no rate limit.
 const BURST: &str = "100000";
 
-/// What a chart is rendered with.
+/// Inputs of a rendering.
 #[derive(Clone, Debug)]
 pub struct TemplateRequest<'a> {
     /// Name of the release ([`addons_render::chart::release_name`]).
     pub release_name: &'a str,
     /// The target namespace.
     pub namespace: &'a str,
-    /// The merged values, those of the chart included: what an earlier layer set and a later one took away stays away.
+    /// The merged values, including those of the chart. A default that a later layer removed stays removed.
     pub values: &'a Value,
-    /// Those of the values that have to stay whole numbers, as `--set` takes them ([`common::values::set::whole_numbers`]).
+    /// Assignments of those values that must stay whole numbers, as `--set` takes them ([`common::values::set::whole_numbers`]).
     pub whole_numbers: &'a [String],
-    /// Hides what comes from Secrets in errors.
+    /// Hides values of Secrets in errors.
     pub mask: &'a Mask,
     /// `v1.36.3`.
     pub kube_version: &'a str,
-    /// All that the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`.
+    /// All versions and kinds that the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`.
     pub api_versions: &'a [String],
-    /// Whether something is installed.
+    /// Whether the release is already installed.
     pub is_upgrade: bool,
-    /// Whether the definitions of `crds/` are part of the text.
+    /// Whether the output contains the definitions in `crds/`.
     pub include_crds: bool,
-    /// Bound of the run.
+    /// Time limit.
     pub timeout: Duration,
-    /// What `lookup` finds; `None` = nothing.
+    /// What `lookup` finds; `None` means nothing.
     pub lookup: Option<&'a Lookup<'a>>,
 }
 
-/// Renders a chart: a folder with everything that it is made of ([`super::dependencies::complete`]), or an archive.
+/// Renders a chart: an archive, or a folder with all its dependencies ([`super::dependencies::complete`]).
 ///
 /// # Errors
-/// No chart, or a library; helm does not end, prints more than [`MAX_OUTPUT`], or fails: then its own words.
+/// The package is not a chart or is a library chart; or helm does not end, prints more than [`MAX_OUTPUT`], or fails, with its own message.
 pub async fn template(
     helm: &Helm,
     package: &Package,
@@ -88,10 +88,10 @@ pub async fn template(
             .args(args.clone())
             .args(["--dry-run=server", "--disable-openapi-validation"])
             .args([flag("kubeconfig", &kubeconfig)])
-            // Below a file, no cache of discovery can be made: helm lists again what it maps objects by. That takes less time than to
-            // write the cache.
+            // A folder for the discovery cache cannot be created below a file, so helm lists again to map objects. That takes less time
+            // than writing the cache.
             .env("KUBECACHEDIR", &kubeconfig)
-            // Each listing has a request for each group and version.
+            // Each discovery sends a request for each group and version.
             .env("HELM_BURST_LIMIT", BURST)
             .input(input.clone())
             .mask(&mask);
@@ -104,7 +104,7 @@ pub async fn template(
     Err(HelmError::Answer { verb: "template" })
 }
 
-/// The arguments for a chart.
+/// Returns the arguments to render a chart.
 pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec![
         "template".into(),
@@ -126,7 +126,7 @@ pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<O
     args
 }
 
-/// The flags `--set` for assignments: as few as fit the length that an argument may have.
+/// Returns `--set` flags for assignments, as few as the maximum length of an argument allows.
 pub(super) fn set(assignments: &[String]) -> Vec<OsString> {
     let mut joined: Vec<String> = Vec::new();
     for assignment in assignments {

@@ -1,4 +1,4 @@
-//! A private folder for one job of helm: its home, its caches, the chart. Gone when dropped.
+//! A private folder for one run of helm, with its home, its caches and the chart. It is deleted when dropped.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use addons_sources::scratch::Scratch;
 
 use super::{HelmError, schema};
 
-/// Folders that helm may write to, and the variables that say so. No plugins are loaded.
+/// Folders that helm may write to, and the variables that name them. No plugins are loaded.
 const FOLDERS: [(&str, &str); 6] = [
     (platform::HOME, "home"),
     (platform::TEMPORARY, "tmp"),
@@ -20,12 +20,12 @@ const FOLDERS: [(&str, &str); 6] = [
     ("HELM_PLUGINS", "plugins"),
 ];
 
-/// The folder; only this user may look into it.
+/// The folder. Only the current user can access it.
 #[derive(Debug)]
 pub(super) struct Workspace(Scratch);
 
 impl Workspace {
-    /// A new one.
+    /// Creates a new folder.
     pub(super) fn new() -> Result<Self, HelmError> {
         let folder =
             Scratch::new("kubectl-addons-helm-").map_err(|source| HelmError::Workspace {
@@ -39,19 +39,19 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(super) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Variables that keep helm inside.
+    /// Returns the variables that make helm use these folders.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, PathBuf)> + '_ {
         FOLDERS
             .into_iter()
             .map(|(variable, name)| (variable, self.path().join(name)))
     }
 
-    /// Writes a file that only this user can read. A path that leads out is refused: on Windows, `C:` at its beginning does.
+    /// Writes a file that only the current user can read. Paths that lead out are refused; on Windows, one that begins with `C:` does.
     pub(super) fn write(&self, name: &Path, bytes: &[u8]) -> Result<PathBuf, HelmError> {
         if !name
             .components()
@@ -70,8 +70,8 @@ impl Workspace {
         }
     }
 
-    /// Writes a chart: a folder, or the archive as it is; the path to give to helm. This is the only way for a chart to get there, so it
-    /// is judged here whether helm would leave it.
+    /// Writes a chart, as a folder or as an archive, and returns its path for helm. Every chart is written here, so this checks that no
+    /// schema leads helm out of the chart.
     pub(super) fn chart(&self, package: &Package) -> Result<PathBuf, HelmError> {
         schema::check(package)?;
         if let Some(file) = package.as_file() {
@@ -90,7 +90,7 @@ impl Workspace {
     }
 }
 
-/// Reads a file that helm made, `limit` bytes at most; `None` where it has more.
+/// Reads a file that helm wrote; `None` if it has more than `limit` bytes.
 pub(super) fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, HelmError> {
     let size = fs::symlink_metadata(path)
         .map_err(|source| wrong(path, source))?
@@ -103,7 +103,7 @@ pub(super) fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, HelmErr
         .map_err(|source| wrong(path, source))
 }
 
-/// An error about a file.
+/// Returns an error about a file.
 pub(super) fn wrong(path: &Path, source: std::io::Error) -> HelmError {
     HelmError::Workspace {
         what: path.display().to_string(),

@@ -1,4 +1,4 @@
-//! Live objects that no installation owns: which of them may become ours, and whose they were (semantics 12).
+//! Adoption of live objects that no installation owns: their former owner, and what prevents it (semantics 12.10).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,15 @@ use super::planner::RefusalReason;
 use super::snapshot::LiveObject;
 use common::manifest::key::ObjectKey;
 
-/// An object that becomes ours.
+/// An object that the installation adopts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Adoption {
-    /// Its former owner, for people: `Helm release shop/web`, `kubectl`, `unknown`.
+    /// Its former owner, for display: `Helm release shop/web`, `kubectl`, `unknown`.
     pub from: String,
-    /// Its uid: another object of that name is not adopted.
+    /// Its uid. An object with the same name and another uid is not adopted.
     pub uid: String,
-    /// Whether nothing but the owner changes: the object is not applied.
+    /// Whether only the owner changes and the object is not applied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_owner: bool,
 }
@@ -31,7 +31,7 @@ impl Adoption {
     }
 }
 
-/// Why an object that is not ours cannot become ours, whatever the user says; `None` where it can.
+/// Returns why the installation cannot take over an object, whatever the user accepts; `None` if it can.
 pub(super) fn obstacle(
     claims: &Claims,
     key: &ObjectKey,

@@ -1,4 +1,4 @@
-//! Types that the add-ons of a command define themselves: they are not waited for before it begins.
+//! Types that the add-ons of a command define themselves. The command does not wait for them before it begins (semantics 17.7).
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use common::manifest::kinds::traits::defined_kind;
 /// The types that the objects of a command define.
 #[derive(Clone, Debug, Default)]
 pub struct Brought {
-    /// Defined by CustomResourceDefinitions.
+    /// Kinds that CustomResourceDefinitions define.
     kinds: KindTable,
-    /// Group and version of APIServices: their kinds are not known before the service answers.
+    /// Group and version of each APIService. Its kinds are not known before the service answers.
     served: BTreeSet<(String, String)>,
 }
 
 impl Brought {
-    /// Reads the definitions and APIServices among these objects.
+    /// Collects the types that CustomResourceDefinitions and APIServices among `objects` define.
     pub fn of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut brought = Self::default();
         for object in objects {
@@ -41,7 +41,7 @@ impl Brought {
         brought
     }
 
-    /// Whether a type is among them.
+    /// Whether these objects define the type `wanted`.
     #[must_use]
     pub fn serves(&self, wanted: &ResourceType) -> bool {
         let group_version = (wanted.group.clone(), wanted.version.clone());

@@ -1,4 +1,4 @@
-//! What the caller decided about how plans are made.
+//! Choices of the caller that affect how plans are made.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,50 +10,49 @@ use super::prune::KeptKind;
 use super::prune::limit::PruneLimit;
 use common::api::installation::{AddonInstallation, Conflicts};
 
-/// What the caller decided about how plans are made. A plan file holds it: a plan is made again with the same choices.
+/// Choices of the caller that affect how plans are made. A plan file stores them, so that the plan can be made again in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Choices {
-    /// Restore what was edited or deleted, even where no other version is due.
+    /// Restore objects that were edited or deleted, even if no other version is due.
     pub repair: bool,
     /// Accept a lower version.
     pub allow_downgrade: bool,
-    /// How much of what is installed may be pruned, in percent.
+    /// The maximum share of the installed objects to prune, in percent.
     pub allow_prune: PruneLimit,
-    /// Kinds that are deleted although they hold data.
+    /// Kinds to delete although they hold data.
     pub delete: BTreeSet<KeptKind>,
     /// Keep the objects of an uninstallation and forget the installation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
-    /// What happens to fields that others changed; `None` = as recorded.
+    /// How to handle fields that other managers changed; `None` uses the policy of the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<Conflicts>,
-    /// Objects that may be recreated where a field of them cannot change, as `KIND/NAME`.
+    /// Objects that may be recreated if one of their fields cannot change, as `KIND/NAME`.
     pub recreate: Vec<String>,
-    /// Accept that changed definitions break live objects.
+    /// Accept that changed CRDs break live objects.
     pub allow_breakage: bool,
-    /// Accept that objects are written again because a definition drops the version that they are stored in.
+    /// Accept that objects are written again because a CRD drops the version in which they are stored.
     pub migrate_stored_versions: bool,
-    /// Take over objects that exist and that no installation owns.
+    /// Adopt objects that exist and that no installation owns.
     pub adopt: bool,
-    /// Take them over also where a live Argo CD or Flux object applies them.
+    /// Adopt them even if a live Argo CD or Flux object applies them.
     pub force_adopt: bool,
     /// Edit installations that Argo CD or Flux applies from Git.
     pub force: bool,
-    /// Change owners and nothing else: nothing is created, applied or pruned. No plan file is made with it.
+    /// Only change owners: create, apply and prune nothing. Plan files never set it.
     #[serde(skip)]
     pub only_owners: bool,
-    /// Leave live objects unread where nothing is due: `reconcile: Ensure` is for another time. No plan file is made with it.
+    /// Do not read live objects if nothing is due, even with `reconcile: Ensure`. Plan files never set it.
     #[serde(skip)]
     pub only_due: bool,
-    /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
-    /// depend on it.
+    /// How long to wait for types that add-ons require; `None` does not wait, because the plan is only shown. Plans do not depend on it.
     #[serde(skip)]
     pub wait_for_types: Option<Duration>,
 }
 
 impl Choices {
-    /// What a record holds of them; nothing where they are what is decided where no one says anything.
+    /// Returns the choices as a record stores them, or `None` if all of them are defaults.
     #[must_use]
     pub fn to_record(&self) -> Option<Value> {
         let recorded = Self {
@@ -66,7 +65,7 @@ impl Choices {
         is_decided.then(|| serde_json::to_value(recorded).ok())?
     }
 
-    /// Those that a record holds; the defaults where another release wrote something that this one cannot read.
+    /// Reads the choices that a record stores. Returns the defaults if another release wrote something that this one cannot read.
     #[must_use]
     pub fn of_record(record: &AddonInstallation) -> Self {
         let status = record.status.as_ref();

@@ -1,7 +1,8 @@
-//! What the other installations of the cluster use: an object has one owner (semantics 5), and what others live in is not deleted.
+//! Claims of other installations: the objects that they own (semantics 5), and the namespaces and CRDs that must not be deleted because
+//! they use them.
 //!
-//! Whoever may write a record may write any name into it. A record counts at its word in its own namespace and, from the system
-//! namespace, everywhere ([`is_believed`]); any other one counts for what live objects confirm.
+//! Anyone who may write a record can claim any name in it. A record is believed in its own namespace and, if it is in the system namespace,
+//! everywhere ([`is_believed`]). Any other record counts only for what live objects confirm (semantics 13.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,45 +13,46 @@ use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
 
-/// What other installations use, and which of them.
+/// The objects and namespaces that other installations use, each with an installation that uses it.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
-    /// Objects that they have recorded and want.
+    /// Recorded objects that are still part of their installation.
     pub objects: BTreeMap<ObjectKey, InstallationName>,
-    /// Objects that they want no more, and keep because they hold data: who wants one may have it.
+    /// Objects that their installation only retains because they hold data. Another installation may take them over.
     pub retained: BTreeMap<ObjectKey, InstallationName>,
-    /// Objects that another installation of the same command has recorded and wants no more: who wants one gets it.
+    /// Objects that another installation of the same command has recorded and no longer contains. An installation that contains one takes
+    /// it over.
     pub leaving: BTreeMap<ObjectKey, Leaving>,
-    /// Recorded objects of this installation that another one of the same command wants: they are not deleted, but change their
-    /// owner (semantics 13).
+    /// Recorded objects of this installation that another one of the same command takes over: they change their owner instead of being
+    /// deleted (semantics 13.9).
     pub taken: BTreeMap<ObjectKey, InstallationName>,
-    /// Values of the owner label of all installations of the cluster.
+    /// Owner labels of all installations of the cluster.
     pub owners: BTreeSet<String>,
-    /// Values of the owner label of which it is not known whether an installation has them: they count as if one had.
+    /// Owner labels that may belong to an installation that cannot be read. They count as if they did.
     pub unknown: BTreeSet<String>,
-    /// Namespaces that hold their records, or that they are installed into.
+    /// Namespaces that hold records of other installations, or into which they are installed.
     pub namespaces: BTreeMap<String, InstallationName>,
-    /// Whether there may be installations that the caller may not read: then it is not known what lives in a namespace, or is of a kind.
+    /// Whether the caller may be unable to read some installations. Then the users of a namespace or kind are not fully known.
     pub is_partial: bool,
 }
 
-/// An object that its owner gives up.
+/// An object that its owner no longer contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaving {
     /// Its owner.
     pub from: InstallationName,
-    /// How that has it recorded.
+    /// Its state in the inventory of its owner.
     pub state: ObjectState,
 }
 
-/// Whether an installation in `own` takes the record of another one at its word, whose namespace is `other`.
+/// Whether an installation in namespace `own` believes a record in namespace `other`.
 #[must_use]
 pub fn is_believed(other: &str, own: &str, system: &str) -> bool {
     other == own || other == system
 }
 
 impl Claims {
-    /// An object moves to this installation: its owner, of the same command, does not want it any more.
+    /// Marks an object as leaving its owner, which belongs to the same command, so that this installation can take it over.
     pub fn leave(&mut self, key: &ObjectKey, leaving: &Leaving) {
         if self.objects.get(key) == Some(&leaving.from) {
             self.objects.remove(key);
@@ -58,7 +60,7 @@ impl Claims {
         self.leaving.insert(key.clone(), leaving.clone());
     }
 
-    /// Adds what a record says.
+    /// Adds everything that a record claims.
     pub fn add(&mut self, name: &InstallationName, record: &AddonInstallation) {
         let namespaces = record.spec.target_namespace.iter();
         for namespace in namespaces.chain([&name.namespace]) {
@@ -69,7 +71,7 @@ impl Claims {
         }
     }
 
-    /// Adds what live objects confirm of a record, by its label and their uid. That the record is in its namespace needs no proof.
+    /// Adds the recorded objects that live objects confirm by owner label and uid. The namespace of the record needs no confirmation.
     pub fn add_proven(
         &mut self,
         name: &InstallationName,
@@ -89,12 +91,12 @@ impl Claims {
         self.add_objects(name, &inventory);
     }
 
-    /// Adds that an installation exists.
+    /// Adds the owner label of an installation that exists.
     pub fn add_owner(&mut self, name: &InstallationName) {
         self.owners.insert(owner_hash(&name.namespace, &name.name));
     }
 
-    /// Adds the objects of an installation; what it retains by them is no longer wanted by it.
+    /// Adds the recorded objects of an installation. Those that it only retains no longer count as wanted by it.
     pub fn add_objects(&mut self, name: &InstallationName, inventory: &Inventory) {
         for (key, item) in &inventory.objects {
             let is_retained =
@@ -110,13 +112,13 @@ impl Claims {
         }
     }
 
-    /// Everything that others have recorded.
+    /// All objects that other installations have recorded.
     fn recorded(&self) -> impl Iterator<Item = (&ObjectKey, &InstallationName)> {
         self.objects.iter().chain(&self.retained)
     }
 
-    /// Why a definition or namespace stays that this installation gives up: another one would lose something with it. `inhabited`:
-    /// what lives in it. What is not known counts as in use.
+    /// Returns why a CRD or namespace that this installation no longer contains has to stay: another installation uses it. `inhabited`
+    /// lists its contents; unknown contents count as in use.
     pub(super) fn needs(&self, key: &ObjectKey, inhabited: Option<&Inhabited>) -> Option<String> {
         let kind = KeptKind::of(key)?;
         if !kind.is_shared() {
@@ -139,15 +141,15 @@ impl Claims {
         recorded.or(owned).or(unseen)
     }
 
-    /// The installation that has objects of the kind of a definition. The definition itself says which kind that is: what this
-    /// client knows of the kinds of the cluster may be older.
+    /// Finds an installation that has objects of the kind of a CRD. The kind comes from the live CRD, because the kinds that this client
+    /// knows may be outdated.
     fn user_of_kind(&self, definition: &Inhabited) -> Option<String> {
         let mut objects = self.recorded().chain(&self.taken);
         let of_kind = objects.find(|(key, _)| definition.has_kind_of(key));
         of_kind.map(|(_, user)| format!("{user} has objects of its kind"))
     }
 
-    /// The installation that is installed into a namespace, or has an object in it.
+    /// Finds an installation that is installed into a namespace, or has an object in it.
     fn user_of(&self, namespace: &String) -> Option<String> {
         let user = self.namespaces.get(namespace).or_else(|| {
             let mut objects = self.recorded().chain(&self.taken);

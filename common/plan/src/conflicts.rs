@@ -1,8 +1,7 @@
-//! Fields of our objects that others changed: their managers, and whether we take them (semantics 12).
+//! Conflicts over fields of the installation's objects: which manager changed them, and which policy decides (semantics 12.9).
 //!
-//! The policy of all objects is `spec.conflicts` of the installation; annotation [`ANNOTATION_CONFLICTS`] on an object of the
-//! manifest sets it for single fields: `spec.replicas=Yield,spec.template=Fail`. The longest field that covers a conflict
-//! decides.
+//! `spec.conflicts` of the installation is the policy for all objects. The annotation [`ANNOTATION_CONFLICTS`] on an object of the manifest
+//! sets it for single fields: `spec.replicas=Yield,spec.template=Fail`. The rule with the longest path that covers a conflict decides.
 
 pub mod path;
 
@@ -17,54 +16,55 @@ use common::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
 use common::shorten::shortened;
 use common::values::mask::Mask;
 
-/// The field that an autoscaler sets.
+/// Path of the field that an autoscaler sets.
 pub const REPLICAS: &str = "spec.replicas";
-/// Longest value that a line repeats.
+/// The longest value that is shown in full, in characters.
 const LONGEST_VALUE: usize = 60;
 
-/// What may be done to an object that others changed, or whose change the server refuses.
+/// How an object may be applied if other managers changed it, or if the server refuses its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
-    /// For every field that no rule covers.
+    /// The policy for fields that no rule covers.
     pub conflicts: Conflicts,
-    /// For single fields.
+    /// Rules for single fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldRule>,
-    /// Who sets [`REPLICAS`] (`HorizontalPodAutoscaler web`, or the manager of another controller that scales): they yield to it, whatever
-    /// the other rules say.
+    /// The autoscaler that sets [`REPLICAS`] (`HorizontalPodAutoscaler web`, or the manager of another controller that scales). `replicas`
+    /// always yields to it, whatever the other rules say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaler: Option<String>,
-    /// Value of the owner label of the installation whose fields become ours first: the object moves from it to us.
+    /// Owner label of the installation that the object moves from. Its fields are transferred before the apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherited: Option<String>,
-    /// Whose it was, where no installation owned it: it is marked as ours, and the fields of the tool that made it become ours
-    /// first.
+    /// The former owner, if no installation owned the object. The object is labelled, and the fields of the tool that created it are
+    /// transferred, before the apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adoption>,
-    /// Whether it was there before us: what others own of it stays theirs, too, and is not lost when we release it.
+    /// Whether the object existed before the installation. Fields that others own then stay theirs and are not lost when the object is
+    /// released.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
-    /// Whether it is only recorded where another client is faster to create it: several installations may want it, and one owns it
+    /// Whether the object is only recorded if another client creates it first: several installations may contain it, and one owns it
     /// (semantics 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_recorded: bool,
-    /// Whether it may be deleted and created again where a field cannot change.
+    /// Whether the object may be deleted and created again if a field cannot change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
-    /// Objects that have what it needs, and that only one can have: they are deleted or applied before it.
+    /// Objects that hold something the object needs and that only one object can have. They are deleted or applied before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,
 }
 
-/// Which policy decides a conflict.
+/// The origin of the policy that decides a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decider<'a> {
     /// `spec.conflicts` of the installation.
     Installation,
     /// An annotation in the manifest.
     Manifest,
-    /// This controller, which scales.
+    /// The controller that scales the object.
     Autoscaler(&'a str),
 }
 
@@ -72,41 +72,41 @@ pub enum Decider<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldRule {
-    /// As the server writes it, without the first dot: `spec.template.spec.containers[name="main"].image`.
+    /// Path as the server writes it, without the leading dot: `spec.template.spec.containers[name="main"].image`.
     pub field: String,
     /// The policy.
     pub conflicts: Conflicts,
 }
 
-/// One field that another manager holds with another value than ours.
+/// A field that another manager owns with a value that differs from the applied one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Conflict {
-    /// As the server writes it, without the first dot.
+    /// Path as the server writes it, without the leading dot.
     pub field: String,
-    /// Who holds it: `kubectl-edit`, `kubectl/scale` through a subresource.
+    /// The manager that owns it: `kubectl-edit`, or `kubectl/scale` for a subresource.
     pub manager: String,
-    /// When that manager wrote last (RFC 3339); the server does not keep it for subresources.
+    /// When the manager last wrote (RFC 3339). The server does not report it for subresources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
     /// The live value; masked in Secrets.
     pub live: Option<Value>,
-    /// Ours; masked in Secrets.
+    /// The applied value; masked in Secrets.
     pub ours: Option<Value>,
 }
 
 /// An annotation of the manifest that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum PolicyError {
-    /// A rule for a field.
+    /// A malformed rule for a field.
     #[error(
         "annotation {ANNOTATION_CONFLICTS}: {rule:?} is not FIELD=Take, FIELD=Fail or FIELD=Yield; write for example \"spec.replicas=Yield,spec.template=Fail\""
     )]
     Rule {
-        /// The part that is wrong.
+        /// The malformed rule.
         rule: String,
     },
-    /// Whether it may be recreated.
+    /// A malformed value of the annotation for recreation.
     #[error("annotation {ANNOTATION_RECREATE}: {value:?} is neither \"true\" nor \"false\"")]
     Recreate {
         /// The value.
@@ -115,10 +115,10 @@ pub enum PolicyError {
 }
 
 impl Policy {
-    /// The policy of an object, in an installation with these `conflicts`.
+    /// Reads the policy of an object from its annotations. `conflicts` is the policy of the installation.
     ///
     /// # Errors
-    /// [`PolicyError`]: an annotation that cannot be read.
+    /// [`PolicyError`] if an annotation cannot be read.
     pub fn of(object: &Value, conflicts: Conflicts) -> Result<Self, PolicyError> {
         let annotation = |name| {
             object
@@ -153,7 +153,7 @@ impl Policy {
         })
     }
 
-    /// Has objects that the plan prunes deleted before this one is applied.
+    /// Requires that these pruned objects are deleted before this one is applied.
     pub fn delete_first(&mut self, pruned: &[Deletion]) {
         for deletion in pruned {
             if !self.deletes_first(deletion) {
@@ -162,14 +162,14 @@ impl Policy {
         }
     }
 
-    /// Whether a pruned object is deleted before this one is applied.
+    /// Whether `pruned` is deleted before this object is applied.
     #[must_use]
     pub fn deletes_first(&self, pruned: &Deletion) -> bool {
         let mut holders = self.holders.iter();
         holders.any(|holder| matches!(holder, Holder::Pruned(deletion) if deletion == pruned))
     }
 
-    /// The policy for a conflict at `field`, and which rule it comes from.
+    /// Returns the policy for a conflict at `field`, and where it comes from.
     #[must_use]
     pub fn at(&self, field: &str) -> (Conflicts, Decider<'_>) {
         if let Some(name) = self.autoscaler.as_deref().filter(|_| field == REPLICAS) {
@@ -182,7 +182,7 @@ impl Policy {
         }
     }
 
-    /// Whether every field of the object is taken.
+    /// Whether the policy takes every field of the object.
     #[must_use]
     pub fn takes_all(&self) -> bool {
         self.autoscaler.is_none()
@@ -195,14 +195,14 @@ impl Policy {
 }
 
 impl Conflict {
-    /// The same without what comes from Secrets.
+    /// Returns the conflict with values of Secrets masked.
     #[must_use]
     pub fn masked(mut self, mask: &Mask) -> Self {
         mask.sides([&mut self.live, &mut self.ours]);
         self
     }
 
-    /// `"theirs"`, shortened; `nothing` where the field is missing.
+    /// Formats a value, shortened; `nothing` if the field is missing.
     #[must_use]
     pub fn value(value: Option<&Value>) -> String {
         let Some(value) = value else {
@@ -212,7 +212,7 @@ impl Conflict {
     }
 }
 
-/// Whether a rule for `rule` covers `field`: the field itself, or one below it.
+/// Whether a rule for the field `rule` covers `field`: the field itself, or one below it.
 fn covers(rule: &str, field: &str) -> bool {
     field
         .strip_prefix(rule)

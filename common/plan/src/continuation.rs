@@ -1,38 +1,39 @@
-//! How an operation is continued that was interrupted or failed: by the verb that began it, as it was meant.
+//! The command that continues an operation that was interrupted or failed, with the choices that were made for it.
 
 use super::choices::Choices;
 use super::{InstallationPlan, Verb};
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, Installed};
 
-/// What a person types next, and what was decided about the operation.
+/// The next command, and the choices that were made for the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// The command.
     pub command: Next,
-    /// What was decided: the command decides the same.
+    /// The choices of the interrupted operation, which the command repeats.
     pub choices: Choices,
 }
 
 /// The command that continues an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The directory that it comes from is applied again.
+    /// Apply the directory of the installation again.
     Sync(String),
-    /// The installation is upgraded, or installed after all, to this version; without one, to the newest, which it follows. Also where
-    /// the record spells a verb that this release does not know.
+    /// Upgrade or install to this version; without one, to the newest, which the installation follows. Also used if the record has a verb
+    /// that this release does not know.
     Upgrade(Option<String>),
-    /// It goes back to this revision; without one, to that which the record names.
+    /// Roll back to this revision; without one, to the revision that the record names.
     Rollback(Option<i64>),
-    /// It is taken over in this version; without one, the newest would be recorded.
+    /// Adopt the installation in this version; without one, `adopt` would record the newest.
     Adopt(Option<String>),
-    /// It is uninstalled.
+    /// Uninstall it.
     Uninstall,
-    /// It is given back.
+    /// Release it without deleting anything.
     Release,
 }
 
 impl Continuation {
-    /// That of an operation of a record. `verb`: as the record spells it. `target`: what it was to install.
+    /// Returns how to continue the operation of a record. `verb` is the verb as the record spells it, `target` the version that it was
+    /// installing.
     #[must_use]
     pub fn of(record: &AddonInstallation, verb: &str, target: Option<&Installed>) -> Self {
         let verb = match Verb::of_record(verb) {
@@ -46,8 +47,8 @@ impl Continuation {
         }
     }
 
-    /// What restores the objects that others edited or deleted, in the version that is installed: without it, the newest one would be
-    /// installed.
+    /// Returns the command that restores objects that others edited or deleted. It names the installed version, because without it the
+    /// newest one would be installed.
     #[must_use]
     pub fn restoring(record: &AddonInstallation) -> Self {
         let version = record.installed().map(|installed| &installed.version);
@@ -64,7 +65,7 @@ impl Continuation {
         }
     }
 
-    /// That of a plan. `choices`: what it was made with.
+    /// Returns how to continue the operation of a plan that was made with `choices`.
     #[must_use]
     pub fn of_plan(plan: &InstallationPlan, choices: &Choices) -> Self {
         let target = plan.to.as_ref().filter(|_| plan.rebuilt.is_none());
@@ -90,7 +91,7 @@ impl Next {
             (_, Some(directory)) => Self::Sync(directory.clone()),
             (Verb::Rollback, None) => Self::Rollback(revision),
             (Verb::Adopt, None) => Self::Adopt(version),
-            // A version that is named stays named: an installation that follows the newest one does so afterwards, too.
+            // Name a version only if the record is pinned: an installation that follows the newest version continues to do so.
             (Verb::Install | Verb::Upgrade, None) => {
                 let pinned = spec.addon_ref.version.as_ref();
                 Self::Upgrade(pinned.map(|pinned| version.unwrap_or_else(|| pinned.clone())))
@@ -99,7 +100,8 @@ impl Next {
     }
 }
 
-/// Whether an operation has applied it: then its record was recorded again, and the next upgrade applies what that noted.
+/// Whether an operation has applied the installation. Then an adoption only recorded it again, and the next upgrade applies the
+/// differences.
 fn is_installed(record: &AddonInstallation) -> bool {
     let installed = record.installed();
     installed.is_some_and(|installed| !installed.adopted)

@@ -1,9 +1,9 @@
-//! What a new version of a CustomResourceDefinition does to the live objects of its kind.
+//! The effect of a changed CustomResourceDefinition on the live objects of its kind.
 //!
-//! [`Comparison::of`] finds what changes, [`Scan`] judges live objects by it, [`Breakage`] is the result. Peers (carvel
-//! kapp's CRDUpgradeSafety, kubernetes-sigs/crdify) refuse by the schemas alone: a removed field that no object sets, a dropped
-//! pattern, any changed text. Here a change is refused only where a live object breaks; fields that a controller writes again
-//! (`status`, where it is a subresource) are ignored, and rules that cannot be judged here (CEL) are warnings.
+//! [`Comparison::of`] compares the definitions, [`Scan`] checks live objects against the changes, and [`Breakage`] is the result. Similar
+//! tools (carvel kapp's CRDUpgradeSafety, kubernetes-sigs/crdify) refuse by the schemas alone: a removed field that no object sets, a
+//! dropped pattern, any changed text. Here a change is refused only if it breaks a live object. Fields that a controller writes again
+//! (`status`, if it is a subresource) are ignored, and rules that cannot be checked here (CEL) are warnings.
 
 mod breakage;
 mod compare;
@@ -24,29 +24,29 @@ pub use breakage::{Breakage, BreakageError, Hurt, Scan};
 use object::Path;
 use rule::Rule;
 
-/// Most changes of one definition that are judged.
+/// The maximum number of changes of one CRD that are checked.
 const MOST_CHANGES: usize = 2_000;
 
-/// What changes between a live definition and the wanted one.
+/// The differences between a live CRD and the wanted one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// The definition.
+    /// The CRD.
     pub definition: ObjectKey,
     /// Kind of its objects.
     pub kind: String,
-    /// What the API server will refuse whatever live objects there are.
+    /// Changes that the API server refuses, whatever live objects exist.
     pub impossible: Vec<Impossible>,
-    /// What may break live objects, by the version they are read in.
+    /// Changes that may break live objects, each with the version in which to read them.
     pub changes: Vec<Change>,
-    /// What cannot be judged from here, as sentences.
+    /// Changes that cannot be checked here, as sentences.
     pub unjudged: Vec<String>,
 }
 
-/// A change of an established definition that the API server refuses.
+/// A change of an established CRD that the API server refuses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Impossible {
-    /// A field that never changes: only a new definition can have another value.
+    /// A field that never changes. Only a new CRD can have another value.
     Fixed {
         /// `spec.scope`.
         field: String,
@@ -57,10 +57,10 @@ pub enum Impossible {
     },
 }
 
-/// One change of a schema that an object can break by.
+/// One change of a schema that may break an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The served version that objects are read in.
+    /// The served version in which to read the objects.
     pub version: String,
     path: Path,
     what: What,
@@ -68,19 +68,18 @@ pub struct Change {
 
 #[derive(Clone, Debug, PartialEq)]
 enum What {
-    /// The field is not in the schema any more: the API server drops its value.
+    /// The schema no longer has the field: the API server drops its value.
     Removed,
-    /// The field is required.
+    /// The field becomes required.
     Required,
-    /// Fields that the schema does not name are dropped from now on; `named` stay.
+    /// The API server now drops fields that the schema does not name. It keeps those in `named`.
     Unnamed { named: Vec<String> },
-    /// Its value has to fit the rule.
+    /// The value of the field has to satisfy a new rule.
     Rule(Rule),
 }
 
 impl Comparison {
-    /// Compares the live definition with the wanted one. `is_ours`: whether the fields of a manager leave the definition with an apply
-    /// that does not have them.
+    /// Compares the live CRD with the wanted one. `is_ours` tells whether the installation's apply removes the fields that a manager owns.
     #[must_use]
     pub fn of(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) -> Self {
         let mut comparison = Self {
@@ -93,7 +92,7 @@ impl Comparison {
         comparison
     }
 
-    /// Versions that objects have to be read in, without repetition.
+    /// Returns the versions in which objects have to be read, without duplicates.
     #[must_use]
     pub fn versions_to_read(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = Vec::new();
@@ -105,7 +104,7 @@ impl Comparison {
         versions
     }
 
-    /// What the API server never changes in a definition that is established.
+    /// Compares the fields that the API server never changes in an established CRD.
     fn fixed_fields(&mut self, live: &Value, wanted: &Value) {
         for field in [
             "spec.scope",
@@ -134,7 +133,7 @@ impl Comparison {
             let (Some(version), Some(new_schema)) = (name(old), new.pointer(SCHEMA)) else {
                 continue;
             };
-            // Objects cannot be read in a version that is not served; the storage version has the same changes.
+            // Objects cannot be read in an unserved version; the storage version has the same changes.
             if !is_served(old) {
                 continue;
             }
@@ -176,7 +175,7 @@ impl Comparison {
 }
 
 impl Impossible {
-    /// The parts that come from manifests.
+    /// The texts that come from manifests, for masking.
     fn texts(&mut self) -> Vec<&mut String> {
         match self {
             Self::Fixed { old, new, .. } => vec![old, new],
@@ -197,13 +196,13 @@ impl fmt::Display for Impossible {
 }
 
 impl Change {
-    /// Whether it removes data from an object, rather than making it invalid.
+    /// Whether the change removes data from an object, rather than making the object invalid.
     #[must_use]
     pub fn loses(&self) -> bool {
         matches!(self.what, What::Removed | What::Unnamed { .. })
     }
 
-    /// Whether an object, read in [`Change::version`], breaks.
+    /// Whether the change breaks an object that was read in [`Change::version`].
     #[must_use]
     pub fn breaks(&self, object: &Value) -> bool {
         match &self.what {
@@ -227,7 +226,7 @@ impl Change {
         }
     }
 
-    /// `3 live objects set it`.
+    /// Describes how many objects break: `3 live objects set it`.
     fn breaking(&self, objects: &str, count: usize) -> String {
         let (singular, plural) = match self.what {
             What::Removed => ("sets it", "set it"),
@@ -238,7 +237,7 @@ impl Change {
         format!("{objects} {}", if count == 1 { singular } else { plural })
     }
 
-    /// `no live object sets it`.
+    /// Describes that no object breaks: `no live object sets it`.
     fn harmless(&self) -> &'static str {
         match self.what {
             What::Removed => "no live object sets it",
@@ -263,8 +262,8 @@ impl fmt::Display for Change {
 
 const SCHEMA: &str = "/schema/openAPIV3Schema";
 
-/// The pairs of versions whose schemas are compared: the live storage version with the wanted one
-/// (without a conversion webhook they are the same JSON), then every version with itself.
+/// Returns the pairs of versions whose schemas are compared: the live storage version with the wanted one (without a conversion webhook
+/// they have the same JSON), then every version with itself.
 fn pairs<'a>(
     live: &'a Value,
     wanted: &'a Value,
@@ -273,7 +272,7 @@ fn pairs<'a>(
     let stored = |crd: &'a Value| versions(crd).find(|version| is_storage(version));
     let mut pairs: Vec<(&Value, &Value)> = Vec::new();
     if let (Some(old), Some(new)) = (stored(live), stored(wanted)) {
-        // Objects of a stored version that leaves are written again before the webhook does (`migration`).
+        // Objects in a stored version that is removed are written again before the webhook converts (`migration`).
         let leaves = name(old).is_none_or(|name| version_of(wanted, name).is_none());
         let converts = will_convert(live, wanted, is_ours) || leaves && converts(live);
         if !converts || name(old) == name(new) {
@@ -291,20 +290,20 @@ fn pairs<'a>(
     pairs
 }
 
-/// Whether a webhook converts the objects of a definition.
+/// Whether a webhook converts the objects of the CRD.
 fn converts(crd: &Value) -> bool {
     strategy(crd) == Some("Webhook")
 }
 
-/// Whether one does once the wanted definition is applied. Without a conversion of its own, it keeps that of the live definition only
-/// where a manager whose fields stay has set it: what only we applied leaves with our apply, and the default is none.
+/// Whether a webhook converts the objects once the wanted CRD is applied. A manifest without a conversion keeps that of the live CRD only
+/// if another manager owns it: the apply removes a conversion that only this installation set, and the default is none.
 fn will_convert(live: &Value, wanted: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool {
     if strategy(wanted).is_some() || !converts(live) {
         return converts(wanted);
     }
     let mut managers =
         managed_fields::managers_of(live, &["spec", "conversion", "strategy"]).peekable();
-    // A field that no manager has is not touched by an apply.
+    // An apply does not touch a field that no manager owns.
     managers.peek().is_none() || managers.any(|manager| !is_ours(manager))
 }
 

@@ -1,4 +1,4 @@
-//! The decision about one wanted object: whether it is ours, and whether it is up to date (semantics 12 and 13).
+//! Decides about one desired object: whether the installation owns it, and whether it is up to date (semantics 12 and 13).
 
 mod inherit;
 
@@ -16,59 +16,59 @@ use common::api::names::{ANNOTATION_APPLY, LABEL_OWNER};
 use common::manifest::digest;
 use common::manifest::key::ObjectKey;
 
-/// The inputs that all decisions of one plan share.
+/// Inputs that all decisions of one plan share.
 #[derive(Clone, Copy)]
 pub(super) struct Judge<'a> {
-    /// Our value of the owner label.
+    /// Owner label of the installation.
     pub(super) owner: &'a str,
-    /// What other installations have recorded.
+    /// Claims of other installations.
     pub(super) claims: &'a Claims,
-    /// Whether Secrets are applied.
+    /// Whether anything is due. Secrets, which have no digest, are then applied.
     pub(super) due: bool,
     /// Whether edits are reverted.
     pub(super) restores: bool,
-    /// What happens to fields that others hold.
+    /// Policy for fields that other managers own.
     pub(super) conflicts: Conflicts,
-    /// Whether objects that no installation owns become ours.
+    /// Whether to adopt objects that no installation owns.
     pub(super) adopts: bool,
 }
 
-/// The decision about one wanted object.
+/// What to do with one desired object, and what to record.
 pub(super) struct Decision {
-    /// The request; `None` where nothing is sent.
+    /// The action to perform; `None` if nothing is sent.
     pub(super) action: Option<Action>,
-    /// What is recorded before the first write.
+    /// The inventory item to record before the first write.
     pub(super) before: Item,
-    /// What is recorded after the last one; the server's answer to a step is added to it.
+    /// The inventory item to record after the last write. The server's answer to the step is added to it.
     pub(super) after: Item,
-    /// What the user should know.
+    /// A warning for the user.
     pub(super) warning: Option<String>,
-    /// Value of the owner label of the installation that the object moves from.
+    /// Owner label of the installation that the object moves from.
     pub(super) inherited: Option<String>,
-    /// Whose it was before, where it is of no installation.
+    /// The former owner, if no installation owned it.
     pub(super) adopted: Option<Adoption>,
 }
 
 /// The ownership of a live object.
 enum Standing<'a> {
-    /// As recorded: owned, retained, or preexisting and applied by us.
+    /// The object is as recorded: owned, retained, or preexisting and applied.
     Recorded(&'a Item),
-    /// Ours by its label, but it is not known what was applied: an operation was interrupted after it.
+    /// The installation owns it by label, but its applied content is not known, because an operation was interrupted after the apply.
     Unrecorded,
-    /// Recorded as ours, deleted, and created again by another client: it is reconciled, but never deleted.
+    /// It was owned, and another client deleted and recreated it: it is reconciled, but never deleted.
     Recreated(&'a Item),
-    /// Of an installation that is gone or does not want it any more: it becomes ours. How, for the plan.
+    /// Another installation that was deleted or no longer contains it owned it. Holds the sentence for the plan.
     Inherited(String),
-    /// Of another tool, or of none: it becomes ours. Also one that an interrupted adoption has recorded.
+    /// Another tool or no one owned it, and the installation adopts it. Also used if an interrupted adoption has recorded it.
     Adopted,
-    /// It existed before us and is not changed.
+    /// It existed before the installation and stays unchanged.
     LeftAlone,
-    /// Of another owner.
+    /// It belongs to another owner.
     Foreign,
 }
 
 impl Judge<'_> {
-    /// Decides what happens to `wanted`.
+    /// Decides what to do with the desired object `wanted`.
     pub(super) fn decide(
         &self,
         wanted: &DesiredObject,
@@ -136,8 +136,8 @@ impl Judge<'_> {
         })
     }
 
-    /// Decides about a recorded object that cannot be read now. What the record says is trusted: a changed manifest is applied,
-    /// because the change may be what makes the object readable again.
+    /// Decides about a recorded object that cannot be read now. It counts as recorded. A changed manifest is applied, because the change
+    /// may make the object readable again.
     pub(super) fn unread(
         &self,
         wanted: &DesiredObject,
@@ -161,8 +161,8 @@ impl Judge<'_> {
         Ok(decision)
     }
 
-    /// It does not exist: it is created, also where another client deleted it. Until then it is recorded as planned: if we are
-    /// interrupted after the creation, its label shows that it is ours, whatever its uid.
+    /// Decides about an object that does not exist: create it, even if another client deleted it. Until then it is recorded as planned. If
+    /// the operation is interrupted after the creation, the owner label shows that the installation owns it, whatever its uid.
     fn create(
         &self,
         wanted: &DesiredObject,
@@ -177,7 +177,7 @@ impl Judge<'_> {
         }
         let before = Item::planned(&key.name, &wanted.target.version);
         let mut decision = step(wanted, Action::Create, before);
-        // The state Retained keeps a create-only object from ever being pruned (semantics 12).
+        // The state Retained keeps a create-only object from being pruned (semantics 12.9).
         decision.after.object.state = if wanted.create_only {
             ObjectState::Retained
         } else {
@@ -194,7 +194,7 @@ impl Judge<'_> {
     ) -> Standing<'a> {
         let ours = live.owner.as_deref() == Some(self.owner);
         let theirs = live.owner.is_some() && !ours;
-        // These are only recorded where they are not ours: none of their fields is changed (semantics 5 and 12).
+        // If the installation does not own them, these are only recorded and none of their fields is changed (semantics 5 and 12.9).
         let shared = wanted.create_only || is_namespace(&wanted.target.key);
         if theirs
             && !wanted.create_only
@@ -236,7 +236,7 @@ impl Judge<'_> {
         }
     }
 
-    /// An object that we know: applied if the manifest changed, or if it was edited and edits are reverted.
+    /// Decides about a recorded object: apply it if its manifest changed, or if it was edited and edits are reverted.
     fn compare(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
         let mut before = item.clone();
         if wanted.create_only {
@@ -273,7 +273,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether fields that were left to other managers are taken now. Otherwise the object counts as unchanged (semantics 12).
+    /// Whether fields that were left to other managers are taken back now. Otherwise the object counts as unchanged (semantics 12.21).
     fn takes_back(&self, wanted: &DesiredObject, item: &Item) -> bool {
         !item.object.yielded.is_empty()
             && recreate::policy(wanted, self.conflicts, item).takes_all()
@@ -294,8 +294,7 @@ impl Judge<'_> {
         decision
     }
 
-    /// An object of ours with the marks of a release of Helm, which has installed it again: where other tools' objects are taken over,
-    /// it is taken from that release.
+    /// Takes an owned object over from a Helm release that has installed it again, if objects of other tools are adopted.
     fn unmarked(&self, mut decision: Decision, live: &LiveObject) -> Decision {
         if let Some(FormerMark::Helm { namespace, name }) = &live.former
             && self.adopts
@@ -310,15 +309,15 @@ impl Judge<'_> {
         decision
     }
 
-    /// Whether another client edited the object since our last apply. Labels do not count in the generation, and without ours the
-    /// object would never be pruned.
+    /// Whether another client edited the object since the last apply. Labels do not change the generation, so the owner label is compared
+    /// as well: without it, the object would never be pruned.
     fn edited(&self, item: &Item, live: &LiveObject) -> bool {
         let recorded = &item.object;
         recorded.was_edited(&live.state()) || live.owner.as_deref() != Some(self.owner)
     }
 }
 
-/// What is said of a Namespace that is only recorded, where labels of its manifest are missing: pods may depend on one (Pod Security).
+/// Returns a warning about labels that a Namespace which is only recorded lacks. Pods may depend on them (Pod Security).
 fn missing_labels(wanted: &DesiredObject, live: &LiveObject) -> Option<String> {
     let key = &wanted.target.key;
     let labels = wanted.object.pointer("/metadata/labels");
@@ -352,8 +351,8 @@ fn missing_labels(wanted: &DesiredObject, live: &LiveObject) -> Option<String> {
     })
 }
 
-/// Whether the manifest of an object that is only created is another one than it was created with. The mark that makes it so does
-/// not count: the object may have been reconciled before.
+/// Whether the manifest of a create-only object differs from the one that it was created with. The annotation `create-only` is ignored,
+/// because the object may have been reconciled before it was added.
 fn differs(wanted: &DesiredObject, item: &Item) -> bool {
     let created = &item.object.digest;
     if created.is_empty() || *created == wanted.digest {
@@ -367,15 +366,15 @@ fn differs(wanted: &DesiredObject, item: &Item) -> bool {
     *created != digest::digest(&unmarked)
 }
 
-/// Whether a recorded object that does not exist any more is a Job that ran and was deleted after its time to live: to create it is to
-/// run it again. One that was waited for has its digest only if it was seen complete ([`super::InstallationPlan::expiring`]). Without a
-/// digest it may have changed whenever something is due.
+/// Whether a recorded object that no longer exists is a Job that ran and was deleted after its time to live; creating it would run it
+/// again. A Job that was waited for has a digest only if it was seen complete ([`super::InstallationPlan::expiring`]). Without a digest, it
+/// may have changed whenever something is due.
 fn has_run(wanted: &DesiredObject, item: &Item, due: bool) -> bool {
     let is_same = item.object.state == ObjectState::Owned && item.object.digest == wanted.digest;
     expires(wanted) && is_same && !(due && wanted.digest.is_empty())
 }
 
-/// Whether it is a Job that the server deletes after its end (`ttlSecondsAfterFinished`).
+/// Whether the object is a Job that the server deletes after its end (`ttlSecondsAfterFinished`).
 pub(super) fn expires(wanted: &DesiredObject) -> bool {
     let key = &wanted.target.key;
     let ttl = wanted.object.pointer("/spec/ttlSecondsAfterFinished");
@@ -384,7 +383,7 @@ pub(super) fn expires(wanted: &DesiredObject) -> bool {
 }
 
 fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
-    // Without a digest it is not known whether the manifest changed.
+    // Without a digest, it is unknown whether the manifest changed.
     let action = match action {
         Action::Update if wanted.digest.is_empty() => Action::Refresh,
         action => action,
@@ -423,7 +422,7 @@ fn quiet(item: Item) -> Decision {
     }
 }
 
-/// The record of an object that we did not apply, or whose applied content is unknown.
+/// Returns the inventory item of an object that was not applied, or whose applied content is unknown.
 fn recorded_only(wanted: &DesiredObject, live: &LiveObject, state: ObjectState) -> Item {
     let mut item = Item::planned(&wanted.target.key.name, &wanted.target.version);
     item.object.state = state;

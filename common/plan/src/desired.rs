@@ -1,4 +1,4 @@
-//! The wanted objects of an installation, as they are sent: addressed, in their namespace, marked as ours.
+//! The desired objects of an installation as they are sent: with API version and namespace resolved, and with the owner label.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,29 +19,30 @@ use common::manifest::ownership::{self, Marks, is_create_only};
 use common::manifest::{Manifest, Place, digest};
 use common::values::mask::Mask;
 
-/// The wanted objects of one installation, by key; the order of the manifest does not matter.
+/// The desired objects of one installation, by key. Their order in the manifest does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Desired {
     /// The objects.
     pub objects: BTreeMap<ObjectKey, DesiredObject>,
-    /// Corrections that were made, sorted.
+    /// Warnings about corrections of the manifests, sorted.
     pub warnings: Vec<String>,
 }
 
-/// One wanted object.
+/// A desired object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DesiredObject {
-    /// Where requests go.
+    /// How requests address it.
     pub target: Target,
-    /// The whole object as it is sent.
+    /// The complete object as it is sent.
     pub object: Arc<Value>,
-    /// [`digest_of`] the object.
+    /// Its digest ([`digest_of`]); empty for Secrets.
     pub digest: String,
-    /// Created once, never updated or pruned (annotation `kubectl-addons.dev/apply: create-only`, semantics 12).
+    /// Whether it is created once and never updated or pruned (annotation `kubectl-addons.dev/apply: create-only`, semantics 12.9).
     pub create_only: bool,
-    /// Whether it is left to whoever has it already: a definition from `crds/` of a chart, which helm does not change either.
+    /// Whether it stays unchanged if it already exists and this installation does not own it: a CRD from `crds/` of a chart (semantics
+    /// 12.9).
     pub is_shared: bool,
-    /// Where it was read.
+    /// Its position in the manifests.
     pub place: Place,
 }
 
@@ -50,85 +51,85 @@ pub struct DesiredObject {
 pub struct DesiredContext<'a> {
     /// The installation that owns the objects.
     pub installation: &'a InstallationName,
-    /// The namespace of objects that name none (semantics 7).
+    /// The namespace for objects that do not name one (semantics 7.1).
     pub target_namespace: &'a str,
-    /// What the cluster serves; what CRDs of the manifests will serve is added here.
+    /// The kinds that the cluster serves. Those that CRDs of the manifests define are added here.
     pub kinds: &'a KindTable,
-    /// Values of Secrets: see [`digest_of`].
+    /// Values of Secrets that must not be digested: see [`digest_of`].
     pub mask: &'a Mask,
 }
 
-/// Every reason why manifests cannot become wanted objects, sorted by place.
+/// All problems that keep manifests from becoming desired objects, sorted by position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", one_a_line(problems))]
 pub struct DesiredError {
-    /// The reasons; one at least.
+    /// The problems; at least one.
     pub problems: Vec<Problem>,
 }
 
-/// Why one manifest cannot become a wanted object.
+/// A problem that keeps a manifest from becoming a desired object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Problem {
     /// No apiVersion, kind or metadata.name.
     #[error("{place}: an object needs apiVersion, kind and metadata.name")]
     Incomplete {
-        /// Where.
+        /// Its position.
         place: Place,
     },
-    /// The cluster does not serve the kind.
+    /// The cluster does not serve the kind in this version.
     #[error("{place}: {key}: the cluster does not serve {kind} in {api_version}; {hint}", kind = key.kind)]
     Unserved {
-        /// Where.
+        /// Its position.
         place: Place,
         /// The object.
         key: ObjectKey,
-        /// As it is written.
+        /// The apiVersion of the manifest.
         api_version: String,
-        /// What to do.
+        /// How to resolve it.
         hint: String,
     },
-    /// A kind such as TokenReview.
+    /// A kind that cannot be stored, such as TokenReview.
     #[error("{place}: {key}: a {kind} is a question to the API server and cannot be installed; take it out of the manifest", kind = key.kind)]
     NotWritable {
-        /// Where.
+        /// Its position.
         place: Place,
         /// The object.
         key: ObjectKey,
     },
-    /// Two different objects of one key.
+    /// Two different objects with the same key.
     #[error("{place}: {key} is already at {first}, with other content; remove one of them")]
     Duplicate {
-        /// Where the second one is.
+        /// The position of the second one.
         place: Place,
         /// The object.
         key: ObjectKey,
-        /// Where the first one is.
+        /// The position of the first one.
         first: Place,
     },
     /// An annotation for conflicts or recreation that cannot be read.
     #[error("{place}: {key}: {error}")]
     Policy {
-        /// Where.
+        /// Its position.
         place: Place,
         /// The object.
         key: ObjectKey,
         /// What is wrong with it.
         error: PolicyError,
     },
-    /// An annotation about the order that the tool which reads it would refuse.
+    /// An annotation about the order that its own tool would refuse.
     #[error("{place}: {key}: {error}")]
     Annotation {
-        /// Where.
+        /// Its position.
         place: Place,
         /// The object.
         key: ObjectKey,
-        /// What is wrong; it is part of the message, because denials print one line.
+        /// The error. It is part of the message instead of a source, because denials print one line.
         error: AnnotationError,
     },
 }
 
 impl DesiredObject {
-    /// Whether it is left to whoever has it already, and then only recorded: a Namespace, what is created once, and what is shared.
+    /// Whether it is only recorded if another owner already has it: a Namespace, a create-only object, or a shared CRD.
     #[must_use]
     pub fn is_left(&self) -> bool {
         let key = &self.target.key;
@@ -136,7 +137,7 @@ impl DesiredObject {
         is_namespace || self.create_only || self.is_shared
     }
 
-    /// The step that applies it to an object that exists.
+    /// Returns a step that updates the existing object.
     #[must_use]
     pub fn as_update(&self) -> Step {
         Step {
@@ -164,7 +165,7 @@ impl Problem {
     }
 }
 
-/// Groups and kinds that the cluster has to serve for `manifests`, without those that definitions among them define.
+/// Returns the groups and kinds that the cluster has to serve for `manifests`, without those that CRDs among them define.
 #[must_use]
 pub fn needed_kinds(manifests: &[Manifest]) -> BTreeSet<(String, String)> {
     let objects = || manifests.iter().map(|manifest| &*manifest.object);
@@ -176,8 +177,8 @@ pub fn needed_kinds(manifests: &[Manifest]) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Digest of an object as it is sent; empty for Secrets and for what holds values of Secrets, which could be guessed from it
-/// (semantics 13).
+/// Returns the digest of an object as it is sent. It is empty for Secrets and for objects that contain values of Secrets, because these
+/// could be guessed from it (semantics 13.4).
 #[must_use]
 pub fn digest_of(key: &ObjectKey, object: &Value, mask: &Mask) -> String {
     if key.is_secret() || mask.hides(object) {
@@ -188,9 +189,9 @@ pub fn digest_of(key: &ObjectKey, object: &Value, mask: &Mask) -> String {
 }
 
 impl Desired {
-    /// Resolves every manifest: how it is addressed, its namespace (semantics 7: objects without one get the target
-    /// namespace, a cluster-scoped object loses its own with a warning), the marks of ownership, the digest.
-    /// The same object twice is taken once, as `kubectl apply` does (kops' prometheus-operator of v0.19.0 has one).
+    /// Resolves every manifest: API version and plural, namespace (semantics 7.1: objects without one get the target namespace, and a
+    /// cluster-scoped object loses its own with a warning), ownership marks and digest. Identical duplicates are merged, as `kubectl apply`
+    /// does (kops' prometheus-operator of v0.19.0 has one).
     ///
     /// # Errors
     /// [`DesiredError`] with every problem of every manifest.
@@ -226,7 +227,7 @@ impl Desired {
         Err(DesiredError { problems })
     }
 
-    /// Marks the definitions of these names as shared.
+    /// Marks the CRDs with these names as shared.
     pub fn share(&mut self, definitions: &BTreeSet<String>) {
         for (key, object) in &mut self.objects {
             let is_definition = KeptKind::of(key) == Some(KeptKind::CustomResourceDefinition);
@@ -234,7 +235,7 @@ impl Desired {
         }
     }
 
-    /// Every namespace of an object.
+    /// Returns the namespaces of all objects.
     #[must_use]
     pub fn namespaces(&self) -> BTreeSet<&str> {
         self.objects
@@ -313,7 +314,7 @@ impl Desired {
         })
     }
 
-    /// What is wrong with the annotations about order.
+    /// Checks the annotations about order: collects their warnings and returns their errors.
     fn read_order(&mut self, object: &DesiredObject) -> impl Iterator<Item = Problem> {
         let (place, key) = (object.place.clone(), object.target.key.clone());
         let remarks = remarks(&key, &object.object);
@@ -334,7 +335,7 @@ impl Desired {
             self.objects.insert(key, object);
             return None;
         };
-        // The version is not part of the key, but of the object.
+        // The API version is part of the object, but not of the key.
         if first.object == object.object {
             self.warnings.push(format!(
                 "{place}: {key} is already at {}, with the same content",

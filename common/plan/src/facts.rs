@@ -1,4 +1,5 @@
-//! What a plan was made with: the entry, the record, the live objects. A plan that is made again tells by them what moved.
+//! The facts that a plan was made with: the entry, the record, the live objects. A plan that is made again compares them to find what
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,15 +21,15 @@ use common::manifest::kinds::KindTable;
 pub struct EntryFacts {
     /// The add-on.
     pub addon: String,
-    /// Where the entry comes from.
+    /// The catalogue or index of the entry.
     pub origin: Origin,
-    /// Its place there, for people.
+    /// Its position in the catalogue or index, for display.
     pub place: String,
     /// Digest of the entry.
     pub digest: String,
 }
 
-/// The record that a plan leads to, whoever writes it.
+/// The record that a plan results in, without the annotation that names its writer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WantedRecord {
@@ -45,7 +46,7 @@ pub struct WantedRecord {
     pub spec: AddonInstallationSpec,
 }
 
-/// The record that a plan was made with.
+/// The record as it was when the plan was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecordFacts {
@@ -55,19 +56,19 @@ pub struct RecordFacts {
     pub spec: String,
     /// Digest of its inventory.
     pub inventory: String,
-    /// Whether an operation runs, or was cut off.
+    /// Whether an operation is running or was interrupted.
     pub operation: bool,
 }
 
-/// What was there when a plan was made.
+/// The state of the cluster when a plan was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Facts {
-    /// The wanted and recorded objects that exist, sorted by key.
+    /// The desired and recorded objects that exist, sorted by key.
     pub live: Vec<LiveFact>,
-    /// The namespaces that objects stand in, as far as they exist.
+    /// The namespaces of these objects that exist.
     pub namespaces: BTreeSet<String>,
-    /// The kinds of the wanted and recorded objects, as the cluster serves them.
+    /// The kinds of the desired and recorded objects, as the cluster serves them.
     pub kinds: Vec<KindFact>,
 }
 
@@ -79,10 +80,10 @@ pub struct LiveFact {
     pub key: ObjectKey,
     /// Its uid.
     pub uid: String,
-    /// metadata.generation; absent where the kind has none.
+    /// metadata.generation; absent if the kind has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// Digest of who wrote which fields and when, but for the status, where the kind has no generation.
+    /// Digest of the managedFields, except those of the status, if the kind has no generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<String>,
     /// Value of the owner label.
@@ -93,7 +94,7 @@ pub struct LiveFact {
     pub terminating: bool,
 }
 
-/// How a kind is served.
+/// A kind, and how the cluster serves it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KindFact {
@@ -101,13 +102,13 @@ pub struct KindFact {
     pub group: String,
     /// Kind.
     pub kind: String,
-    /// Its preferred version and, behind a slash, its plural; absent where the cluster does not serve it.
+    /// Its preferred version and plural, separated by a slash; absent if the cluster does not serve it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<String>,
 }
 
 impl EntryFacts {
-    /// Of an entry.
+    /// Reads the facts of an entry.
     #[must_use]
     pub fn of(entry: &Entry) -> Self {
         Self {
@@ -120,7 +121,7 @@ impl EntryFacts {
 }
 
 impl WantedRecord {
-    /// Of a record as it should be.
+    /// Reads the wanted state from a record.
     #[must_use]
     pub fn of(record: &AddonInstallation) -> Self {
         let metadata = &record.metadata;
@@ -137,7 +138,7 @@ impl WantedRecord {
 }
 
 impl RecordFacts {
-    /// Of a record as it is.
+    /// Reads the facts of a stored record.
     #[must_use]
     pub fn of(record: &AddonInstallation) -> Self {
         let status = record.status.as_ref();
@@ -153,7 +154,7 @@ impl RecordFacts {
 }
 
 impl Facts {
-    /// What a snapshot found, and how the cluster serves the kinds of everything that is or was ours.
+    /// Collects the live objects of a snapshot, and how the cluster serves the kinds of all objects in the inventory `ours`.
     #[must_use]
     pub fn of(ours: &Inventory, snapshot: &Snapshot, kinds: &KindTable) -> Self {
         let live = snapshot

@@ -1,14 +1,14 @@
-//! A wanted object against the live one: what is sent so that the answer is what a new object would be.
+//! Adjusts a desired object to the live one, so that applying it gives the same result as creating it.
 //!
-//! Server-side apply removes what we own and do not want any more, and nothing else. Four kinds of fields would stay or be refused for
-//! another reason than the manifest:
-//! - [`Leftover`]: the other half of a union, the other name of a field, a default that followed from a former value. It has no owner, or
-//!   one who cannot keep it. It is claimed before the apply, which then drops it.
-//! - [`Kept`] by contract: what may only grow, what a platform appends to, replicas that were scaled to zero. It is left.
-//! - A field that the server silently puts back, like one that never changes: [`FixedField`].
-//! - A field that we owned and that another manager owns as well ([`still_there`]): it is only reported.
+//! Server-side apply removes fields that the installation owns and no longer sets, and nothing else. Four kinds of fields would otherwise
+//! stay, or be refused for reasons outside the manifest (semantics 12.7):
+//! - [`Leftover`]: the other member of a union, the other name of a field, a default that followed from a former value. No manager owns it,
+//!   or one that cannot keep it. It is claimed before the apply, which then drops it.
+//! - [`Kept`]: fields that may only grow, that a platform appends to, or replicas that were scaled to zero. They keep their live value.
+//! - [`FixedField`]: a field that the server silently restores, as if it were immutable.
+//! - [`StillThere`]: a field that the installation owned and that another manager owns as well ([`still_there`]). It is only reported.
 //!
-//! Sources are the types, defaults and validation of Kubernetes 1.36; each rule names them.
+//! The sources are the types, defaults and validation of Kubernetes 1.36; each rule names its source.
 
 mod quantity;
 
@@ -24,31 +24,31 @@ use common::manifest::managed_fields::path::{self, Path};
 use common::manifest::managed_fields::{self, other_owners};
 use common::manifest::normal::pod_spec;
 
-/// What is sent of a wanted object, and what goes or stays with it.
+/// A desired object as it is sent, and the live fields that it removes or keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
     /// The object as it is sent.
     pub object: Arc<Value>,
-    /// Fields that have to go, in groups.
+    /// Groups of fields with leftovers.
     groups: Vec<Group>,
-    /// The fields that have to go.
+    /// Live fields that have to be removed.
     pub leftovers: Vec<Leftover>,
-    /// Fields that stay as they are by contract.
+    /// Fields that keep their live value.
     pub kept: Vec<Kept>,
-    /// Fields that the server puts back: only another object has them as wanted.
+    /// Fields that the server restores. Only a new object gets the wanted value.
     pub fixed: Vec<FixedField>,
 }
 
-/// A live field that would stay beside the wanted ones, and does not belong there.
+/// A live field that an apply would leave although it does not belong beside the desired ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leftover {
     /// The field.
     pub path: Path,
     /// Its live value.
     pub live: Value,
-    /// Its owners, without us, and when they last wrote.
+    /// Its other owners, and when they last wrote.
     pub owners: Vec<(String, Option<String>)>,
-    /// Whether it goes whatever the policy for conflicts is: its owner only filled in what we asked for.
+    /// Whether it is removed whatever the policy for conflicts is, because its owner only filled in what the installation asked for.
     pub is_ours_to_drop: bool,
 }
 
@@ -61,13 +61,13 @@ pub struct Kept {
     pub live: Value,
     /// The value of the manifest.
     pub wanted: Value,
-    /// Its owners, without us, and when they last wrote.
+    /// Its other owners, and when they last wrote.
     pub owners: Vec<(String, Option<String>)>,
     /// Why.
     pub why: &'static str,
 }
 
-/// A field that we owned, do not want any more, and that stays because others own it as well.
+/// A field that the installation owned and no longer sets, but that stays because other managers own it as well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StillThere {
     /// The field.
@@ -78,14 +78,14 @@ pub struct StillThere {
     pub owners: Vec<String>,
 }
 
-/// Fields of one object in the object that stand or fall together: to the server they are valid as they are live, and as they are wanted.
+/// Fields of one nested object that are only valid together: as they are live, or as they are desired.
 #[derive(Clone, Debug, PartialEq)]
 struct Group {
     at: Path,
     members: Vec<String>,
 }
 
-/// Handlers of probes and of lifecycle hooks (core/v1 ProbeHandler, LifecycleHandler: "One and only one of the fields must be specified").
+/// Handlers of probes and lifecycle hooks (core/v1 ProbeHandler, LifecycleHandler: "One and only one of the fields must be specified").
 const HANDLERS: [&str; 5] = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
 /// core/v1 EnvVar and EnvVarSource: `value` "cannot be used" beside `valueFrom`, and a source is one of these.
 const VALUE: [&str; 2] = ["value", "valueFrom"];
@@ -101,15 +101,15 @@ const ACCOUNT: [&str; 2] = ["serviceAccountName", "serviceAccount"];
 /// core/v1 PersistentVolumeClaimSpec.Resources: "requests.storage" may only grow (validation: "field can not be less than
 /// status.capacity").
 const STORAGE: [&str; 4] = ["spec", "resources", "requests", "storage"];
-/// Labels by which platforms keep admission webhooks away from their own namespaces. They append expressions about them to the selectors of
-/// every webhook: Azure's admissions enforcer (Azure/AKS#1771), GKE Autopilot.
+/// Labels that platforms use to keep admission webhooks away from their own namespaces. They append expressions with them to the selectors
+/// of every webhook: Azure's admissions enforcer (Azure/AKS#1771), GKE Autopilot.
 const OF_PLATFORMS: [&str; 3] = [
     "control-plane",
     "kubernetes.azure.com/managedby",
     "kubernetes.io/metadata.name",
 ];
 
-/// Whether the live object of a wanted one can make a difference: then it has to be read.
+/// Whether the fit of a desired object can depend on the live one, which then has to be read.
 #[must_use]
 pub fn matters(key: &ObjectKey, wanted: &Value, policy: &Policy) -> bool {
     let yields = policy.at(REPLICAS).0 == Conflicts::Yield;
@@ -130,7 +130,7 @@ pub fn matters(key: &ObjectKey, wanted: &Value, policy: &Policy) -> bool {
     )
 }
 
-/// Fits a wanted object to the live one. `manager` is our field manager.
+/// Adjusts a desired object to the live one. `manager` is the installation's field manager.
 #[must_use]
 pub fn fit(
     key: &ObjectKey,
@@ -161,7 +161,7 @@ pub fn fit(
     match (key.group.as_str(), key.kind.as_str()) {
         // apps/v1 DeploymentStrategy.RollingUpdate: "Present only if DeploymentStrategyType = RollingUpdate".
         ("apps", "Deployment") => fitting.strategy(&root.fields(&["spec", "strategy"])),
-        // apps/v1 DaemonSetUpdateStrategy, StatefulSetUpdateStrategy: the same.
+        // apps/v1 DaemonSetUpdateStrategy, StatefulSetUpdateStrategy: likewise.
         ("apps", "DaemonSet" | "StatefulSet") => {
             fitting.strategy(&root.fields(&["spec", "updateStrategy"]));
         }
@@ -182,14 +182,15 @@ pub fn fit(
 }
 
 impl Fitted {
-    /// The paths of everything that has to go.
+    /// Returns the paths of all leftovers, which have to be claimed before the apply.
     #[must_use]
     pub fn claims(&self) -> Vec<Path> {
         let leftovers = self.leftovers.iter();
         leftovers.map(|leftover| leftover.path.clone()).collect()
     }
 
-    /// The object as it is sent, but for the groups of leftovers, which are as they are live: the server can judge everything else of it.
+    /// Returns the object as it is sent, but with the live values of all groups with leftovers, so that the server can validate everything
+    /// else in a dry run.
     #[must_use]
     pub fn bridged(&self, live: &Value) -> Value {
         let mut object = Value::clone(&self.object);
@@ -199,7 +200,7 @@ impl Fitted {
         object
     }
 
-    /// Makes an answer to the bridged object what the apply will leave.
+    /// Replaces the live values of the groups in the server's answer to the bridged object, so that it shows what the apply will leave.
     pub fn cross(&self, answer: &mut Value) {
         for group in &self.groups {
             group.copy(&self.object, answer);
@@ -217,7 +218,7 @@ impl Fitted {
 }
 
 impl Group {
-    /// Gives `to` the members that `from` has, and no other.
+    /// Replaces the members of `to` with those of `from`.
     fn copy(&self, from: &Value, to: &mut Value) {
         let from = self.at.get(from);
         let Some(to) = self.at.make(to) else {
@@ -249,7 +250,8 @@ impl Fitting<'_> {
         path.is_in(&managed_fields::owned(self.entries, self.manager))
     }
 
-    /// Fields of the object at `at` that are live and not wanted. They go, unless we alone own them: then the apply removes them anyway.
+    /// Marks live members of the object at `at` that are not desired as leftovers. Members that only the installation owns are skipped,
+    /// because the apply removes them anyway.
     fn drop_rest(&mut self, at: &Path, members: &[&str], is_ours_to_drop: bool) {
         let wanted = at.get(self.wanted);
         let is_wanted = |member: &&&str| wanted.is_some_and(|wanted| is_set(wanted.get(member)));
@@ -278,7 +280,7 @@ impl Fitting<'_> {
         }
     }
 
-    /// Of these fields of the object at `at` one may be set: where the manifest sets one, the others go.
+    /// Handles a union: if the manifest sets one of these members of the object at `at`, the others have to be removed.
     fn one_of(&mut self, at: &Path, members: &[&str]) {
         let wanted = at.get(self.wanted);
         let sets = |member: &&str| wanted.is_some_and(|wanted| is_set(wanted.get(member)));
@@ -295,7 +297,7 @@ impl Fitting<'_> {
     }
 
     fn pods(&mut self, at: &Path) {
-        // An account that the manifest drops stays under its other name. One that others set is theirs.
+        // An account that the manifest drops would stay under its other name. An account that other managers set is theirs.
         let is_theirs = ACCOUNT
             .iter()
             .any(|name| !self.others(&at.field(name)).is_empty());
@@ -374,13 +376,13 @@ impl Fitting<'_> {
     }
 
     /// apiextensions/v1 CustomResourceConversion.Webhook: "Required when `strategy` is set to `Webhook`", and forbidden otherwise. The CA
-    /// bundle that another client injected into it goes with the webhook that it was for.
+    /// bundle that another client injected is removed with its webhook.
     fn conversion(&mut self) {
         let at = Path::default().fields(&["spec", "conversion"]);
         let strategy = |object| at.field("strategy").get(object).and_then(Value::as_str);
         let is_off = match strategy(self.wanted) {
             Some(strategy) => strategy != "Webhook",
-            // Operators also switch the conversion on by themselves.
+            // Some operators enable the conversion themselves.
             None => at.get(self.wanted).is_none_or(Value::is_null) && self.is_ours(&at),
         };
         if is_off && strategy(self.live) == Some("Webhook") {
@@ -388,7 +390,7 @@ impl Fitting<'_> {
         }
     }
 
-    /// Keys of `stringData` that were applied as such: the server stored them in `data`, where they have no owner.
+    /// Handles keys that were applied as `stringData`: the server stored them in `data`, where they have no owner.
     fn secret(&mut self) {
         let data = Path::default().field("data");
         let texts = Path::default().field("stringData");
@@ -404,13 +406,13 @@ impl Fitting<'_> {
                     && !is_owned(&texts.field(key))
             })
             .collect();
-        // Without managedFields it is not known whose anything is.
+        // Without managedFields, the owners of the fields are unknown.
         if !self.entries.is_empty() {
             self.drop_rest(&data, &stale, false);
         }
     }
 
-    /// core/v1 ServiceSpec.ClusterIP: an update without one keeps that of the live Service (`patchAllocatedValues`), also `None`.
+    /// core/v1 ServiceSpec.ClusterIP: an update without one keeps that of the live Service (`patchAllocatedValues`), including `None`.
     fn service(&mut self) {
         let spec = Path::default().field("spec");
         let field = |object, name: &str| spec.field(name).get(object).cloned();
@@ -429,7 +431,8 @@ impl Fitting<'_> {
         }
     }
 
-    /// core/v1 ServiceAccount.ImagePullSecrets: one value to server-side apply. OpenShift appends the account's own (`NAME-dockercfg-xxxxx`).
+    /// core/v1 ServiceAccount.ImagePullSecrets: server-side apply treats the list as one value. OpenShift appends the account's own
+    /// (`NAME-dockercfg-xxxxx`).
     fn pull_secrets(&mut self) {
         let path = Path::default().field("imagePullSecrets");
         let names = |object| -> Option<Vec<&str>> {
@@ -464,7 +467,7 @@ impl Fitting<'_> {
         }
     }
 
-    /// `Scale.spec.replicas` is left out where it is 0, so that whoever scales to zero owns no field, and an apply finds no conflict.
+    /// `Scale.spec.replicas` is omitted if it is 0, so a client that scales to zero owns no field, and an apply finds no conflict.
     fn replicas(&mut self, policy: &Policy) {
         let path = Path::default().fields(&["spec", "replicas"]);
         let (Some(live), Some(wanted)) = (path.get(self.live), path.get(self.wanted)) else {
@@ -479,7 +482,8 @@ impl Fitting<'_> {
         }
     }
 
-    /// A field that keeps its live value: left out where it is not ours, sent as it is where an apply without it would remove it.
+    /// Keeps the live value of a field: omits it if the installation does not own it, and sends the live value if an apply without it would
+    /// remove it.
     fn leave(&mut self, path: Path, live: Value, wanted: Value, why: &'static str) {
         let is_ours = self.is_ours(&path);
         let owners = self.others(&path);
@@ -499,7 +503,7 @@ impl Fitting<'_> {
     }
 }
 
-/// The fields that we owned before an apply, do not own after it, and that others keep: what the apply does not remove.
+/// Returns the fields that the installation owned before an apply and does not own after it, and that stay because other managers own them.
 #[must_use]
 pub fn still_there(
     key: &ObjectKey,
@@ -520,7 +524,7 @@ pub fn still_there(
         let owners = other_owners(&after, &path, manager);
         let owners: Vec<String> = owners.into_iter().map(|(manager, _)| manager).collect();
         let field = path.to_string();
-        // These belong to them by contract.
+        // Fields that belong to other managers by contract.
         let is_theirs = field.ends_with(".caBundle")
             || (field == REPLICAS && owners.iter().any(|owner| owner.ends_with("/scale")))
             || (key.kind == "ClusterRole" && answer.get("aggregationRule").is_some());
@@ -537,7 +541,7 @@ fn is_set(value: Option<&Value>) -> bool {
     value.is_some_and(|value| !value.is_null())
 }
 
-/// The items of a list in an object, by name.
+/// Returns the named items of a list.
 fn named<'a>(
     list: &Path,
     object: &'a Value,
@@ -561,7 +565,7 @@ fn default_pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// Whether a live selector is the wanted one with expressions about labels of platforms.
+/// Whether a live selector equals the desired one plus expressions about labels of platforms.
 fn is_grown_selector(live: &Value, wanted: &Value) -> bool {
     let expressions = |selector: &Value| -> Vec<Value> {
         let all = selector.get("matchExpressions").and_then(Value::as_array);

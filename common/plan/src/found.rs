@@ -1,4 +1,4 @@
-//! What other tools installed, found by the marks of its objects: what `adopt` lists (semantics 12).
+//! Installs of other tools, found by the marks of their objects. `adopt` without a name lists them (semantics 12.11).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,17 +11,17 @@ use common::api::names::{ANNOTATION_INSTALLATION, LABEL_MODE, LABEL_OWNER, MODE_
 use common::entrance;
 use common::manifest::key::ObjectKey;
 
-/// Annotation of the kops tool at the namespace of an add-on: this, and the name of the add-on.
+/// Prefix of the annotation that kops sets on the namespace of an add-on; the name of the add-on follows.
 const KOPS: &str = "addons.k8s.io/";
-/// Annotation by which `kubectl apply` knows what it applied, and `--prune` what it may delete.
+/// Annotation of `kubectl apply`: the manifest that it last applied.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Annotation of helm at the objects of a release: its name. Whose an object is, [`release`] says.
+/// Annotation that Helm sets on the objects of a release: its name. [`release`] reads it together with the namespace.
 pub const HELM_NAME: &str = "meta.helm.sh/release-name";
-/// Its namespace.
+/// Annotation that Helm sets on the objects of a release: its namespace.
 pub const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
-/// Label of kapp at the objects of an application.
+/// Label that kapp sets on the objects of an application.
 pub const KAPP_APP: &str = "kapp.k14s.io/app";
-/// Labels by which people name what belongs together, best first.
+/// Labels that commonly name an app, best first.
 const APP: [&str; 5] = [
     "app.kubernetes.io/part-of",
     "app.kubernetes.io/instance",
@@ -30,37 +30,37 @@ const APP: [&str; 5] = [
     "app",
 ];
 
-/// A live object, as far as it tells who made it.
+/// The marks of a live object that show which tool created it.
 #[derive(Clone, Debug, Default)]
 pub struct Marked {
-    /// Which one.
+    /// The object.
     pub key: ObjectKey,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its annotations; the value of a large one is not needed.
+    /// Its annotations. Large values may be left out.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Who made it, as the marks say.
+/// The marks by which an install was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FoundBy {
-    /// The annotation of kops at a namespace, and its label at the objects.
+    /// The annotation of kops on a namespace, and its label on the objects.
     Kops,
-    /// Annotations of Helm.
+    /// The annotations of Helm.
     Helm,
     /// The label of kapp.
     Kapp,
     /// The labels of the addon-manager.
     AddonManager,
-    /// Our label, of an installation that is gone.
+    /// The owner label of an installation that no longer exists.
     Orphan,
-    /// What client-side apply of kubectl leaves behind.
+    /// The annotation of kubectl's client-side apply.
     Kubectl,
 }
 
 impl FoundBy {
-    /// The word of the table.
+    /// Returns the name of the tool for the table.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -74,25 +74,25 @@ impl FoundBy {
     }
 }
 
-/// Something that another tool installed.
+/// An add-on, release, application or app that another tool installed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Install {
-    /// By which marks.
+    /// The marks by which it was found.
     pub found_by: FoundBy,
     /// Name of the add-on, release, application or app.
     pub name: String,
-    /// The namespace that the tool gives it, else that of its objects.
+    /// The namespace that the tool records for it, else that of its objects.
     pub namespace: Option<String>,
-    /// Its version, where a mark says one.
+    /// Its version, if a mark names one.
     pub version: Option<String>,
     /// The chart of a release, without its version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chart: Option<String>,
-    /// The index that kops read it from.
+    /// The index from which kops read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// How many objects carry its marks.
+    /// The number of objects that carry its marks.
     pub objects: usize,
     /// The namespaces of these objects.
     #[serde(skip)]
@@ -100,20 +100,20 @@ pub struct Install {
 }
 
 impl Install {
-    /// Whether it is this add-on, by its own name or that of its chart.
+    /// Whether its own name or that of its chart is `addon`.
     #[must_use]
     pub fn is_of(&self, addon: &str) -> bool {
         self.name == addon || self.chart.as_deref() == Some(addon)
     }
 
-    /// Whether objects of it are in this namespace, or in none.
+    /// Whether it has objects in this namespace, or only cluster-scoped ones.
     #[must_use]
     pub fn is_in(&self, namespace: &str) -> bool {
         self.namespaces.is_empty() || self.namespaces.contains(namespace)
     }
 }
 
-/// The release of Helm that the marks of an object name; `None` where one of them is missing.
+/// Reads the Helm release that the marks of an object name. Returns `None` if one of them is missing.
 #[must_use]
 pub fn release<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<HelmRelease> {
     Some(HelmRelease {
@@ -139,17 +139,17 @@ impl fmt::Display for Install {
     }
 }
 
-/// The releases of Helm, `shop/web`, that still have records of an installation's objects: they were not set aside.
+/// Returns the Helm releases (`shop/web`) whose records of this installation's objects were not set aside (semantics 12.12).
 pub fn open_releases(record: &AddonInstallation) -> impl Iterator<Item = String> + '_ {
     let former = record.status.iter().flat_map(|status| &status.former);
     let open = former.filter(|one| one.tool == FormerTool::Helm && !one.is_set_aside);
     open.map(|one| format!("{}/{}", one.namespace, one.name))
 }
 
-/// What identifies an install: the marks, namespace and name.
+/// Identity of an install: marks, namespace and name.
 type Identity = (FoundBy, Option<String>, String);
 
-/// The installs that these objects belong to; those of the installations in `owners` (values of the owner label) are left out.
+/// Groups objects by the install that they belong to. Objects of the installations in `owners` (owner labels) are left out.
 #[must_use]
 pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
     let mut found: BTreeMap<Identity, Install> = BTreeMap::new();
@@ -195,7 +195,7 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
         }
         install.chart = install.chart.take().or(chart);
     }
-    // Its objects name the charts that its own chart is made of: what that is, they do not tell.
+    // Objects of a chart with subcharts name different charts, so the chart and version of the install are unknown.
     for identity in parts {
         if let Some(install) = found.get_mut(&identity) {
             (install.chart, install.version) = (None, None);
@@ -204,8 +204,8 @@ pub fn installs(objects: &[Marked], owners: &BTreeSet<String>) -> Vec<Install> {
     found.into_values().collect()
 }
 
-/// Name and version in the label of a chart, `web-server-1.0.0-rc.1`: the version is the first part that begins like one. A label holds
-/// `_` instead of `+`.
+/// Splits the label of a chart into name and version, `web-server-1.0.0-rc.1`: the version is the first part that looks like one. The label
+/// has `_` instead of `+`.
 fn of_chart(chart: &str) -> Option<(&str, &str)> {
     let is_version = |text: &str| {
         let number = text.trim_start_matches('v').split('.').next();
@@ -220,7 +220,7 @@ fn of_chart(chart: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The add-ons that kops noted at a namespace.
+/// Reads the add-ons that kops recorded on a namespace.
 fn of_kops(object: &Marked) -> impl Iterator<Item = Install> + '_ {
     let is_namespace = object.key.group.is_empty() && object.key.kind == "Namespace";
     let noted = object.annotations.iter().filter(move |_| is_namespace);
@@ -244,7 +244,8 @@ fn of_kops(object: &Marked) -> impl Iterator<Item = Install> + '_ {
     })
 }
 
-/// What an object belongs to. The most precise mark decides: tools that use kubectl leave its annotation, too.
+/// Returns the install that an object belongs to. The most specific mark decides, because tools that use kubectl leave its annotation as
+/// well.
 fn identity(
     object: &Marked,
     owners: &BTreeSet<String>,
@@ -260,7 +261,7 @@ fn identity(
     if let Some(owner) = label(LABEL_OWNER) {
         let installation = annotation(ANNOTATION_INSTALLATION)?;
         let (namespace, name) = installation.split_once('/')?;
-        // What is only created is kept when its manifest goes, on purpose.
+        // Create-only objects stay on purpose when their installation is removed.
         let is_kept = label(LABEL_MODE).is_some_and(|mode| mode == MODE_ENSURE_EXISTS);
         let is_gone = !owners.contains(owner) && !is_kept;
         return is_gone.then(|| (FoundBy::Orphan, Some(namespace.to_owned()), name.to_owned()));

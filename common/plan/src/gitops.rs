@@ -1,5 +1,5 @@
-//! Argo CD and Flux: which of their objects apply an object again and again, by the marks that they leave on it, and which fields of
-//! an installation they set (semantics 12).
+//! Argo CD and Flux: the objects of theirs that apply another object, known by the marks that they leave on it (semantics 12.10), and the
+//! fields of an installation that they set (semantics 12.20).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::entrance;
 use common::manifest::managed_fields::former::tool;
 
-/// A kind whose objects apply others.
+/// A kind of Argo CD or Flux whose objects apply other objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
     /// Its API group.
@@ -38,11 +38,11 @@ const RELEASE: Kind = Kind {
     words: "Flux HelmRelease",
 };
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
-/// Label by which Argo CD finds its objects.
+/// Label that Argo CD uses to find its objects.
 const INSTANCE: &str = "argocd.argoproj.io/instance";
-/// The one that it used by default before 3.0: each chart of Helm sets it as well, so it says nothing by itself.
+/// Label that Argo CD used by default before 3.0. Every Helm chart sets it as well, so it proves nothing by itself.
 const COMMON_INSTANCE: &str = "app.kubernetes.io/instance";
-/// Under which names they write, and by objects of which kind.
+/// Field managers of Argo CD and Flux, each with the kind of the object that applies.
 const MANAGERS: [(&str, Kind); 4] = [
     ("argocd-controller", APPLICATION),
     ("argocd-application-controller", APPLICATION),
@@ -50,21 +50,21 @@ const MANAGERS: [(&str, Kind); 4] = [
     ("helm-controller", RELEASE),
 ];
 
-/// An object that applies another one.
+/// An Argo CD or Flux object that applies another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reconciler {
     /// Its kind.
     pub kind: Kind,
-    /// Its namespace; `None` = any.
+    /// Its namespace; `None` means any.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
 }
 
 impl Reconciler {
-    /// Those that the marks of an object name, the most certain first; they may be gone. The label that charts set as well counts
-    /// where one of `managers`, the field managers of the object, is Argo CD, or where kubectl's apply, which old versions of it used,
-    /// has left its annotation and Helm none.
+    /// Returns the Argo CD and Flux objects that the marks of an object name, the most certain first. They may no longer exist. The label
+    /// that charts set as well counts only if one of `managers`, the field managers of the object, is Argo CD, or if the object has the
+    /// annotation of kubectl's apply, which old versions of Argo CD used, and none of Helm.
     #[must_use]
     pub fn named_by<'a>(
         labels: &BTreeMap<String, String>,
@@ -87,7 +87,7 @@ impl Reconciler {
         let labelled = labelled.filter_map(|name| labels.get(name));
         let names = tracked.into_iter().chain(labelled.map(String::as_str));
         let applications = names.map(|name| {
-            // An application outside Argo CD's own namespace is named with its namespace, which holds no underscore.
+            // The name of an application outside Argo CD's own namespace is prefixed with its namespace, which contains no underscore.
             let (namespace, name) = match name.split_once('_') {
                 Some((namespace, name)) => (Some(namespace.to_owned()), name),
                 None => (None, name),
@@ -125,20 +125,20 @@ impl fmt::Display for Reconciler {
     }
 }
 
-/// One that exists, or of which that is not known.
+/// A [`Reconciler`] that exists, or that may not be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LiveReconciler {
     /// The object, as the marks name it.
     pub reconciler: Reconciler,
-    /// The namespace that it is in; `None` where that is not known.
+    /// Its namespace; `None` if unknown.
     pub namespace: Option<String>,
-    /// Whether it was seen; otherwise it may not be read.
+    /// Whether it was read. Otherwise it may not be read, and counts as live.
     pub is_seen: bool,
 }
 
 impl LiveReconciler {
-    /// The command that suspends it, so that it neither applies its objects again nor deletes them when it is deleted. Flux leaves the
-    /// objects of what is suspended; Argo CD deletes those of an application that has its finalizer.
+    /// Returns the command that suspends the object, so that it neither applies its objects again nor deletes them when it is deleted. A
+    /// suspended Flux object leaves its objects; Argo CD deletes those of an application that has its finalizer.
     #[must_use]
     pub fn suspension(&self) -> String {
         let Reconciler { kind, name, .. } = &self.reconciler;
@@ -166,10 +166,10 @@ impl fmt::Display for LiveReconciler {
     }
 }
 
-/// What applies the spec of an installation from Git.
+/// The Argo CD or Flux object that applies the spec of an installation from Git.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Owner {
-    /// The object, or the tool where no mark names one: `Argo CD application shop`.
+    /// The object, or the tool if no mark names the object: `Argo CD application shop`.
     pub by: String,
     set: Vec<Set>,
 }
@@ -177,14 +177,14 @@ pub struct Owner {
 /// The fields of a spec that a tool sets.
 #[derive(Clone, Debug, PartialEq)]
 enum Set {
-    /// As `fieldsV1` has them.
+    /// The managed fields, as `fieldsV1`.
     Fields(Value),
-    /// As client-side apply has noted them: the creator of an object also owns what the server filled in.
+    /// The spec that client-side apply last sent. The managed fields of an object's creator would also include what the server filled in.
     Applied(Value),
 }
 
-/// Leaves of the field managers of a record those who set its spec, and which fields only where [`Owner::of`] asks for them: of a
-/// thousand records, the rest is megabytes.
+/// Reduces the managedFields of a record to the managers that set its spec, with fields only for those that [`Owner::of`] needs: for a
+/// thousand records, the rest takes megabytes.
 pub fn keep_writers(managers: &mut Vec<ManagedFieldsEntry>) {
     managers.retain(|entry| {
         let is_main = entry.subresource.as_deref().is_none_or(str::is_empty);
@@ -200,7 +200,8 @@ pub fn keep_writers(managers: &mut Vec<ManagedFieldsEntry>) {
 }
 
 impl Owner {
-    /// That of a record, by the field managers of its spec. Whether its object exists is not asked: Argo CD may run in another cluster.
+    /// Finds the owner by the field managers of the record's spec. It does not check that the object exists, because Argo CD may run in
+    /// another cluster.
     #[must_use]
     pub fn of(record: &AddonInstallation) -> Option<Self> {
         let metadata = &record.metadata;
@@ -232,7 +233,7 @@ impl Owner {
         })
     }
 
-    /// Whether it sets the field at this path of the spec, or something below it.
+    /// Whether it sets the field of the spec at `path`, or one below it.
     #[must_use]
     pub fn sets(&self, path: &[String]) -> bool {
         self.set.iter().any(|set| {
@@ -243,7 +244,7 @@ impl Owner {
             for name in path {
                 match at.get(format!("{prefix}{name}")) {
                     Some(below) => at = below,
-                    // `{}` is a field as a whole.
+                    // `{}` stands for the whole field.
                     None => return !prefix.is_empty() && at.as_object().is_some_and(Map::is_empty),
                 }
             }
@@ -252,14 +253,14 @@ impl Owner {
     }
 }
 
-/// The spec that client-side apply has sent last.
+/// Reads the spec that client-side apply last sent.
 fn last_applied(record: &AddonInstallation) -> Option<Value> {
     let annotations = record.metadata.annotations.as_ref()?;
     let mut applied: Value = entrance::from_str(annotations.get(LAST_APPLIED)?).ok()?;
     applied.get_mut("spec").map(Value::take)
 }
 
-/// The paths at which two specs differ; lists are compared as a whole.
+/// Returns the paths at which two specs differ. Lists are compared as a whole.
 #[must_use]
 pub fn edits(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Vec<String>> {
     let json = |spec| serde_json::to_value(spec).unwrap_or_default();
@@ -268,7 +269,7 @@ pub fn edits(from: &AddonInstallationSpec, to: &AddonInstallationSpec) -> Vec<Ve
     found
 }
 
-/// The same with each value under its own path, also the first of a map and the last: not the map that came or went with it.
+/// Like [`edits`], but lists each value under its own path, even if a whole map was added or removed.
 #[must_use]
 pub fn edits_by_value(
     from: &AddonInstallationSpec,
@@ -283,7 +284,7 @@ pub fn edits_by_value(
     edits(&with_maps_of(from, to), &with_maps_of(to, from))
 }
 
-/// Gives `values` the maps that only `other` has, empty; a map without values is named itself.
+/// Adds to `values`, as empty maps, the non-empty maps that only `other` has. A map without values is reported itself.
 fn add_maps(values: &mut Value, other: &Value) {
     let (Value::Object(values), Value::Object(other)) = (values, other) else {
         return;
@@ -295,7 +296,7 @@ fn add_maps(values: &mut Value, other: &Value) {
     }
 }
 
-/// The recursion ends with the depth of an object.
+/// Collects the paths at which two values differ. The recursion depth is bounded by that of the object.
 fn compare(from: &Value, to: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
         if from != to {

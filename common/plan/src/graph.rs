@@ -1,7 +1,7 @@
-//! The order of one command: a graph over the wanted objects of all its add-ons.
+//! The order of one command: a graph over the desired objects of all its add-ons.
 //!
-//! An edge holds for the whole command: `to` begins when `from` has come as far as [`Until`] says. Objects without a path
-//! between them are applied at the same time.
+//! An edge holds for the whole command: `to` begins when `from` has come as far as [`Until`] says. Objects without a path between them are
+//! applied in parallel.
 
 pub mod annotations;
 mod backends;
@@ -35,7 +35,7 @@ use weak::Weak;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Graph {
-    /// In the order in which they begin where no edge decides: rank, then place in the manifest, then key.
+    /// In the order in which they begin if no edge decides: rank, then position in the manifest, then key.
     pub nodes: Vec<Node>,
     /// Sorted, without duplicates.
     pub edges: Vec<Edge>,
@@ -44,20 +44,20 @@ pub struct Graph {
 /// One add-on of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// Name of its installation, for people.
+    /// Name of its installation, for display.
     pub name: &'a str,
-    /// Its wanted objects.
+    /// Its desired objects.
     pub desired: &'a Desired,
-    /// Indexes of the parts that have to be installed before this one begins.
+    /// Indexes of the parts that have to be installed before it begins.
     pub requires: &'a [usize],
 }
 
-/// An object that holds what another one needs, and is applied without it.
+/// An object that gives up something, with its own apply, that another object needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
-    /// Who has it.
+    /// The object that gives it up.
     pub holder: &'a ObjectKey,
-    /// Who gets it.
+    /// The object that gets it.
     pub heir: &'a ObjectKey,
 }
 
@@ -65,7 +65,7 @@ pub struct Held<'a> {
 pub type NodeId = usize;
 
 impl Graph {
-    /// The order of one command. It is the same for the same objects, in whatever order they were given.
+    /// Builds the order of one command. The result does not depend on the order in which the objects are given.
     ///
     /// # Errors
     /// [`Cycle`].
@@ -73,7 +73,7 @@ impl Graph {
         Self::with_holders(parts, &[])
     }
 
-    /// The same, where objects give up with their apply what others need ([`super::holder`]).
+    /// Like [`Graph::new`], with objects that give up something that others need ([`super::holder`]).
     ///
     /// # Errors
     /// [`Cycle`].
@@ -100,7 +100,7 @@ impl Graph {
         draft.finish()
     }
 
-    /// What waits for a node.
+    /// Returns the edges that lead from a node.
     #[must_use]
     pub fn leads_to(&self, node: NodeId) -> &[Edge] {
         let start = self.edges.partition_point(|edge| edge.from < node);
@@ -109,12 +109,12 @@ impl Graph {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// What a node waits for. It reads every edge: callers that ask for all nodes should count edges once instead.
+    /// Returns the edges that lead to a node. This scans all edges: a caller that visits all nodes should count edges once instead.
     pub fn needs(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(move |edge| edge.to == node)
     }
 
-    /// The parts that come before `part`, wholly or with some of their objects, and why.
+    /// Returns the parts that come before `part`, wholly or with some of their objects, and why.
     #[must_use]
     pub fn parts_before(&self, part: usize) -> BTreeMap<usize, BTreeSet<Reason>> {
         let part_of = |node: NodeId| match self.nodes.get(node) {
@@ -146,7 +146,7 @@ impl Graph {
         before
     }
 
-    /// The object of a node, where it is one of the add-on `part`.
+    /// Returns the object of a node, if it belongs to the add-on `part`.
     #[must_use]
     pub fn object_of(&self, node: NodeId, part: usize) -> Option<&ObjectKey> {
         match self.nodes.get(node)? {
@@ -155,7 +155,7 @@ impl Graph {
         }
     }
 
-    /// The nodes in levels: no edge leads from one to another of the same level, and every edge leads to a later one.
+    /// Groups the nodes by level: no edge connects two nodes of a level, and every edge leads to a later level.
     #[must_use]
     pub fn levels(&self) -> Vec<Vec<NodeId>> {
         let mut level = vec![0usize; self.nodes.len()];
@@ -175,21 +175,21 @@ impl Graph {
     }
 }
 
-/// What edges lead to and from.
+/// A node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Node {
-    /// A wanted object. Its key is unique among the objects of a graph, but for a Namespace that several add-ons want.
+    /// A desired object. Its key is unique in a graph, except that several add-ons may contain the same Namespace.
     Object {
-        /// Which add-on of the command.
+        /// The index of its add-on in the command.
         part: usize,
         /// The object.
         key: ObjectKey,
     },
-    /// Nothing to apply: it is passed when everything before it has come far enough, and fails with it. It orders two groups
+    /// A gate, which applies nothing. It is passed when everything before it has come far enough, and fails with it. It orders two groups
     /// of n and m objects with n + m edges.
     Gate {
-        /// Its name for people: `wave 1`, `cert-manager is installed`.
+        /// Its title, for display: `wave 1`, `cert-manager is installed`.
         title: String,
     },
 }
@@ -200,23 +200,23 @@ pub enum Node {
 pub struct Edge {
     /// The node that comes first.
     pub from: NodeId,
-    /// The node that waits for it.
+    /// The node that waits for `from`.
     pub to: NodeId,
-    /// How far `from` has to be.
+    /// How far `from` has to come.
     pub until: Until,
     /// Why.
     pub reason: Reason,
 }
 
-/// How far the first object has to be before the second begins.
+/// How far the first object has to come before the second begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Until {
     /// Its apply succeeded.
     Applied,
-    /// It is a definition and its kinds are in discovery, also where readiness is not waited for.
+    /// It is a CRD whose kinds are in discovery. This holds even if the command does not wait for readiness.
     Served,
-    /// It is ready; where readiness is not waited for, applied is enough.
+    /// It is ready, or applied, if the command does not wait for readiness.
     Ready,
 }
 
@@ -232,15 +232,15 @@ pub enum Reason {
     Reference,
     /// A role and its binding; bindings and the workloads of their accounts.
     Rights,
-    /// Quota, limits and network policies of a namespace, and the pods that they apply to.
+    /// Quotas, limits and network policies of a namespace, and the pods that they apply to.
     Policy,
-    /// Service and workload, and the webhook configuration or APIService that calls them.
+    /// A Service and its workload, and the webhook configuration or APIService that calls them.
     Backend,
-    /// A webhook configuration, and the objects that it matches.
+    /// A webhook configuration and the objects that it matches.
     Judge,
-    /// An APIService, and the objects of its group.
+    /// An APIService and the objects of its group.
     ApiService,
-    /// A Service or PriorityClass that gives up a node port or the default, and the one that gets it.
+    /// A Service or PriorityClass that gives up a node port or the default, and the object that gets it.
     Holder,
     /// `argocd.argoproj.io/sync-wave`.
     SyncWave,
@@ -264,7 +264,7 @@ impl std::fmt::Display for Node {
 }
 
 impl Reason {
-    /// The word for plans and drawings.
+    /// Returns the name of the reason in plans and drawings.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -285,7 +285,7 @@ impl Reason {
         }
     }
 
-    /// The annotation that asks for this order; `None` where it follows from the objects.
+    /// Returns the annotation or field that requests this order; `None` if the order follows from the objects.
     fn written(self) -> Option<&'static str> {
         match self {
             Self::SyncWave => Some("annotation argocd.argoproj.io/sync-wave"),
@@ -304,7 +304,7 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// What only one object can have is given up before another one asks for it.
+/// Adds edges from objects that give up something that only one object can have to the objects that get it.
 fn held_before_heirs(weak: &mut Weak<'_, '_>, held: &[Held<'_>]) {
     for Held { holder, heir } in held {
         if let Some(heir) = weak.draft.find(heir) {

@@ -1,8 +1,8 @@
-//! The revisions of an installation: what each operation was asked for, and the entry that it took, so that a rollback can go back
-//! to it although the catalogue has moved on.
+//! The revisions of an installation: the input of each operation and the entry that it used, so that a rollback can go back to it although
+//! the catalogue has changed (semantics 12.3).
 //!
-//! A revision names Secrets and holds nothing that is read from them: `spec.valuesFrom` is a reference, and values of `spec.values`
-//! are in the record anyway.
+//! A revision names Secrets but contains nothing that is read from them: `spec.valuesFrom` is a reference, and `spec.values` is in the
+//! record anyway.
 
 mod listed;
 
@@ -18,39 +18,39 @@ use common::api::names::ANNOTATION_DEFAULTED;
 use common::catalogue::Entry;
 use common::manifest::digest;
 
-/// How many revisions of an installation are kept.
+/// The maximum number of revisions to keep per installation.
 pub const KEPT: usize = 10;
-/// What records call a rollback.
+/// The verb of a rollback in records.
 pub const ROLLBACK: &str = Verb::Rollback.as_recorded();
-/// The largest revision, in bytes of JSON.
+/// The maximum size of a revision, in bytes of JSON.
 pub const LARGEST: usize = 256 * 1024;
 
 /// A revision as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredRevision {
-    /// Counts up from 1; stands beside the data.
+    /// Its number, counting from 1. It is stored beside the data.
     #[serde(skip)]
     pub number: i64,
-    /// What the operation was called, what it installed, when and by whom, and how it ended.
+    /// The operation: its verb, what it installed, when and by whom, and how it ended.
     pub operation: Revision,
     /// The revision that a rollback went back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback_to: Option<i64>,
     /// The spec of the installation.
     pub spec: AddonInstallationSpec,
-    /// Which of its values were filled in by default: the annotation of the installation.
+    /// The values that were filled in by default, from the annotation of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaulted: Option<String>,
-    /// The entry; absent where the revision would be too large with it, and where it holds its manifest itself: that may be a Secret,
-    /// and more people may read revisions than Secrets.
+    /// The catalogue entry. Absent if the revision would be too large with it, or if the entry contains its manifest inline: that may be a
+    /// Secret, and more people may read revisions than Secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
-    /// Digest of the entry's version, by which it is found again in a catalogue.
+    /// Digest of the entry's version, to find it again in a catalogue.
     pub entry_digest: String,
 }
 
-/// A revision that is too large even without its entry.
+/// A revision is too large even without its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {bytes} bytes, and {LARGEST} at most are kept of a revision")]
 pub struct TooLarge {
@@ -58,21 +58,21 @@ pub struct TooLarge {
     pub bytes: usize,
 }
 
-/// Why there is no revision to go back to.
+/// An error: there is no revision to roll back to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRevision {
-    /// Nothing was kept.
+    /// No revision is stored.
     #[error("no revision of it is kept")]
     Nothing,
-    /// The number is not among those that are kept.
+    /// The requested revision is not stored.
     #[error("revision {asked} is not kept; revisions that are: {}", listed(kept))]
     Unknown {
-        /// As asked.
+        /// The requested number.
         asked: i64,
-        /// Newest first.
+        /// The stored numbers, newest first.
         kept: Vec<i64>,
     },
-    /// No earlier one ended well with another state.
+    /// No earlier revision succeeded with another state.
     #[error("no earlier revision succeeded with another version or other values")]
     NoEarlier,
 }
@@ -82,19 +82,19 @@ fn listed(kept: &[i64]) -> String {
     kept.join(", ")
 }
 
-/// What differs between two revisions.
+/// The differences between two revisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Whether another version or id was installed.
+    /// Whether the version or id differs.
     pub version: bool,
-    /// Whether the entry of the same version is another one, or its manifest.
+    /// Whether the version is the same but its manifest differs.
     pub manifest: bool,
-    /// Paths of the spec, as people write them; without those that only name the version.
+    /// Paths of the spec that differ, as users write them, without those that only name the version.
     pub fields: Vec<String>,
 }
 
 impl StoredRevision {
-    /// The revision of an operation that ended. `wanted`: the record as the operation was to leave it.
+    /// Creates the revision of an operation that ended. `wanted` is the record that the operation was to result in.
     #[must_use]
     pub fn of(
         operation: Revision,
@@ -114,10 +114,10 @@ impl StoredRevision {
         }
     }
 
-    /// The data to store; without the entry where that makes it too large.
+    /// Returns the data to store, without the entry if it would be too large.
     ///
     /// # Errors
-    /// [`TooLarge`] also without it.
+    /// [`TooLarge`] if it is too large even without the entry.
     pub fn to_data(&self) -> Result<Value, TooLarge> {
         let whole = json!(self);
         if size(&whole) <= LARGEST {
@@ -133,8 +133,9 @@ impl StoredRevision {
         }
     }
 
-    /// The stored entry with the content that was installed from it: another content of a branch, a tag or a URL is refused by its
-    /// hash. `None` where the entry is not kept: we keep none that holds its manifest, so one that does was written by someone else.
+    /// Returns the stored entry, pinned to the content that was installed from it: other content of a branch, tag or URL is refused by its
+    /// hash. Returns `None` if no entry is stored, or if it contains its manifest inline: this program stores no such entry, so another
+    /// client wrote it.
     #[must_use]
     pub fn entry_as_installed(&self) -> Option<Entry> {
         let kept = self.entry.as_ref();
@@ -157,8 +158,8 @@ impl StoredRevision {
         Some(entry)
     }
 
-    /// The spec that brings this revision back, pinned to the version of `entry`: otherwise a loop would upgrade it at once (semantics
-    /// 12). What never changes, and whether the installation is suspended, stays as it is `now`.
+    /// Returns the spec that restores this revision, pinned to the version of `entry`, because the loop would otherwise upgrade it at once
+    /// (semantics 12.3). Fields that never change, and `suspend`, stay as they are in `now`.
     #[must_use]
     pub fn spec_to_restore(
         &self,
@@ -181,14 +182,14 @@ impl StoredRevision {
         }
     }
 
-    /// What this revision changed of the one before it.
+    /// Returns what this revision changed compared to the one before it.
     #[must_use]
     pub fn changes_since(&self, before: &Self) -> Changes {
         let (old, new) = (&before.operation.installed, &self.operation.installed);
         let version = (&old.version, &old.id) != (&new.version, &new.id);
         let edits = gitops::edits_by_value(&unpinned(&before.spec), &unpinned(&self.spec));
         let mut fields: Vec<String> = edits.iter().map(|path| path.join(".")).collect();
-        // That of the catalogue is in no spec.
+        // A registry of the catalogue is not part of the spec.
         let registry = "registry".to_owned();
         if old.registry != new.registry && !fields.contains(&registry) {
             fields.push(registry);
@@ -200,14 +201,14 @@ impl StoredRevision {
         }
     }
 
-    /// Whether both lead to the same, whether or not their specs name the version.
+    /// Whether both result in the same state, ignoring whether their specs name the version.
     fn is_same_state(&self, other: &Self) -> bool {
         let state = |one: &Self| Installed {
-            // Which rules chose it, who vouched for it and whether it is yet to be applied changes nothing of what it is.
+            // These do not affect the installed content: the rules that chose it, its signature, and whether it is yet to be applied.
             rules: None,
             signature: None,
             adopted: false,
-            // That of the catalogue is the one of today.
+            // The registry of the catalogue always applies as it is today.
             registry: None,
             ..one.operation.installed.clone()
         };
@@ -215,15 +216,15 @@ impl StoredRevision {
     }
 }
 
-/// Digest of an entry's version.
+/// Returns the digest of an entry's version.
 #[must_use]
 pub fn entry_digest(version: &AddonVersion) -> String {
     digest::sha256_canonical(&json!(version))
 }
 
-/// The revision to go back to: the one that is asked for, or the last one before the newest that succeeded with another state.
-/// `revisions`: newest first. `is_interrupted`: a change was begun that left no revision yet; then the last one that succeeded is what
-/// was installed before it.
+/// Finds the revision to roll back to: the one with number `asked` or, without one, the last before the newest that succeeded with another
+/// state. `revisions` are newest first. With `is_interrupted`, a change was begun that has no revision yet; the last revision that
+/// succeeded is then what was installed before it.
 ///
 /// # Errors
 /// [`NoRevision`].
@@ -253,7 +254,7 @@ pub fn target(
     }
 }
 
-/// The revision that left what is `installed` now. `revisions`: newest first.
+/// Finds the revision that resulted in what is `installed` now. `revisions` are newest first.
 #[must_use]
 pub fn of_installed<'a>(
     revisions: &'a [StoredRevision],
@@ -263,7 +264,7 @@ pub fn of_installed<'a>(
     done.find(|one| one.operation.installed.is_same_target(installed))
 }
 
-/// Whether a change was begun and not ended, other than a rollback: that has a revision to go back to already.
+/// Whether a change was begun and did not end, other than a rollback, which already has a revision to go back to.
 #[must_use]
 pub fn is_interrupted(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
@@ -271,8 +272,8 @@ pub fn is_interrupted(record: &AddonInstallation) -> bool {
     operation.is_some_and(|operation| operation.verb != ROLLBACK)
 }
 
-/// Whether an operation left nothing behind that the one before it did not: a repair, or the same failure again. It makes no revision
-/// and no line of the history, or a loop would push the others out.
+/// Whether an operation changed nothing compared to the one before it: a repair, or the same failure again. It gets no revision and no
+/// entry in the history, or a loop would push out all others.
 #[must_use]
 pub fn is_repeated(last: &Revision, now: &Revision, is_same_spec: bool) -> bool {
     let is_same = last.installed.is_same_target(&now.installed);
@@ -282,8 +283,8 @@ pub fn is_repeated(last: &Revision, now: &Revision, is_same_spec: bool) -> bool 
     is_same && ((is_repair && upgrades) || ((is_repair || fails_again) && last.verb == now.verb))
 }
 
-/// Whether a rollback holds an installation at the entry that it brought back: until its spec changes, no loop installs another one
-/// (semantics 12). Repairs end nothing of that.
+/// Whether a rollback holds an installation at the entry that it restored: until the spec changes, the loop installs no other entry
+/// (semantics 12.3). Repairs do not change this.
 #[must_use]
 pub fn is_held(record: &AddonInstallation) -> bool {
     let Some(status) = &record.status else {
@@ -298,7 +299,7 @@ pub fn is_held(record: &AddonInstallation) -> bool {
         && of_entry.any(|one| one.verb == ROLLBACK)
 }
 
-/// What an interrupted rollback was bringing back, where the spec is that one still.
+/// Returns what an interrupted rollback was restoring, if the spec still asks for it.
 #[must_use]
 pub fn begun_rollback(record: &AddonInstallation) -> Option<&Installed> {
     let operation = record.status.as_ref()?.operation.as_ref()?;
@@ -311,8 +312,8 @@ pub fn begun_rollback(record: &AddonInstallation) -> Option<&Installed> {
     (operation.verb == ROLLBACK && is_asked_for).then_some(target)
 }
 
-/// The revision that an interrupted rollback was bringing back, where the spec is that one still: the one that left all of the target,
-/// else the same content. `revisions`: newest first.
+/// Finds the revision that an interrupted rollback was restoring, if the spec still asks for it: the one that resulted in exactly the
+/// target, else one with the same content. `revisions` are newest first.
 #[must_use]
 pub fn begun<'a>(
     revisions: &'a [StoredRevision],
@@ -322,7 +323,7 @@ pub fn begun<'a>(
     of_installed(revisions, target).or_else(|| of_content(revisions, target))
 }
 
-/// The newest revision that left this content, with whatever values. `revisions`: newest first.
+/// Finds the newest revision that resulted in this content, whatever its values. `revisions` are newest first.
 #[must_use]
 pub fn of_content<'a>(
     revisions: &'a [StoredRevision],
@@ -332,7 +333,7 @@ pub fn of_content<'a>(
     done.find(|one| content(&one.operation.installed) == content(installed))
 }
 
-/// What tells the content of an entry from others.
+/// Returns the fields that identify the content of an entry.
 fn content(installed: &Installed) -> (&str, &str, &str) {
     let Installed {
         version,
@@ -343,8 +344,8 @@ fn content(installed: &Installed) -> (&str, &str, &str) {
     (version, id, manifest_hash)
 }
 
-/// The oldest revisions that go once there are more than [`KEPT`]: not the newest one that succeeded. `revisions`: newest first, each
-/// with whether it succeeded.
+/// Selects the oldest revisions to delete if there are more than [`KEPT`], except for the newest one that succeeded. `revisions` are newest
+/// first, each with whether it succeeded.
 #[must_use]
 pub fn surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {
     let last_done = revisions.iter().position(|(_, is_done)| *is_done);
@@ -357,7 +358,7 @@ pub fn surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {
         .collect()
 }
 
-/// A spec without what pins it to a version.
+/// Returns a spec without the fields that pin it to a version.
 fn unpinned(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
     let mut spec = spec.clone();
     spec.addon_ref.version = None;

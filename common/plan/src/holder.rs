@@ -1,7 +1,7 @@
-//! What only one object of a cluster can have: node ports and addresses of Services, the default PriorityClass. Whoever holds it has to
-//! give it up before another object gets it.
+//! Resources that only one object of a cluster can hold: node ports and addresses of Services, and being the default PriorityClass. The
+//! holder has to give a resource up before another object gets it (semantics 12.15).
 //!
-//! Sources: the allocators of Services (`pkg/registry/core/service`) and the admission plug-in Priority of Kubernetes 1.36.
+//! The sources are the allocators of Services (`pkg/registry/core/service`) and the admission plug-in Priority of Kubernetes 1.36.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::Deletion;
 use common::manifest::key::ObjectKey;
 
-/// An object that holds what another one needs.
+/// An object that holds a resource that another one needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Holder {
-    /// The plan prunes it: it is deleted before the other one is applied, which has to be accepted.
+    /// The plan prunes the holder. It is deleted before the other object is applied, which the user has to accept.
     Pruned(Deletion),
-    /// The command applies it without what it holds: it is applied first.
+    /// The command applies the holder without the resource. It is applied before the other object.
     Applied(ObjectKey),
 }
 
@@ -33,14 +33,14 @@ impl Holder {
     }
 }
 
-/// A thing that only one object can have.
+/// A resource that only one object can hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Single {
     /// A node port of Services, of any protocol.
     NodePort(u64),
     /// A cluster IP of Services.
     Address(String),
-    /// Being the PriorityClass of pods that name none.
+    /// The default PriorityClass, for pods that name none.
     DefaultPriority,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Single {
     }
 }
 
-/// What an object has, or asks for, that only one object can have.
+/// Returns the exclusive resources that an object holds or asks for.
 #[must_use]
 pub fn singles(key: &ObjectKey, object: &Value) -> BTreeSet<Single> {
     match (key.group.as_str(), key.kind.as_str()) {
@@ -80,7 +80,7 @@ pub fn singles(key: &ObjectKey, object: &Value) -> BTreeSet<Single> {
     }
 }
 
-/// The first cluster IP that a Service asks for.
+/// Returns the first cluster IP that a Service asks for.
 #[must_use]
 pub fn address<'a>(key: &ObjectKey, object: &'a Value) -> Option<&'a str> {
     if (key.group.as_str(), key.kind.as_str()) != ("", "Service") {
@@ -92,7 +92,7 @@ pub fn address<'a>(key: &ObjectKey, object: &'a Value) -> Option<&'a str> {
     (!matches!(address, "" | "None")).then_some(address)
 }
 
-/// Whether an object that is applied no longer has what it has live. A Service that names no node ports keeps its own.
+/// Whether applying `wanted` gives up a resource that the live object holds. A Service that names no node ports keeps its own.
 #[must_use]
 pub fn gives_up(single: &Single, key: &ObjectKey, wanted: &Value) -> bool {
     let asked = singles(key, wanted);

@@ -1,8 +1,8 @@
-//! Objects that the API server does not change in place, known before anything is written: they are deleted and created
-//! again where that is accepted, and otherwise the whole plan is refused. The plan is also refused if an object asks for what a pruned
-//! object holds ([`super::holder`]), unless the caller accepts that the pruned object is deleted first.
+//! Objects that the API server does not change in place, detected before anything is written. They are deleted and created again if the
+//! user accepts this; otherwise the whole plan is refused (semantics 12.15). The plan is also refused if an object asks for something that
+//! a pruned object holds ([`super::holder`]), unless the user accepts that the pruned object is deleted first.
 //!
-//! The server says so itself in a dry run; where a webhook keeps it from judging, the [`table`] of built-in kinds does.
+//! The server reports these objects in a dry run. If a webhook prevents the dry run, the [`table`] of built-in kinds decides.
 
 pub mod table;
 
@@ -17,34 +17,34 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
 
-/// An object of a plan that can only be applied after a deletion: of itself, or of the objects that hold what it needs.
+/// An object that can only be applied after a deletion: of itself, or of the objects that hold something it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Recreation {
     /// The object.
     pub key: ObjectKey,
-    /// The fields that would change and never do.
+    /// The fields that would change but are immutable.
     pub fields: Vec<FixedField>,
-    /// Why it is not recreated, whatever the user accepts.
+    /// The reason why it cannot be recreated, whatever the user accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
-    /// Objects that the plan prunes, and that hold what these fields ask for. Where there are some, they are deleted before the object
-    /// is applied, and the object itself is not recreated.
+    /// Objects that the plan prunes and that hold what these fields ask for. If there are any, they are deleted before the object is
+    /// applied, and the object itself is not recreated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Deletion>,
 }
 
-/// A field that never changes, or that asks for what another object has.
+/// A field that is immutable, or that asks for something another object holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FixedField {
-    /// `spec.selector`; empty where the server names none.
+    /// Its path, `spec.selector`; empty if the server names none.
     pub field: String,
     /// The server's rule: `field is immutable`.
     pub rule: String,
 }
 
-/// Why an object is never deleted to be created again.
+/// The reason why an object is never recreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Obstacle {
@@ -52,54 +52,54 @@ pub enum Obstacle {
     Kept(KeptKind),
     /// A StatefulSet whose claims would be deleted with it.
     Claims,
-    /// It existed before the installation, which never deletes it.
+    /// It existed before the installation, which therefore never deletes it.
     Preexisting,
 }
 
-/// Something that the server could not judge before the plan is executed.
+/// A write that the server could not check in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unjudged {
     /// The object.
     pub key: ObjectKey,
-    /// Why: `an admission webhook does not answer`.
+    /// The reason: `an admission webhook does not answer`.
     pub why: String,
-    /// Whether it needs what the command itself brings: a namespace, a kind.
+    /// Whether it needs something that the command itself creates: a namespace or a kind.
     pub is_coming: bool,
 }
 
-/// Objects that would be deleted and created again, which the user did not accept. Nothing was written.
+/// A plan is refused because objects would be recreated and the user did not accept this. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}; nothing was changed:\n{}", headline(refused), lines(refused))]
 pub struct RecreationError {
-    /// The installations that have such objects; one at least.
+    /// The installations with such objects; at least one.
     pub refused: Vec<Refused>,
 }
 
-/// What is refused of one installation.
+/// The refused objects of one installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The installation.
     pub installation: InstallationName,
-    /// What was to be done with it.
+    /// The operation that was planned.
     pub verb: Verb,
-    /// The objects; one at least.
+    /// The objects; at least one.
     pub objects: Vec<Recreation>,
 }
 
 impl RecreationError {
-    /// Whether the user can accept it: no object of it holds data.
+    /// Whether the user can accept all of the objects.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.objects().all(|object| object.obstacle.is_none())
     }
 
-    /// Whether no object of it could be recreated.
+    /// Whether none of the objects can be recreated.
     #[must_use]
     pub fn is_final(&self) -> bool {
         self.objects().all(|object| object.obstacle.is_some())
     }
 
-    /// Whether pruned objects would be deleted before the rest.
+    /// Whether pruned objects would be deleted before other objects are applied.
     #[must_use]
     pub fn frees(&self) -> bool {
         self.objects().any(|object| !object.holders.is_empty())
@@ -111,7 +111,8 @@ impl RecreationError {
 }
 
 impl Recreation {
-    /// The object, with what stands in the way of recreating it. `loses_claims`: see [`loses_claims`].
+    /// Creates the recreation of an object, with the obstacle that its kind or its inventory state implies. The caller checks
+    /// [`loses_claims`].
     #[must_use]
     pub fn new(plan: &InstallationPlan, key: &ObjectKey, fields: Vec<FixedField>) -> Self {
         let state = plan.exact.objects.get(key).map(|item| item.object.state);
@@ -125,7 +126,7 @@ impl Recreation {
         }
     }
 
-    /// An object that gets these fields once the holders are deleted.
+    /// Creates an entry for an object that gets these fields once the holders are deleted.
     #[must_use]
     pub fn held(key: &ObjectKey, fields: Vec<FixedField>, holders: Vec<Deletion>) -> Self {
         Self {
@@ -136,21 +137,21 @@ impl Recreation {
         }
     }
 
-    /// The objects that are deleted: those that have to be named to accept it.
+    /// Returns the objects that are deleted, which the user has to name to accept it.
     pub fn deleted(&self) -> impl Iterator<Item = &ObjectKey> {
         let itself = self.holders.is_empty().then_some(&self.key);
         let holders = self.holders.iter().map(|holder| &holder.target.key);
         itself.into_iter().chain(holders)
     }
 
-    /// `spec.selector: field is immutable; spec.serviceName: …`
+    /// Formats the fields and rules: `spec.selector: field is immutable; spec.serviceName: …`
     #[must_use]
     pub fn reasons(&self) -> String {
         let fields: Vec<String> = self.fields.iter().map(ToString::to_string).collect();
         fields.join("; ")
     }
 
-    /// Why it is never recreated, as a sentence.
+    /// Returns why it is never recreated, as a sentence.
     #[must_use]
     pub fn never(&self) -> Option<String> {
         let kind = &self.key.kind;
@@ -191,13 +192,13 @@ impl fmt::Display for Recreation {
 }
 
 impl InstallationPlan {
-    /// How an object is recreated; `None` where it is changed in place.
+    /// Returns how an object is recreated; `None` if it is changed in place.
     #[must_use]
     pub fn recreation(&self, key: &ObjectKey) -> Option<&Recreation> {
         self.recreations.iter().find(|object| object.key == *key)
     }
 
-    /// The objects that would be recreated and may not be.
+    /// Returns the objects that would be recreated without permission.
     fn refused_recreations(&self) -> Vec<Recreation> {
         let is_allowed = |object: &&Recreation| {
             let step = self.step(&object.key);
@@ -216,7 +217,7 @@ impl InstallationPlan {
             .collect()
     }
 
-    /// The same plan where every object may be recreated that has to be and can be.
+    /// Returns the plan with permission to recreate every object that has to be recreated and can be.
     #[must_use]
     pub fn accepting_recreations(mut self) -> Self {
         for object in &self.recreations {
@@ -234,7 +235,7 @@ impl InstallationPlan {
     }
 }
 
-/// Refuses the plans of a command as long as objects of them would be recreated and that was not accepted.
+/// Refuses the plans of a command if they would recreate objects without permission.
 ///
 /// # Errors
 /// All of these objects.
@@ -254,8 +255,8 @@ pub fn check<'a>(
     }
 }
 
-/// Whether deleting a StatefulSet to create it again deletes its claims: its pods go with it, because its selector changes,
-/// and its claims are to go when it is deleted.
+/// Whether recreating a StatefulSet deletes its claims: its selector changes, so its pods are deleted with it, and its retention policy
+/// deletes the claims.
 #[must_use]
 pub fn loses_claims(live: &Value, wanted: &Value) -> bool {
     let policy = live.pointer("/spec/persistentVolumeClaimRetentionPolicy/whenDeleted");

@@ -1,8 +1,8 @@
-//! The inventory: every object of an installation with what is known of it (semantics 13).
+//! The inventory: all objects of an installation, each with its state, uid and digests (semantics 13.4).
 //!
-//! Laws: the union of old and new is recorded before the first write, the exact set after the last. In between the
-//! recorded inventory is the union with every answer written into it ([`Inventory::applied`], [`Inventory::remove`]);
-//! [`Inventory::close`] makes the exact one of it.
+//! Invariants: the union of the old and the new inventory is recorded before the first write, the exact inventory after the last. In
+//! between, the recorded inventory is the union, updated with each answer of the server ([`Inventory::applied`], [`Inventory::remove`]).
+//! [`Inventory::close`] reduces it to the exact inventory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,64 +11,64 @@ use common::api::installation::{
 };
 use common::manifest::key::ObjectKey;
 
-/// Bytes that an inventory may take in the record, as JSON: 5,000 usual objects fit (semantics 13).
+/// The maximum size of an inventory in the record, in bytes of JSON: enough for 5,000 typical objects (semantics 13.4).
 pub const BUDGET: usize = 800_000;
 
-/// The inventory of one installation, by key. [`common::api::installation::InventoryGroup`] is its stored shape.
+/// The inventory of one installation, by key. [`common::api::installation::InventoryGroup`] is its stored form.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inventory {
     /// Objects by key.
     pub objects: BTreeMap<ObjectKey, Item>,
 }
 
-/// One object and the API version that it was applied in.
+/// One object of an inventory, and the API version in which it was applied.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Item {
     /// API version.
     pub version: String,
-    /// What is known.
+    /// Its recorded state.
     pub object: InventoryObject,
 }
 
-/// The API server's answer to an apply, as far as the inventory keeps it.
+/// The part of the API server's answer to an apply that the inventory records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// 201: the object did not exist before this operation.
+    /// Whether the answer was 201: the object did not exist before this operation.
     pub created: bool,
     /// metadata.uid.
     pub uid: String,
-    /// metadata.generation; `None` where the kind has none.
+    /// metadata.generation; `None` if the kind has none.
     pub generation: Option<i64>,
     /// metadata.resourceVersion.
     pub resource_version: String,
-    /// Digest of the fields that our field manager owns.
+    /// Digest of the fields that the installation's field manager owns.
     pub fields: String,
-    /// Whether nothing of ours was applied: another client was faster to create what is only recorded then.
+    /// Whether nothing was applied, because another client created an object that is then only recorded.
     pub only_recorded: bool,
 }
 
-/// The inventory does not fit into the record (semantics 13).
+/// The inventory does not fit into the record (semantics 13.4).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{objects} objects need {bytes} bytes of record, {limit} are allowed: split the add-on into smaller ones"
 )]
 pub struct TooLarge {
-    /// How many objects.
+    /// The number of objects.
     pub objects: usize,
-    /// Bytes that they need.
+    /// The bytes that they need.
     pub bytes: usize,
-    /// Bytes that are allowed.
+    /// The maximum number of bytes.
     pub limit: usize,
 }
 
 impl Inventory {
-    /// What a status records; nothing where there is none.
+    /// Reads the inventory of a status; empty if there is none.
     #[must_use]
     pub fn of(status: Option<&AddonInstallationStatus>) -> Self {
         status.map_or_else(Self::default, |status| Self::from_groups(&status.inventory))
     }
 
-    /// From the stored shape. A key that is in it twice (the status was edited by hand) is taken once.
+    /// Reads the stored form. A key that occurs twice, because the status was edited by hand, counts once.
     #[must_use]
     pub fn from_groups(groups: &[InventoryGroup]) -> Self {
         let objects = groups.iter().flat_map(|group| {
@@ -91,7 +91,7 @@ impl Inventory {
         }
     }
 
-    /// The stored shape: groups sorted by group, kind, namespace and version, objects by name.
+    /// Returns the stored form: groups sorted by group, kind, namespace and version, objects by name.
     #[must_use]
     pub fn to_groups(&self) -> Vec<InventoryGroup> {
         let mut groups: BTreeMap<_, Vec<InventoryObject>> = BTreeMap::new();
@@ -118,8 +118,8 @@ impl Inventory {
             .collect()
     }
 
-    /// Everything of `old` unchanged, and everything of `new` that is not in it: what is recorded before the first
-    /// write, because until then the old facts are true.
+    /// Returns everything of `old` unchanged, plus the objects that are only in `new`. It is recorded before the first write: until then,
+    /// the old facts are true.
     #[must_use]
     pub fn union(old: &Self, new: &Self) -> Self {
         let mut union = old.clone();
@@ -132,17 +132,17 @@ impl Inventory {
         union
     }
 
-    /// The union in two steps: whole where it fits, else without what only an upgrade needs of objects that are deleted by this
-    /// one. Uid and label are enough to delete them; an object that is wanted again is applied again.
+    /// Reduces the union if it does not fit: objects that this operation deletes are recorded with name and uid only. Uid and label are
+    /// enough to delete them, and an object that is needed again is applied again.
     ///
     /// # Errors
-    /// [`TooLarge`], where that is not enough either.
+    /// [`TooLarge`] if it still does not fit.
     pub fn fitting(mut self, exact: &Self) -> Result<Self, TooLarge> {
         if self.check_budget().is_ok() {
             return Ok(self);
         }
         for (key, item) in &mut self.objects {
-            // Whether a Job has run is known by its digest.
+            // The digest of a Job shows whether it has run.
             let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
             let is_ours = item.object.state == ObjectState::Owned;
             if is_ours && !is_job && !exact.objects.contains_key(key) {
@@ -157,12 +157,12 @@ impl Inventory {
         Ok(self)
     }
 
-    /// Refuses an inventory that does not fit, counted as it will be when every planned object exists.
+    /// Refuses an inventory that will not fit once every planned object exists.
     ///
     /// # Errors
     /// [`TooLarge`], with the counts.
     pub fn check_budget(&self) -> Result<(), TooLarge> {
-        // The bytes that a planned object will grow by: uid, digest and fields or resourceVersion with their JSON names, less its state.
+        // The bytes that a planned object will grow by: uid, digest, and fields or resourceVersion with their JSON names, minus its state.
         const PLANNED_LACKS: usize = 88;
         let missing = self
             .objects
@@ -183,11 +183,10 @@ impl Inventory {
         })
     }
 
-    /// Writes the answer to an apply into the recorded inventory. `exact` is the object's item in the plan's exact
-    /// inventory: it holds version and digest, and the state that a success leads to. 200 to a planned create, or with another
-    /// uid than the plan saw, means that another client was faster: the object is preexisting and will never be deleted
-    /// (semantics 13).
-    /// `yielded`: fields that were left to other managers.
+    /// Updates the recorded inventory with the answer to an apply. `exact` is the object's item in the plan's exact inventory: it has
+    /// version and digest, and the state after a success. An answer of 200 to a planned creation, or with another uid than the plan
+    /// expected, means that another client was faster: the object is preexisting and will never be deleted (semantics 13.4). `yielded` are
+    /// fields that were left to other managers.
     pub fn applied(
         &mut self,
         key: &ObjectKey,
@@ -235,8 +234,8 @@ impl Inventory {
         self.objects.remove(key);
     }
 
-    /// After the last write: keeps what the exact inventory of the plan holds, with the answers written here, and what was kept although
-    /// the plan deletes it.
+    /// After the last write: reduces the inventory to the objects of the exact one, and those in `kept`, which were not deleted although
+    /// the plan deletes them.
     pub fn close(&mut self, exact: &Self, kept: &BTreeSet<ObjectKey>) {
         self.objects
             .retain(|key, _| exact.objects.contains_key(key) || kept.contains(key));
@@ -244,7 +243,7 @@ impl Inventory {
 }
 
 impl Item {
-    /// An object that is about to be created.
+    /// Creates the item of an object that is about to be created.
     #[must_use]
     pub fn planned(name: &str, version: &str) -> Self {
         Self {
@@ -257,8 +256,8 @@ impl Item {
         }
     }
 
-    /// Whether we ever applied it. An object that was only recorded (a Namespace that was there before us) holds no
-    /// field of ours.
+    /// Whether the installation ever applied the object. An object that was only recorded (a Namespace that existed before) has no field of
+    /// the installation.
     #[must_use]
     pub fn was_applied(&self) -> bool {
         let object = &self.object;

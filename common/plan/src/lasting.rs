@@ -1,29 +1,29 @@
-//! What an operation does that going back does not undo.
+//! Effects of an operation that a rollback does not undo.
 
 use common::api::installation::AddonInstallationSpec;
 use common::manifest::key::ObjectKey;
 
 use super::InstallationPlan;
 
-/// Something that stays as the operation leaves it, although the installation goes back.
+/// An effect that a rollback does not undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lasting {
-    /// Stored versions leave a definition: their objects are stored in another one then.
+    /// Stored versions are removed from a CRD, and its objects are stored in another version.
     Migrated {
         /// The definition.
         definition: ObjectKey,
-        /// The versions that leave it.
+        /// The removed versions.
         versions: Vec<String>,
     },
-    /// An object is deleted and created again: what was in it is gone.
+    /// An object is deleted and created again, and loses its content.
     Recreated(ObjectKey),
-    /// A Job runs: what it does stays done.
+    /// A Job runs.
     Job(ObjectKey),
-    /// Values come from Secrets, which are read as they are then.
+    /// Values come from Secrets, which a rollback reads as they are then.
     Secrets,
 }
 
-/// What of a plan stays where the installation goes back to this spec.
+/// Returns the effects of a plan that stay if the installation goes back to the spec `back`.
 #[must_use]
 pub fn lasting(plan: &InstallationPlan, back: &AddonInstallationSpec) -> Vec<Lasting> {
     let migrated = plan.migrations.iter().map(|migration| Lasting::Migrated {

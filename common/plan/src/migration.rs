@@ -1,12 +1,12 @@
-//! Definitions that drop a version in which objects may be stored (`status.storedVersions`), and the way there.
+//! CRDs that drop a version in which objects may be stored (`status.storedVersions`), and the steps to get there (semantics 12.18).
 //!
-//! The API server refuses a definition that lacks a stored version. So a *transitional* definition is applied first: the wanted
-//! one, with the dropped versions unserved beside its own, and another version as the storage version. Then every object is
-//! written again as it is, which stores it in that version; then the dropped versions are taken out of the status, and the
-//! wanted definition is applied. What is left to do follows from the live definition alone, so that each step can be continued:
-//! [`ANNOTATION_MIGRATING`] on the transitional definition says that it was begun, and need not be accepted again.
+//! The API server refuses a CRD that lacks a stored version. So a *transitional* CRD is applied first: the wanted one plus the dropped
+//! versions, unserved, and with another storage version. Then every object is written again unchanged, which stores it in that version;
+//! then the dropped versions are removed from the status, and the wanted CRD is applied. The remaining steps follow from the live CRD
+//! alone, so the next run can continue: [`ANNOTATION_MIGRATING`] on the transitional CRD records that the migration was begun and need not
+//! be accepted again.
 //!
-//! A stored version that the live definition does not have any more ([`lost`]) leaves the status before anything is applied.
+//! A stored version that the live CRD no longer has ([`lost`]) is removed from the status before anything is applied.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use common::manifest::key::ObjectKey;
 use common::manifest::managed_fields;
 use common::schema::versions;
 
-/// Versions that leave a definition, and the objects that may be stored in them.
+/// The removal of stored versions from a CRD, and the objects that may be stored in them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Migration {
@@ -30,38 +30,38 @@ pub struct Migration {
     pub definition: ObjectKey,
     /// Kind of its objects.
     pub kind: String,
-    /// Stored versions that the wanted definition lacks.
+    /// Stored versions that the wanted CRD lacks.
     pub versions: Vec<String>,
     /// The version that objects are stored in afterwards.
     pub storage: String,
-    /// Whether there are objects, or perhaps are: then they are written again only where that is accepted.
+    /// Whether there are objects, or may be. They are written again only if the user accepts this.
     pub has_objects: bool,
-    /// Whether an earlier run has begun it: then it was accepted.
+    /// Whether an earlier run has begun the migration, which was then accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_begun: bool,
-    /// How many objects there were; `None` where they could not be counted.
+    /// The number of objects; `None` if they could not be counted.
     #[serde(skip)]
     pub count: Option<usize>,
     /// Whether objects may be written again.
     #[serde(skip)]
     pub is_accepted: bool,
-    /// The wanted definition, which is applied last.
+    /// The wanted CRD, which is applied last.
     #[serde(skip)]
     pub wanted: Arc<Value>,
-    /// Its digest.
+    /// The digest of the wanted CRD.
     #[serde(skip)]
     pub digest: String,
 }
 
-/// Objects would have to be written again, which the user did not accept. Nothing was written.
+/// A plan is refused because objects would have to be written again and the user did not accept this. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the upgrade of {} drops stored versions; nothing was changed:\n{}", installation.name, lines(migrations))]
 pub struct MigrationError {
     /// The installation.
     pub installation: InstallationName,
-    /// What was to be done with it.
+    /// The operation that was planned.
     pub verb: Verb,
-    /// The definitions, as sentences.
+    /// The migrations, as sentences.
     pub migrations: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ fn lines(migrations: &[String]) -> String {
     lines.join("\n")
 }
 
-/// The versions that the live definition has stored objects in and the wanted one lacks.
+/// Returns the stored versions that the live CRD has and the wanted one lacks.
 #[must_use]
 pub fn dropped(live: &Value, wanted: &Value) -> Vec<String> {
     let stored = stored(live).filter(|stored| !has(wanted, stored));
@@ -78,15 +78,15 @@ pub fn dropped(live: &Value, wanted: &Value) -> Vec<String> {
     dropped.map(str::to_owned).collect()
 }
 
-/// The stored versions that neither definition has. Nothing that is stored in them can be read, and the server takes no definition as
-/// long as they are in the status.
+/// Returns the stored versions that neither CRD has. Objects in them cannot be read, and the server refuses every change of the CRD while
+/// they are in its status.
 #[must_use]
 pub fn lost(live: &Value, wanted: &Value) -> Vec<String> {
     let lost = stored(live).filter(|stored| !has(wanted, stored) && !has(live, stored));
     lost.map(str::to_owned).collect()
 }
 
-/// A definition with versions that are stored and lost, as a dry run takes it.
+/// Adds the lost versions to a CRD, so that a dry run accepts it.
 #[must_use]
 pub fn with_lost(definition: &Value, lost: &[String]) -> Value {
     let mut definition = definition.clone();
@@ -101,7 +101,7 @@ pub fn with_lost(definition: &Value, lost: &[String]) -> Value {
     definition
 }
 
-/// Takes them out of the answer.
+/// Removes the lost versions from the answer to the dry run.
 pub fn without_lost(answer: &mut Value, lost: &[String]) {
     let versions = answer.pointer_mut("/spec/versions");
     if let Some(versions) = versions.and_then(Value::as_array_mut) {
@@ -121,21 +121,21 @@ fn has(definition: &Value, version: &str) -> bool {
     versions(definition).any(|one| name(one) == Some(version))
 }
 
-/// The stored versions without those that leave.
+/// Returns the stored versions without the dropped ones.
 #[must_use]
 pub fn left(live: &Value, dropped: &[String]) -> Vec<String> {
     let stored = stored(live).map(str::to_owned);
     stored.filter(|stored| !dropped.contains(stored)).collect()
 }
 
-/// The name of the version in which a definition stores objects.
+/// Returns the version in which a CRD stores objects.
 #[must_use]
 pub fn storage(definition: &Value) -> Option<&str> {
     let is_storage = |version: &&Value| version.get("storage") == Some(&Value::Bool(true));
     name(versions(definition).find(is_storage)?)
 }
 
-/// The name of a served version: the one that objects are stored in, where it is served.
+/// Returns a served version of a CRD: the storage version, if it is served.
 #[must_use]
 pub fn served(definition: &Value) -> Option<&str> {
     let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
@@ -144,7 +144,7 @@ pub fn served(definition: &Value) -> Option<&str> {
 }
 
 impl Migration {
-    /// managedFields of an object in the versions that the wanted definition has; `None` where they are in those already.
+    /// Returns the managedFields of an object, moved to versions that the wanted CRD has. Returns `None` if nothing has to be moved.
     #[must_use]
     pub fn moved(&self, object: &Value) -> Option<Vec<Value>> {
         let entries = object.pointer("/metadata/managedFields")?.as_array()?;
@@ -159,8 +159,8 @@ impl Migration {
         managed_fields::move_versions(entries, |version| !stays(version), &to)
     }
 
-    /// The way from the live definition to the wanted one; `None` where no stored version is dropped. `count`: of its objects,
-    /// where they could be counted.
+    /// Creates the migration from the live CRD to the wanted one. Returns `None` if no stored version is dropped. `count` is the number of
+    /// objects, if they could be counted.
     #[must_use]
     pub fn of(live: &Value, wanted: &Arc<Value>, count: Option<usize>) -> Option<Self> {
         let versions = dropped(live, wanted);
@@ -193,8 +193,8 @@ impl Migration {
         })
     }
 
-    /// The wanted definition with the dropped versions beside its own, unserved. Objects are read through the webhook that
-    /// converts them so far, where the wanted definition has none.
+    /// Returns the wanted CRD plus the dropped versions, unserved. If it has no conversion webhook, it keeps the one through which objects
+    /// are read so far.
     #[must_use]
     pub fn transitional(&self, live: &Value) -> Value {
         let mut object = Value::clone(&self.wanted);
@@ -220,7 +220,7 @@ impl Migration {
         object
     }
 
-    /// The definition as it is after the last step, by what the server makes of the transitional one.
+    /// Returns the CRD after the last step, based on the server's form of the transitional one.
     #[must_use]
     pub fn finished(&self, transitional: &Value) -> Value {
         let mut object = transitional.clone();
@@ -243,8 +243,7 @@ impl Migration {
         self.versions.iter().any(|dropped| dropped == version)
     }
 
-    /// Whether the live definition is the transitional one: objects are stored in the version that stays, and no one can write
-    /// them in another.
+    /// Whether the live CRD is the transitional one: it stores objects in the remaining version, and does not serve the dropped ones.
     #[must_use]
     pub fn is_transitional(&self, live: &Value) -> bool {
         let unserved = |name: &str| {
@@ -255,13 +254,13 @@ impl Migration {
             && self.versions.iter().all(|version| unserved(version))
     }
 
-    /// Whether nothing has to be asked.
+    /// Whether the user does not have to accept the migration.
     #[must_use]
     pub fn is_free(&self) -> bool {
         !self.has_objects || self.is_begun
     }
 
-    /// `3 Policies`, `the Policies`.
+    /// Describes the objects: `3 Policies`, `every Policy`.
     fn objects(&self) -> String {
         match self.count {
             Some(count) => counted(count, &self.kind),
@@ -269,7 +268,7 @@ impl Migration {
         }
     }
 
-    /// Why it has to be accepted.
+    /// Describes why the user has to accept the migration.
     fn question(&self) -> String {
         format!(
             "{}: version {} is removed, and {} may be stored in it (status.storedVersions): each has to be written again in {}",
@@ -299,7 +298,7 @@ impl fmt::Display for Migration {
 }
 
 impl InstallationPlan {
-    /// Takes a migration into the plan: its step applies the transitional definition.
+    /// Adds a migration to the plan: the step of its CRD applies the transitional one.
     pub fn migrate(&mut self, mut migration: Migration, live: &Value) {
         let key = migration.definition.clone();
         let found = self
@@ -319,7 +318,7 @@ impl InstallationPlan {
         self.migrations.push(migration);
     }
 
-    /// The same plan where objects may be written again.
+    /// Returns the plan with permission to write objects again.
     #[must_use]
     pub fn accepting_migrations(mut self) -> Self {
         for migration in &mut self.migrations {
@@ -328,10 +327,10 @@ impl InstallationPlan {
         self
     }
 
-    /// Refuses a plan whose objects would have to be written again, unless that was accepted.
+    /// Refuses a plan that would write objects again without permission.
     ///
     /// # Errors
-    /// [`MigrationError`], with every definition.
+    /// [`MigrationError`] with all of these CRDs.
     pub fn check_migrations(&self) -> Result<(), MigrationError> {
         let open = self.migrations.iter().filter(|one| !one.is_accepted);
         let migrations: Vec<String> = open.map(Migration::question).collect();
@@ -350,7 +349,7 @@ fn name(version: &Value) -> Option<&str> {
     version.get("name")?.as_str()
 }
 
-/// Whether a webhook converts the objects of a definition.
+/// Whether a webhook converts the objects of the CRD.
 fn converts(definition: &Value) -> bool {
     let strategy = definition.pointer("/spec/conversion/strategy");
     strategy.and_then(Value::as_str) == Some("Webhook")

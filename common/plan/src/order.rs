@@ -1,12 +1,12 @@
-//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, and the groups that people read.
-//! Deletions have an order of their own: [`super::teardown`].
+//! Ranks of objects: they decide what begins first if no edge of the [`super::graph`] does, and group objects for display. Deletions have
+//! an order of their own: [`super::teardown`].
 
 use serde_json::Value;
 
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::is_built_in;
 
-/// The rank of an object. Few objects of one rank need an order among each other.
+/// The rank of an object. Few objects of the same rank need an order among each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rank {
     /// Namespace objects.
@@ -15,19 +15,19 @@ pub enum Rank {
     Definitions,
     /// Objects that workloads need: classes, quota and limits, accounts, roles, configuration, storage.
     Identity,
-    /// Objects that are refused or removed while what they name is missing: the API server resolves the role of a binding
-    /// for users who are not cluster admins, and the token controller deletes a token without its account.
+    /// Objects that are refused or removed while an object that they name is missing: the API server resolves the role of a binding for
+    /// users who are not cluster admins, and the token controller deletes a token without its account.
     Bindings,
     /// Services, workloads, and objects about them: disruption budgets, autoscalers, ingresses.
     Workloads,
     /// Objects of kinds that Kubernetes does not define.
     CustomResources,
-    /// Objects by which the API server calls backends: dead backends break the whole cluster, so these come last.
+    /// Objects by which the API server calls backends. They come last, because a backend that does not answer breaks the whole cluster.
     Admission,
 }
 
 impl Rank {
-    /// The rank of an object. `object` is its manifest where there is one: a Secret's type decides.
+    /// Returns the rank of an object. `object` is its manifest, if there is one: the type of a Secret decides.
     #[must_use]
     pub fn of(key: &ObjectKey, object: Option<&Value>) -> Self {
         let token = |object: &Value| {
@@ -52,7 +52,7 @@ impl Rank {
         }
     }
 
-    /// The title of a rank, for people.
+    /// Returns the title of a rank, for display.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {

@@ -1,16 +1,15 @@
-//! Whether a live object is ready, in kstatus' terms, with the gaps of kstatus closed.
+//! Readiness of live objects by the rules of kstatus, with some gaps closed.
 //!
-//! kstatus' order: deletionTimestamp, observedGeneration, Reconciling, Stalled, the rule of the kind, Ready. Closed:
-//! a paused Deployment counts as rolled out, a failed pod is a failure, a Job has to complete, an APIService has to answer, a webhook
-//! configuration needs a backend, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod
-//! security) is a failure, generations are read from text too, a custom resource may have no status for a moment.
-//! There is no clock here: time-outs are up to the caller.
+//! The order of kstatus: deletionTimestamp, observedGeneration, Reconciling, Stalled, the rule of the kind, Ready. Additions: a paused
+//! Deployment counts as rolled out, a failed pod is a failure, a Job has to complete, an APIService has to answer, a webhook configuration
+//! needs a backend, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod security) is a failure, generations are also read
+//! from strings, a custom resource may have no status for a moment. There is no clock here: the caller handles time-outs.
 //!
-//! Facts about other objects are in the [`Context`]; without it an object is judged by itself.
+//! Facts about other objects are in the [`Context`]; without them, an object is assessed by itself.
 //!
-//! Where others are stricter, waiting would block whole clusters for ever: a `LoadBalancer` Service without an address is
-//! Current, as in kstatus, and its message says so (many clusters have nothing that would give it one); an Ingress is
-//! not waited for; a pod that no node accepts is InProgress, not Failed as in kstatus (nodes may be added).
+//! Some rules are less strict than those of other tools, because waiting would block whole clusters for ever: a `LoadBalancer` Service
+//! without an address is Current, as in kstatus, and its message says so (many clusters have nothing that would assign one); an Ingress is
+//! not waited for; a pod that fits on no node is InProgress, not Failed as in kstatus (nodes may be added).
 
 pub mod blocker;
 mod extension;
@@ -34,16 +33,16 @@ use serde_json::Value;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::traits::is_built_in;
 
-/// The verdict on one live object.
+/// The readiness of one live object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Readiness {
     /// The status.
     pub status: Status,
-    /// Why, for people: `1/2 ready`, `available`, `waiting: …`.
+    /// The reason, for display: `1/2 ready`, `available`, `waiting: …`.
     pub message: String,
 }
 
-/// kstatus' statuses.
+/// The statuses of kstatus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Status {
     /// It is ready.
@@ -54,12 +53,12 @@ pub enum Status {
     Failed,
     /// It is being deleted.
     Terminating,
-    /// It cannot be seen: nothing is known of it.
+    /// It cannot be read, so its state is unknown.
     Unknown,
 }
 
 impl Status {
-    /// Whether waiting longer is of no use: it has failed, or it cannot be seen.
+    /// Whether waiting longer is useless: it has failed, or it cannot be read.
     #[must_use]
     pub fn is_hopeless(self) -> bool {
         matches!(self, Self::Failed | Self::Unknown)
@@ -87,26 +86,25 @@ impl Readiness {
     }
 }
 
-/// How long conditions that usually pass are tolerated: a status that was not written yet, a failure to create pods.
+/// How long to tolerate conditions that usually pass: a status that was not written yet, a failure to create pods.
 const GRACE: SignedDuration = SignedDuration::from_secs(10);
 
-/// Facts that are not part of an object.
+/// Facts that the readiness of an object depends on and that are not part of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context<'a> {
-    /// The server's time; `None` = ages are not known, and nothing is tolerated.
+    /// The server's time. With `None`, ages are unknown, and nothing is tolerated.
     pub now: Option<Timestamp>,
-    /// Since when the object is waited for, in the server's time: what failed before may have been mended. `None` = it is only looked
-    /// at.
+    /// When the wait for the object began, in the server's time: a failure from before may have been resolved. `None` if no one waits.
     pub begun: Option<Timestamp>,
     /// Whether the kind has a subresource `status`.
     pub has_status: bool,
-    /// The StorageClasses of the cluster, where they are known.
+    /// The StorageClasses of the cluster, if known.
     pub classes: Option<&'a StorageClasses>,
-    /// Which Services have ready endpoints, where it is known.
+    /// The Services with ready endpoints, if known.
     pub endpoints: Option<&'a Endpoints>,
 }
 
-/// A part of the [`Context`] that the verdict on an object depends on.
+/// A part of the [`Context`] that the readiness of an object depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// [`Context::has_status`].
@@ -117,7 +115,7 @@ pub enum Need {
     Endpoints,
 }
 
-/// The facts that [`assess_in`] needs for an object: most need none.
+/// Returns the facts that [`assess_in`] needs for an object; most need none.
 #[must_use]
 pub fn need(object: &Value) -> Option<Need> {
     if generic::before_the_kind(object).is_some() {
@@ -140,18 +138,18 @@ pub fn need(object: &Value) -> Option<Need> {
     }
 }
 
-/// Judges a live object as the API server returned it, with its status, by itself.
+/// Assesses a live object, as the API server returned it with its status, by itself.
 #[must_use]
 pub fn assess(object: &Value) -> Readiness {
     assess_in(object, &Context::default())
 }
 
-/// Judges a live object as the API server returned it, with its status.
+/// Assesses a live object, as the API server returned it with its status, in a context.
 #[must_use]
 pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
     let gvk = Gvk::of(object).unwrap_or_default();
     let kind = (gvk.group.as_str(), gvk.kind.as_str());
-    // Its time to live deletes it, with a finalizer, because it has ended.
+    // The server deletes an ended Job after its time to live, with a finalizer.
     if kind == ("batch", "Job")
         && job::is_removed_at_its_end(object)
         && let Some(ended) = job::ended(object)
@@ -191,16 +189,16 @@ pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
     }
 }
 
-/// The verdict on an object of a kind that is ready once it exists. Its metadata are enough.
+/// Assesses an object of a kind that is ready once it exists. Its metadata is enough.
 #[must_use]
 pub fn exists(object: &Value) -> Readiness {
     generic::before_the_kind(object).unwrap_or_else(|| Readiness::current("ready"))
 }
 
-/// The verdict on an object that does not exist, by the last time it was seen. `is_final`: that was its end,
-/// as a watch reports it, and not just some time before.
+/// Assesses an object that does not exist, by its last known state. `is_final` tells whether that was its state when it was deleted, as a
+/// watch reports it, rather than some time before.
 ///
-/// A Job that is deleted by its time to live has done its work (Flux, Timoni); so has one whose end was not seen.
+/// A Job that was deleted after its time to live has done its work (Flux, Timoni), even if no one saw its end.
 #[must_use]
 pub fn assess_gone(last: Option<&Value>, is_final: bool) -> Readiness {
     let job = last.filter(|last| {

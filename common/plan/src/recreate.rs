@@ -1,6 +1,7 @@
-//! Objects that may be deleted and created again where a field of them cannot change: the manifest or the user allows it.
+//! Permission to recreate objects if one of their fields cannot change, from the manifest or the user.
 //!
-//! Objects that hold data or other objects are excluded (claims, volumes, definitions, namespaces), and those that existed before us.
+//! Objects that hold data or other objects are never recreated (claims, volumes, CRDs, namespaces), nor are those that existed before the
+//! installation.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::KeptKind;
 use common::nearest::nearest;
 
-/// An object that the user allows to be recreated.
+/// An object that the user named for recreation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedObject {
     kind: String,
@@ -23,18 +24,18 @@ pub struct NamedObject {
     name: String,
 }
 
-/// Why an object that the user named cannot be recreated. Nothing was written.
+/// An error: an object that the user named cannot be recreated. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecreateError {
-    /// It is not `KIND/NAME`.
+    /// The text is not `KIND/NAME`.
     #[error("{0:?} is not an object; write KIND/NAME, for example Deployment/web")]
     Unreadable(String),
-    /// No plan of this command has such an object.
+    /// No plan of the command contains such an object.
     #[error("no object {typed} is part of this command{}", hint(.near))]
     Unknown {
         /// As the user wrote it.
         typed: String,
-        /// Objects that were probably meant.
+        /// Objects with a similar name.
         near: Vec<String>,
     },
     /// Its kind is never recreated.
@@ -52,7 +53,7 @@ pub enum RecreateError {
     Needless {
         /// As the user wrote it.
         typed: String,
-        /// Why not.
+        /// The reason.
         why: Needless,
     },
     /// It existed before the installation.
@@ -62,10 +63,10 @@ pub enum RecreateError {
     Preexisting(ObjectKey),
 }
 
-/// Why an object that the user named is not recreated.
+/// The reason why an object that the user named is not recreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Needless {
-    /// It is as wanted, or nothing is due.
+    /// It is up to date, or nothing is due.
     #[error("it is up to date")]
     UpToDate,
     /// It is missing.
@@ -74,7 +75,7 @@ pub enum Needless {
     /// All its fields can change.
     #[error("it is changed in place")]
     InPlace,
-    /// Nothing needs what it holds.
+    /// It is pruned, and no object needs what it holds.
     #[error("it is deleted anyway, and nothing waits for that")]
     Pruned,
 }
@@ -88,7 +89,7 @@ fn hint(near: &[String]) -> String {
 }
 
 impl NamedObject {
-    /// `Deployment/web`, `deployment.apps/web`.
+    /// Parses `Deployment/web` or `deployment.apps/web`.
     ///
     /// # Errors
     /// [`RecreateError::Unreadable`].
@@ -116,11 +117,11 @@ impl NamedObject {
     }
 }
 
-/// Allows the objects that the user named to be recreated, in the plans of one command. A pruned one may be deleted before what needs
-/// something that it holds.
+/// Permits the plans of one command to recreate the objects that the user named. A pruned one may be deleted before an object that needs
+/// something it holds.
 ///
 /// # Errors
-/// The first name that is not a wanted object, or one that is never recreated.
+/// The first name that is not part of a plan, or that is never recreated.
 pub fn allow<'a>(
     plans: impl IntoIterator<Item = &'a mut InstallationPlan>,
     typed: &[String],
@@ -165,8 +166,8 @@ pub fn allow<'a>(
     }
 }
 
-/// Refuses an object that the user named although nothing recreates it, in the plans of one command: each with whether it continues
-/// another operation, which may have recreated the object. `in_place`: what is changed in place, with the place of its plan.
+/// Refuses an object that the user named although no plan of the command recreates it. Each plan comes with whether it continues another
+/// operation, which may have recreated the object. `in_place` has the objects that are changed in place, with the index of their plan.
 ///
 /// # Errors
 /// [`RecreateError::Needless`], for the first such name.
@@ -213,9 +214,9 @@ pub fn check(
     Ok(())
 }
 
-/// The policy of a step: an object that existed before us is never recreated, whatever the manifest says.
+/// Returns the policy of a step. An object that existed before the installation is never recreated, whatever the manifest says.
 pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item) -> Policy {
-    // An annotation that cannot be read was refused when the object was resolved.
+    // An unreadable annotation was refused when the object was resolved.
     let mut policy = Policy::of(&wanted.object, conflicts).unwrap_or(Policy {
         conflicts,
         ..Policy::default()
@@ -227,7 +228,7 @@ pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item
     policy
 }
 
-/// Whether the manifest of an object accepts that it is deleted and created again.
+/// Whether the manifest of an object permits its recreation.
 #[must_use]
 pub fn is_accepted(object: &Value) -> bool {
     let is_kept = ObjectKey::of(object).is_some_and(|key| KeptKind::of(&key).is_some());
@@ -249,7 +250,7 @@ fn refuse(key: &ObjectKey, plan: &InstallationPlan) -> Result<(), RecreateError>
     }
 }
 
-/// Objects of the same name, else the one whose name is closest.
+/// Returns objects of the same name, else the one with the closest name.
 fn near(typed: &str, known: &BTreeSet<String>) -> Vec<String> {
     let name = typed.rsplit('/').next().unwrap_or(typed);
     let same = known

@@ -1,5 +1,5 @@
-//! What the API server refuses of a plan in a dry run. It is known before the first write, and then nothing of the command is
-//! written.
+//! Writes of a plan that the API server refuses in a dry run. They are known before the first write, and then the command writes nothing
+//! (semantics 12.14).
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ pub struct Refusal {
     pub key: ObjectKey,
     /// Field and reason, without values of Secrets.
     pub message: String,
-    /// The category.
+    /// Its category.
     pub cause: Cause,
-    /// What the user can do about it.
+    /// How the user can resolve it.
     pub remedy: Option<Remedy>,
 }
 
-/// Categories of refusals and of failures, as far as the exit code distinguishes them (semantics 17).
+/// Categories of refusals and failures that have different exit codes (semantics 12.14 and 17.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Cause {
@@ -40,28 +40,28 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}; nothing was changed:\n{}", headline(plans), lines(plans))]
 pub struct RefusalError {
-    /// The plans that have such writes; one at least.
+    /// The plans with such writes; at least one.
     pub plans: Vec<RefusedPlan>,
 }
 
-/// What is refused of the plan of one installation.
+/// The refused writes of the plan of one installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedPlan {
     /// The installation.
     pub installation: InstallationName,
-    /// What was to be done with it.
+    /// The operation that was planned.
     pub verb: Verb,
-    /// The writes; one at least.
+    /// The writes; at least one.
     pub writes: Vec<Refusal>,
 }
 
 impl RefusalError {
-    /// Every write.
+    /// Returns all refused writes.
     pub fn writes(&self) -> impl Iterator<Item = &Refusal> {
         self.plans.iter().flat_map(|plan| &plan.writes)
     }
 
-    /// The category that decides the exit code.
+    /// Returns the category that decides the exit code.
     #[must_use]
     pub fn cause(&self) -> Cause {
         let causes = self.writes().map(|refusal| refusal.cause);
@@ -76,14 +76,14 @@ impl fmt::Display for Refusal {
 }
 
 impl InstallationPlan {
-    /// Why the server refuses what the plan does with an object.
+    /// Returns the refused write of an object, if any.
     #[must_use]
     pub fn refusal(&self, key: &ObjectKey) -> Option<&Refusal> {
         self.refused.iter().find(|refusal| refusal.key == *key)
     }
 }
 
-/// Refuses the plans of a command of which the server would refuse a write.
+/// Refuses the plans of a command if the server would refuse one of their writes.
 ///
 /// # Errors
 /// All of these writes.

@@ -1,5 +1,5 @@
-//! Whether the Secrets in which helm keeps a release are those that the record of the installation knows (semantics 13). Whoever may
-//! write Secrets in its namespace may write into them, and helm applies and deletes what they say.
+//! Checks that the Secrets in which Helm keeps a release are those that the record lists (semantics 13.8). Anyone who may write Secrets in
+//! the namespace could change them, and Helm applies and deletes what they say.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,19 +9,19 @@ use common::api::installation::HelmRecord;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReleaseRecords {
-    /// Those that helm goes on from.
+    /// Secrets that Helm continues from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<HelmRecord>,
-    /// Those that an interrupted operation left, or that someone wrote meanwhile: they are deleted before helm runs.
+    /// Secrets that an interrupted operation left, or that another client wrote meanwhile. They are deleted before Helm runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<HelmRecord>,
-    /// Whether the state of the release is known to be true, so that one which is pending may be recovered.
+    /// Whether the state of the release is known to be true, so that a pending release may be recovered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovers: bool,
 }
 
 impl ReleaseRecords {
-    /// Those that are taken as they are, because a person accepts them.
+    /// Accepts the Secrets as they are, because the user does.
     #[must_use]
     pub fn accepted(found: Vec<HelmRecord>) -> Self {
         Self {
@@ -31,11 +31,11 @@ impl ReleaseRecords {
         }
     }
 
-    /// Compares what is found with what is recorded. After an interruption, revisions may have come and gone, and the state of one may
-    /// have changed: what is in it has not.
+    /// Compares the Secrets in the cluster with the recorded ones. After an interruption, revisions may have been added or deleted, and the
+    /// state of one may have changed, but not its content.
     ///
     /// # Errors
-    /// The names of those that are others.
+    /// The names of the Secrets that differ.
     pub fn judge(
         recorded: &[HelmRecord],
         found: Vec<HelmRecord>,
@@ -46,7 +46,7 @@ impl ReleaseRecords {
             !found.any(|one| one.name == record.name)
         });
         let missing: Vec<String> = missing.map(|record| record.name.clone()).collect();
-        // Where helm finds nothing, it does nothing that a Secret says.
+        // If there are no Secrets, Helm cannot act on their content.
         let mut changed = match is_interrupted || found.is_empty() {
             true => Vec::new(),
             false => missing,

@@ -1,5 +1,5 @@
-//! Objects that are recorded in a group that the cluster does not serve any more, and live in another one: Ingress moved from
-//! extensions to networking.k8s.io. The uid shows that it is the same object.
+//! Recorded objects whose group the cluster no longer serves, and that now belong to another one: Ingress moved from extensions to
+//! networking.k8s.io. The uid shows that it is the same object (semantics 13.6).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::snapshot::Snapshot;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 
-/// Where a recorded object may be now; nowhere else where its kind is served as recorded.
+/// Returns the keys that a recorded object may have now; none if its kind is served as recorded.
 pub(super) fn places<'a>(
     key: &'a ObjectKey,
     kinds: &'a KindTable,
@@ -21,7 +21,7 @@ pub(super) fn places<'a>(
     })
 }
 
-/// The inventory with every object where it lives now; `None` where all of them are where they are recorded.
+/// Returns the inventory with the current key of every object; `None` if no object moved.
 pub(super) fn relocated(
     inventory: &Inventory,
     snapshot: &Snapshot,

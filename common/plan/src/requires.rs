@@ -1,4 +1,4 @@
-//! `requires` between add-ons: checked and ordered, never solved. Nothing is installed that was not asked for.
+//! Checks `requires` between add-ons and determines their order. It never solves: nothing is installed that was not requested.
 
 mod problem;
 
@@ -16,57 +16,56 @@ pub struct Candidate<'a> {
     pub installation: &'a str,
     /// The add-on.
     pub addon: &'a str,
-    /// Its version when the command has ended; empty where the entry has none.
+    /// Its version after the command; empty if the entry has none.
     pub version: &'a str,
     /// What it requires.
     pub requires: &'a [Requirement],
 }
 
-/// An installation that is in the cluster.
+/// An existing installation.
 #[derive(Clone, Copy, Debug)]
 pub struct Present<'a> {
     /// `NAMESPACE/NAME`.
     pub installation: &'a str,
     /// The add-on.
     pub addon: &'a str,
-    /// Its installed version; empty where the entry had none.
+    /// Its installed version; empty if the entry had none.
     pub version: &'a str,
-    /// What it requires, as it was recorded when it was installed.
+    /// Its requirements, as recorded when it was installed.
     pub requires: &'a [Requirement],
     /// Whether its record says that it is ready.
     pub ready: bool,
-    /// Whether the record is taken at its word by installations of every namespace, and not only by those of its own
-    /// ([`super::claims::is_believed`]).
+    /// Whether installations of every namespace believe the record, and not only those of its own ([`super::claims::is_believed`]).
     pub is_believed: bool,
 }
 
 impl Present<'_> {
-    /// Whether an installation takes the record at its word.
+    /// Whether an installation believes the record.
     fn counts_for(&self, installation: &str) -> bool {
         self.is_believed || namespace(self.installation) == namespace(installation)
     }
 }
 
-/// The namespace of `NAMESPACE/NAME`.
+/// Returns the namespace of `NAMESPACE/NAME`.
 fn namespace(installation: &str) -> Option<&str> {
     let (namespace, _) = installation.split_once('/')?;
     Some(namespace)
 }
 
-/// What has to be installed first.
+/// The order of the candidates, and warnings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// Candidate by candidate, the indexes of those that have to be installed before it, sorted.
+    /// Per candidate, the indexes of the candidates that have to be installed before it, sorted.
     pub first: Vec<Vec<usize>>,
     /// Required installations that are not ready.
     pub unready: Vec<Unready>,
 }
 
-/// A requirement that an installed add-on meets, which is not ready.
+/// A requirement that is met by an installation that is not ready.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{addon} requires {requires}: {installation} is installed, but not ready")]
 pub struct Unready {
-    /// The add-on that requires.
+    /// The add-on with the requirement.
     pub addon: String,
     /// The required add-on.
     pub requires: String,
@@ -84,19 +83,19 @@ impl Unready {
     }
 }
 
-/// An installation that requires something that would be removed.
+/// An installation that requires an add-on that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dependent {
     /// `NAMESPACE/NAME` of the installation that stays.
     pub installation: String,
     /// The add-on that it requires.
     pub requires: String,
-    /// In which versions, as written; `None`: in any.
+    /// The required versions, as written; `None` means any.
     pub constraint: Option<String>,
 }
 
-/// Checks what the candidates of one command require: of each other, and of what is installed, as far as they take its record at its
-/// word. For an installation that the command changes, the new version counts. `available` are the versions of each add-on that the catalogues have.
+/// Checks the requirements of the candidates of one command against each other and against the installations whose records they believe.
+/// For an installation that the command changes, the new version counts. `available` has the versions of each add-on in the catalogues.
 ///
 /// # Errors
 /// [`RequiresError`] with every problem of every candidate.
@@ -181,8 +180,8 @@ pub fn order(
     }
 }
 
-/// The installations that would be broken if the add-ons `gone` were uninstalled and `remaining` stayed: nothing that
-/// remains meets their requirement. Sorted.
+/// Returns the installations, sorted, that would break if the add-ons `gone` were uninstalled: nothing in `remaining` meets their
+/// requirement.
 #[must_use]
 pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
     let mut dependents = Vec::new();
@@ -191,7 +190,7 @@ pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
             if !gone.contains(&requirement.name.as_str()) {
                 continue;
             }
-            // An unreadable constraint counts as not met: then the user sees it and decides.
+            // An unreadable constraint counts as not met, so that the user sees it and decides.
             let met = Acceptance::of(requirement).is_ok_and(|accepts| {
                 remaining.iter().any(|other| {
                     other.installation != present.installation
@@ -213,13 +212,13 @@ pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
     dependents
 }
 
-/// Missing, null, empty = any (semantics 3).
+/// Returns the constraint as written. A missing, null or empty one means any version (semantics 3).
 fn written(requirement: &Requirement) -> Option<&str> {
     let text = requirement.version.as_deref()?;
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// The versions that a requirement accepts; `None`: any, also an empty one.
+/// The versions that a requirement accepts; `None` accepts any, even an empty one.
 struct Acceptance(Option<Constraint>);
 
 impl Acceptance {
@@ -235,7 +234,7 @@ impl Acceptance {
         })
     }
 
-    /// The newest of some versions that is accepted.
+    /// Returns the newest of `versions` that is accepted.
     fn newest<'v>(&self, versions: &'v [String]) -> Option<&'v str> {
         let fitting = versions.iter().filter(|version| self.version(version));
         let newest = fitting.max_by(|a, b| match (tolerant::parse(a), tolerant::parse(b)) {
@@ -246,7 +245,7 @@ impl Acceptance {
     }
 }
 
-/// Candidates that wait for each other: one cycle.
+/// Finds one cycle of candidates that wait for each other.
 fn cycle(candidates: &[Candidate<'_>], first: &[Vec<usize>]) -> Option<Problem> {
     let mut open: Vec<usize> = (0..first.len()).collect();
     loop {
@@ -260,7 +259,7 @@ fn cycle(candidates: &[Candidate<'_>], first: &[Vec<usize>]) -> Option<Problem> 
             break;
         }
     }
-    // Every remaining add-on waits for another remaining one: following them leads back to one of them.
+    // Every remaining add-on waits for another remaining one, so following them leads back to one of them.
     let mut path: Vec<usize> = vec![*open.first()?];
     loop {
         let next = first

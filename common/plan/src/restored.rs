@@ -1,4 +1,4 @@
-//! Whether a record is older than the cluster: it was restored from a backup, and the objects have changed since (semantics 13).
+//! Detects records that are older than the cluster: restored from a backup although their objects have changed since (semantics 13.10).
 
 pub mod rebuild;
 
@@ -15,18 +15,18 @@ use common::api::installation::AddonInstallation;
 use common::api::names::{CLIENT, InstallationName, field_manager, owner_hash};
 use common::manifest::key::ObjectKey;
 
-/// How much later than its record an object may have been written: clocks of several API servers differ, and a request of a client
-/// that was killed may still be under way.
+/// How much later than the end of the last operation an object may have been written: clocks of API servers differ, and a request of a
+/// killed client may still be in progress.
 pub const MARGIN: SignedDuration = SignedDuration::from_secs(60);
 
-/// Until when a record knows what was written to the objects of its installation.
+/// The time until which a record covers the writes to its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// There is no record yet, or it does not say: an operation was cut off, and the next one completes it.
+    /// Unknown: there is no record yet, or its operation was interrupted and the next one completes it.
     Open,
     /// No operation is recorded: the record is new, or was restored without its status.
     Blank,
-    /// The last operation ended then.
+    /// Until the last operation ended.
     Until(Timestamp),
 }
 
@@ -35,18 +35,18 @@ pub enum Memory {
 pub struct RecordOlder {
     /// The installation.
     pub installation: InstallationName,
-    /// When its last operation ended; `None` where none is recorded.
+    /// When its last operation ended; `None` if none is recorded.
     pub recorded: Option<Timestamp>,
     /// The object that was written last.
     pub object: ObjectKey,
-    /// When.
+    /// When it was written.
     pub written: Timestamp,
-    /// How many objects the record does not know as they are.
+    /// The number of objects that were written after the record.
     pub objects: usize,
 }
 
 impl Memory {
-    /// Of a record; `None` is one that does not exist yet.
+    /// Reads the coverage of a record; `None` if the record does not exist yet.
     #[must_use]
     pub fn of(record: Option<&AddonInstallation>) -> Self {
         let Some(record) = record else {
@@ -68,7 +68,8 @@ impl Memory {
         }
     }
 
-    /// Of a record whose objects are applied: an installation that was cut off before its lock is continued (semantics 13).
+    /// Like [`Memory::of`], for an operation that applies objects: a record whose client was killed before its first operation is continued
+    /// (semantics 13.10).
     #[must_use]
     pub fn to_install(record: Option<&AddonInstallation>) -> Self {
         match Self::of(record) {
@@ -78,9 +79,9 @@ impl Memory {
     }
 }
 
-/// Whether our client created the record, and nothing else happened to its spec: the installation that it was created for applies to
-/// objects that were there before it. One from a backup was created by another client, or keeps the time of its former creation. Core
-/// records are made by a loop that nobody has asked to take over what is there.
+/// Whether kubectl addons created the record and nothing has changed its spec since: the client was killed before its first operation, and
+/// the objects existed before. A record from a backup was created by another client, or keeps its original creation time. Core records are
+/// excluded, because the loop creates them, and no one asked it to take over existing objects.
 fn is_only_created(record: &AddonInstallation) -> bool {
     let metadata = &record.metadata;
     let Some(created) = metadata.creation_timestamp.as_ref() else {
@@ -91,21 +92,22 @@ fn is_only_created(record: &AddonInstallation) -> bool {
     let (Some(writer), None) = (writers.next(), writers.next()) else {
         return false;
     };
-    // The server takes that of the field manager first, in whole seconds; admission, which has 30 s at most, comes in between.
+    // The server sets the time of the field manager first, in whole seconds, then the creation time; admission, which takes at most 30 s,
+    // comes in between.
     let since = writer.time.as_ref();
     let since = since.map(|time| created.0.duration_since(time.0));
     let is_of_creation = since.is_some_and(|since| (0..=30).contains(&since.as_secs()));
     writer.manager.as_deref() == Some(CLIENT) && is_of_creation && !record.spec.core_addon
 }
 
-/// Of the entries of a record in a list, only those are left that do, without most fields.
+/// Whether an entry of managedFields sets the spec. Records from lists only keep such entries, without most of their fields.
 fn sets_spec(entry: &ManagedFieldsEntry) -> bool {
     let fields = entry.fields_v1.as_ref();
     entry.subresource.as_deref().is_none_or(str::is_empty)
         && fields.is_none_or(|fields| fields.0.get("f:spec").is_some())
 }
 
-/// What the live objects of a snapshot say of the record; `None` where it is as new as they are.
+/// Checks a record against the live objects of a snapshot. Returns `None` if it is not older than they are.
 #[must_use]
 pub fn older(
     installation: &InstallationName,
@@ -121,13 +123,13 @@ pub fn older(
     });
     let written = ours.filter_map(|(key, live)| {
         let at = live.written?;
-        // What an earlier installation of this name left behind on purpose says nothing of a new record.
+        // Objects that an earlier installation with this name left on purpose do not make a new record outdated.
         (memory != Memory::Blank || !stays(key, live)).then_some((key, at))
     });
     judge(installation, memory, written)
 }
 
-/// The same for objects of which it is known that they are of the installation: each with the time of our last write to it.
+/// Like [`older`], for objects that are known to belong to the installation, each with the time when its field manager last wrote it.
 #[must_use]
 pub fn judge<'a>(
     installation: &InstallationName,
@@ -150,12 +152,12 @@ pub fn judge<'a>(
     })
 }
 
-/// Whether an uninstallation leaves the object.
+/// Whether an uninstallation keeps the object.
 fn stays(key: &ObjectKey, live: &LiveObject) -> bool {
     KeptKind::of(key).is_some() || live.keep.is_some() || live.create_only
 }
 
-/// When the field manager of an installation last wrote an object, as its managedFields say.
+/// Returns when the field manager of an installation last wrote an object, according to its managedFields.
 #[must_use]
 pub fn written(object: &Value, installation: &InstallationName) -> Option<Timestamp> {
     let manager = field_manager(&installation.namespace, &installation.name);

@@ -1,27 +1,27 @@
-//! Which objects may begin now: the progress through a [`Graph`]. It knows no requests and no clock; the engine reports
-//! it what was applied, what became ready and what failed.
+//! The progress through a [`Graph`]: which objects may begin now. It has no requests and no clock; the engine reports what was applied,
+//! what became ready and what failed.
 
 use std::collections::BTreeSet;
 
 use super::graph::{Edge, Graph, Node, NodeId, Reason, Until};
 
-/// A graph that is worked through. Every object ends once: ready, failed, or skipped because something before it failed.
+/// The progress through a graph. Every object ends once: ready, failed, or skipped because something before it failed.
 #[derive(Debug)]
 pub struct Schedule<'a> {
     graph: &'a Graph,
     nodes: Vec<Progress>,
-    /// Without waiting for readiness, applied counts as ready.
+    /// Whether to wait for readiness. Otherwise applied counts as ready.
     waits: bool,
     parts: Vec<Part>,
 }
 
-/// The state of one node.
+/// The progress of one node.
 #[derive(Clone, Debug)]
 struct Progress {
     state: State,
-    /// Edges into it that are not yet satisfied.
+    /// The number of edges into it that are not yet satisfied.
     unmet: usize,
-    /// Whether something is sent for it or for a node after it: otherwise it does not matter when it is ready.
+    /// Whether something is sent for it or for a node after it. Otherwise its readiness does not matter.
     matters: bool,
 }
 
@@ -33,28 +33,28 @@ enum State {
     Ended,
 }
 
-/// The objects of one add-on.
+/// The progress of one add-on.
 #[derive(Clone, Debug, Default)]
 struct Part {
     is_open: bool,
-    /// May begin as soon as the part is open.
+    /// Objects that may begin as soon as the part is open.
     free: BTreeSet<NodeId>,
-    /// Have not ended.
+    /// The number of objects that have not ended.
     left: usize,
 }
 
-/// An object that will not begin.
+/// An object that is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// The object.
     pub node: NodeId,
     /// The object that failed.
     pub cause: NodeId,
-    /// Why the one waits for the other, or for what is between them.
+    /// The reason why it waits for the failed object, or for a node in between.
     pub reason: Reason,
 }
 
-/// The result of giving up a part.
+/// The objects that are affected by giving up a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenUp {
     /// Its objects that were applied but not seen ready.
@@ -66,7 +66,7 @@ pub struct GivenUp {
 }
 
 impl<'a> Schedule<'a> {
-    /// A graph of `parts` add-ons, none of them open. `is_step`: whether something is sent for a node. `waits`: whether
+    /// Starts a graph of `parts` add-ons, none of them open. `is_step` tells whether something is sent for a node, `waits` whether
     /// [`Until::Ready`] waits for readiness.
     pub fn new(
         graph: &'a Graph,
@@ -104,7 +104,7 @@ impl<'a> Schedule<'a> {
         schedule
     }
 
-    /// Lets the objects of a part begin.
+    /// Allows the objects of a part to begin.
     pub fn open(&mut self, part: usize) {
         if let Some(part) = self.parts.get_mut(part) {
             part.is_open = true;
@@ -117,7 +117,7 @@ impl<'a> Schedule<'a> {
         self.parts.get(part).is_none_or(|part| part.left == 0)
     }
 
-    /// The next object that may begin, the first in the order of the graph's nodes; it has begun.
+    /// Begins the next object that may begin, in node order.
     pub fn begin(&mut self) -> Option<NodeId> {
         let open = self.parts.iter_mut().filter(|part| part.is_open);
         let next = open.min_by_key(|part| part.free.first().copied().unwrap_or(NodeId::MAX))?;
@@ -126,8 +126,8 @@ impl<'a> Schedule<'a> {
         Some(node)
     }
 
-    /// An object was applied, or there was nothing to send. Returns how far it has to be watched before others can begin; `None`
-    /// where nothing more is waited for: it has ended.
+    /// Records that an object was applied, or that there was nothing to send. Returns how far to watch it before others can begin; `None`
+    /// if nothing waits for it, so it has ended.
     pub fn applied(&mut self, node: NodeId) -> Option<Until> {
         self.set(node, State::Applied);
         let awaited = self.graph.leads_to(node).iter().filter(|edge| {
@@ -142,7 +142,7 @@ impl<'a> Schedule<'a> {
         awaited
     }
 
-    /// An applied object is ready.
+    /// Records that an applied object is ready.
     pub fn ready(&mut self, node: NodeId) {
         if self.state(node) == Some(State::Applied) {
             self.end(node);
@@ -150,7 +150,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// An object failed, or did not become ready. Everything that still waits for it is skipped.
+    /// Records that an object failed or did not become ready. Skips everything that still waits for it.
     pub fn failed(&mut self, node: NodeId) -> Vec<Skipped> {
         let was_applied = self.state(node) == Some(State::Applied);
         self.end(node);
@@ -185,7 +185,7 @@ impl<'a> Schedule<'a> {
         given_up
     }
 
-    /// Ends what still waits for an object that has ended, and what waits for that.
+    /// Skips everything that still waits, directly or not, for an object that has ended.
     fn skip_behind(&mut self, node: NodeId, was_applied: bool) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         let mut todo: Vec<NodeId> = vec![node];
@@ -240,7 +240,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Removes edges of a node, and releases the nodes that wait for nothing else.
+    /// Marks edges from a node as satisfied, and releases the nodes that wait for nothing else.
     fn meet(&mut self, node: NodeId, is_met: impl Fn(&Self, &Edge) -> bool) {
         let met: Vec<NodeId> = self
             .graph
@@ -260,7 +260,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// A node that waits for nothing: an object may begin, a gate is passed.
+    /// Handles a node that waits for nothing: an object may begin, a gate is passed.
     fn release(&mut self, node: NodeId) {
         match self.graph.nodes.get(node) {
             Some(Node::Object { part, .. }) => {
@@ -277,7 +277,7 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// Nodes that something is sent for, and those before them.
+/// Marks the nodes that something is sent for, and all nodes before them.
 fn before_steps(graph: &Graph, is_step: impl Fn(NodeId) -> bool) -> Vec<bool> {
     let mut matters: Vec<bool> = (0..graph.nodes.len()).map(is_step).collect();
     let mut entering: Vec<&Edge> = graph.edges.iter().collect();

@@ -1,4 +1,4 @@
-//! The live state that a plan was made for, read by metadata only (semantics 12).
+//! The live state that a plan is made for, read by metadata only (semantics 12.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,42 +13,42 @@ use common::manifest::key::ObjectKey;
 pub struct LiveObject {
     /// metadata.uid.
     pub uid: String,
-    /// metadata.generation; `None` where the kind has none.
+    /// metadata.generation; `None` if the kind has none.
     pub generation: Option<i64>,
     /// metadata.resourceVersion.
     pub resource_version: String,
-    /// Digest of the fields that the field manager of its owner owns; empty where that has written nothing.
+    /// Digest of the fields that the field manager of its owner owns; empty if that manager has written nothing.
     pub fields: String,
-    /// Digest of who wrote which fields and when, but for the status.
+    /// Digest of its managedFields, except those of the status.
     pub writes: String,
     /// Value of the owner label.
     pub owner: Option<String>,
-    /// The installation that its annotation names (`NAMESPACE/NAME`), which anyone who may write the object can have set.
+    /// The installation that its annotation names (`NAMESPACE/NAME`). Anyone who may write the object can set it.
     pub installation: Option<String>,
-    /// When the field manager of that installation last wrote it, where it has.
+    /// When the field manager of that installation last wrote it, if ever.
     pub written: Option<Timestamp>,
-    /// Whether it is created once and never changed (semantics 12).
+    /// Whether it is created once and never changed (semantics 12.9).
     pub create_only: bool,
     /// Whether it has a deletionTimestamp.
     pub terminating: bool,
-    /// Another owner, as its labels and annotations name it (Helm release, Flux, Argo CD), for refusals.
+    /// Another owner that its labels and annotations name (Helm release, Flux, Argo CD), for refusals.
     pub other_owner: Option<String>,
-    /// The tool that wrote it, where no mark names an owner: kubectl, or its first field manager.
+    /// The tool that wrote it, if no mark names an owner: kubectl, or its first field manager.
     pub managed_by: Option<String>,
-    /// The release of Helm or the application of kapp that it is of, as its marks say, whoever owns it now.
+    /// The Helm release or kapp application that its marks name, whoever owns it now.
     pub former: Option<FormerMark>,
-    /// The live Argo CD or Flux object that applies it; only looked for in [`Reads::adoptable`].
+    /// The live Argo CD or Flux object that applies it. Only looked up for objects in [`Reads::adoptable`].
     pub reconciled_by: Option<LiveReconciler>,
-    /// The mark that forbids its deletion, as it is written ([`super::prune::keep::mark`]).
+    /// The mark that forbids its deletion, as written ([`super::prune::keep::mark`]).
     pub keep: Option<String>,
-    /// Its controller, where an ownerReference names one.
+    /// Its controller, if an ownerReference names one.
     pub controlled_by: Option<Controller>,
-    /// Its labels, of a Namespace; others are not needed.
+    /// Its labels, if it is a Namespace; others are not needed.
     pub labels: BTreeMap<String, String>,
 }
 
 impl LiveObject {
-    /// What tells whether it was edited.
+    /// Returns the state that shows whether it was edited.
     #[must_use]
     pub fn state(&self) -> LiveState<'_> {
         LiveState {
@@ -60,17 +60,17 @@ impl LiveObject {
     }
 }
 
-/// What an object is of, by the marks of a tool that keeps records of what it installed.
+/// The release or application of an object, by the marks of a tool that keeps records of what it installed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FormerMark {
-    /// A release of Helm.
+    /// A Helm release.
     Helm {
         /// Its namespace.
         namespace: String,
         /// Its name.
         name: String,
     },
-    /// An application of kapp, by the value of its label.
+    /// A kapp application, known by the value of its label.
     Kapp {
         /// The value.
         label: String,
@@ -88,78 +88,77 @@ pub struct Controller {
     pub uid: String,
 }
 
-/// What a snapshot has to hold for a plan.
+/// The objects that a snapshot has to contain for a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// All wanted and all recorded objects.
+    /// All desired and all recorded objects.
     pub objects: BTreeSet<ObjectKey>,
-    /// Those of them that are recorded: if one cannot be read, that is part of the answer and not an error.
+    /// The recorded ones of these. If one cannot be read, the snapshot says so instead of failing.
     pub recorded: BTreeSet<ObjectKey>,
-    /// Every namespace of a wanted object.
+    /// The namespaces of all desired objects.
     pub namespaces: BTreeSet<String>,
-    /// Wanted objects whose manifest sets [`super::conflicts::REPLICAS`]: only those can be in conflict with an autoscaler.
+    /// Desired objects whose manifest sets [`super::conflicts::REPLICAS`]: only these can conflict with an autoscaler.
     pub replicas: BTreeSet<ObjectKey>,
-    /// Wanted objects that are not recorded and may become ours: it matters whether Argo CD or Flux applies them.
+    /// Unrecorded desired objects that may be adopted. Whether Argo CD or Flux applies them has to be looked up.
     pub adoptable: BTreeSet<ObjectKey>,
-    /// Value of the owner label whose objects are part of the answer although they were not asked for, as far as they are found beside
-    /// others; `None` = none are.
+    /// An owner label. The snapshot also contains objects with it that were not asked for, if its LISTs find them; `None` adds none.
     pub owner: Option<String>,
-    /// Recorded definitions and namespaces that the plan may delete, and everything that lives in them with them.
+    /// Recorded CRDs and namespaces that the plan may delete. Their contents, which would be deleted with them, have to be looked up.
     pub deletable: BTreeSet<ObjectKey>,
-    /// Values of the owner label whose objects keep none of [`Reads::deletable`]: this installation, and those that the same
-    /// command uninstalls.
+    /// Owner labels whose objects do not prevent the deletion of [`Reads::deletable`]: those of this installation, and of others that the
+    /// same command uninstalls.
     pub leaving: BTreeSet<String>,
 }
 
-/// What is known of the objects of a kind that the cluster does not serve.
+/// What is known about the objects of a kind that the cluster does not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unserved {
-    /// They are gone with their kind: a release of Kubernetes left it out, or its definition was deleted.
+    /// They were deleted with their kind: a release of Kubernetes dropped it, or its CRD was deleted.
     Gone,
-    /// They may exist, and why that is not known.
+    /// They may exist. Holds why this is unknown.
     Unknown(String),
 }
 
-/// The live objects that would be deleted with a definition or a namespace.
+/// The live objects that would be deleted with a CRD or a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inhabited {
-    /// Of a definition: the group of its objects.
+    /// The group of the objects, for a CRD.
     pub group: String,
-    /// Of a definition: the kind of its objects.
+    /// The kind of the objects, for a CRD.
     pub kind: String,
-    /// Of a definition: its first objects.
+    /// The first objects, for a CRD.
     pub objects: Vec<ObjectKey>,
-    /// Of a definition: how many more there are.
+    /// The number of further objects, for a CRD.
     pub more: usize,
-    /// An object that carries the owner label of an installation that stays, and what its annotation names, which anyone who may
-    /// write the object can have set. The installation may be recorded where this client cannot look.
+    /// An object with the owner label of an installation that stays, and the installation that its annotation names, which anyone who may
+    /// write the object can set. The installation may be recorded where this client cannot look.
     pub owned: Option<(ObjectKey, Option<String>)>,
-    /// Why not everything could be looked at.
+    /// The reason why not all objects could be read.
     pub unseen: Option<String>,
 }
 
 impl Inhabited {
-    /// Whether an object is of the kind of this definition.
+    /// Whether an object is of the kind of this CRD.
     pub(super) fn has_kind_of(&self, key: &ObjectKey) -> bool {
         self.group == key.group && self.kind == key.kind
     }
 }
 
-/// The live state of the wanted and the recorded objects.
+/// The live state of the desired and the recorded objects.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// Every one that exists.
+    /// Those that exist.
     pub live: BTreeMap<ObjectKey, LiveObject>,
-    /// Objects of [`Reads::owner`] that are neither wanted nor recorded.
+    /// Objects with the label [`Reads::owner`] that are neither desired nor recorded.
     pub unasked: BTreeMap<ObjectKey, LiveObject>,
-    /// Recorded objects that could not be read, and why: they may exist or not.
+    /// Recorded objects that could not be read, and why. They may or may not exist.
     pub unreadable: BTreeMap<ObjectKey, String>,
-    /// Namespaces that exist, as far as they were asked for.
+    /// The requested namespaces that exist.
     pub namespaces: BTreeSet<String>,
-    /// (group, kind) pairs that the cluster does not serve.
+    /// Groups and kinds that the cluster does not serve.
     pub unserved: BTreeMap<(String, String), Unserved>,
-    /// The controller that scales each of [`Reads::replicas`]: its replicas yield, whatever the installation says (semantics 12).
+    /// The controller that scales each of [`Reads::replicas`]. Their replicas yield to it, whatever the installation says (semantics 12.9).
     pub autoscalers: BTreeMap<ObjectKey, String>,
-    /// What lives in those of [`Reads::deletable`] that exist.
+    /// The contents of those of [`Reads::deletable`] that exist.
     pub inhabited: BTreeMap<ObjectKey, Inhabited>,
 }

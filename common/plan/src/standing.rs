@@ -1,7 +1,7 @@
-//! How an installation stands, in a word and its reason: what its record and its live objects say of it.
+//! How an installation stands: one state and its reason, from its record and its live objects (semantics 17.6).
 //!
-//! `list`, `status`, `upgrade`, `doctor`, the waves of `--clusters` and those of the core set ask this one function. It reads nothing:
-//! what of the cluster it is judged by comes in as [`Facts`]. What is not known is [`Word::Unknown`], and never broken or gone.
+//! `list`, `status`, `upgrade`, `doctor`, the waves of `--clusters` and those of the core set share this judgement. It reads nothing from
+//! the cluster: all input is in [`Facts`]. If the state is unknown, it is [`Word::Unknown`], and never broken or deleted.
 
 mod failed;
 mod interrupted;
@@ -29,20 +29,20 @@ use object::{ObjectHealth, tells};
 /// How an installation stands: `Degraded: Deployment web 1/2 ready`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// In one word.
+    /// The state.
     pub word: Word,
-    /// Why; empty where there is nothing to say.
+    /// The reason; empty if there is none.
     pub message: String,
-    /// How an operation is continued that failed, was interrupted or has not begun, as far as that is recorded.
+    /// How to continue an operation that failed, was interrupted or has not begun, if the record says it.
     pub next: Option<Continuation>,
 }
 
 /// The states of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// All is well.
+    /// Nothing needs attention.
     Ready,
-    /// The loops leave it alone, as its spec says.
+    /// Its spec suspends it, so the loop leaves it alone.
     Suspended,
     /// Objects are not ready.
     Degraded,
@@ -52,56 +52,57 @@ pub enum Word {
     Failed,
     /// An operation is running.
     Progressing,
-    /// The client of an operation is gone.
+    /// The client of its operation stopped renewing the lock.
     Interrupted,
-    /// What its spec asks for has not been applied yet.
+    /// Its spec has not been applied yet.
     Pending,
     /// It is being uninstalled.
     Uninstalling,
-    /// Its catalogue, or its add-on there, is gone.
+    /// Its catalogue, or its add-on there, no longer exists.
     Orphaned,
     /// Its version was removed from its catalogue.
     Unlisted,
     /// It does not fit its cluster.
     Incompatible,
-    /// A change of it waits for a person.
+    /// A change of it needs confirmation by a person.
     NeedsConfirmation,
     /// Another client keeps changing its objects.
     Contested,
-    /// No operation can help it as it is written.
+    /// No operation can succeed with its current spec.
     Stalled,
     /// Its record was restored from an older backup.
     RecordOlderThanCluster,
-    /// Its record was made for another cluster than this one.
+    /// Its record was made for another cluster.
     OtherCluster,
 }
 
-/// What an installation is judged by besides its record.
+/// The facts that decide the state of an installation, besides its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// How its objects are.
+    /// The state of its objects.
     pub health: &'a Health,
-    /// What the catalogues offer; `None` where they were not read: then what the record says of them counts.
+    /// The contents of the catalogues. With `None`, they were not read, and the conditions of the record count.
     pub offered: Option<&'a Offered<'a>>,
-    /// Why the record is not one of this cluster.
+    /// Why the record belongs to another cluster.
     pub other: Option<&'a OtherCluster>,
-    /// The time of the cluster of the record.
+    /// The time in the cluster of the record.
     pub now: Timestamp,
 }
 
-/// How the objects of an installation are.
+/// The state of the objects of an installation.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// The objects.
     pub objects: Vec<ObjectHealth>,
-    /// How many objects were judged; not all of them are in [`Health::objects`] where only those that are not ready were asked for.
+    /// The number of objects that were assessed. If only those that are not ready were requested, [`Health::objects`] does not contain all
+    /// of them.
     pub judged: usize,
-    /// Whether they show that the record is older than the cluster: then it says nothing of them (semantics 13).
+    /// Set if they show that the record is older than the cluster, and so says nothing about them (semantics 13.10).
     pub older: Option<RecordOlder>,
 }
 
 impl Health {
-    /// Whether all objects are there and ready, as far as that matters. What cannot be read may not be ready.
+    /// Whether all objects that matter exist and are ready. An object that cannot be read does not count as ready.
     #[must_use]
     pub fn is_well(&self) -> bool {
         let is_unwell = |one: &ObjectHealth| one.is_trouble() || one.is_unread();
@@ -109,7 +110,7 @@ impl Health {
     }
 }
 
-/// What the catalogues of a cluster offer now. What a loop noted of that may be out of date.
+/// The catalogues of a cluster as they are now. Conditions that a loop wrote about them may be out of date.
 #[derive(Clone, Debug)]
 pub struct Offered<'a> {
     /// The catalogues.
@@ -118,7 +119,7 @@ pub struct Offered<'a> {
     pub entries: Arc<Catalogue>,
 }
 
-/// Judges an installation.
+/// Determines how an installation stands.
 #[must_use]
 pub fn standing(record: &AddonInstallation, facts: &Facts<'_>) -> Standing {
     if let Some(other) = facts.other {
@@ -143,14 +144,14 @@ pub fn standing(record: &AddonInstallation, facts: &Facts<'_>) -> Standing {
     }
 }
 
-/// As [`standing`], where no operation is under way and the record is that of the cluster. `failed`: the last operation, where it did.
+/// Like [`standing`], for a record of this cluster without a running operation. `failed` is the last operation, if it failed.
 fn judged(record: &AddonInstallation, facts: &Facts<'_>, failed: Option<&Failed>) -> Standing {
     let status = record.status.as_ref();
     let phase = status.and_then(|status| status.phase);
     let health = facts.health;
     let mut troubles = health.objects.iter().filter(|object| object.is_trouble());
     if let Some(trouble) = troubles.next() {
-        // An object that does not exist yet does not explain the failure.
+        // A missing object that was never created does not explain the failure.
         let is_partial = health.objects.iter().any(|object| object.planned);
         let trouble = match failed.filter(|_| is_partial) {
             Some(failed) => failed.why.clone(),
@@ -213,7 +214,7 @@ fn judged(record: &AddonInstallation, facts: &Facts<'_>, failed: Option<&Failed>
     }
 }
 
-/// How an installation stands whose spec is to be applied: by an upgrade to what the spec names.
+/// Returns the state of an installation whose spec has to be applied, by an upgrade to the version that it names.
 fn pending(record: &AddonInstallation, why: &str) -> Standing {
     let reference = &record.spec.addon_ref;
     let target = Installed {
@@ -226,8 +227,8 @@ fn pending(record: &AddonInstallation, why: &str) -> Standing {
     Word::Pending.because(why).continued_by(next)
 }
 
-/// How an installation stands of which some objects cannot be read by this client, and all others are ready. That objects cannot be read
-/// which are ready once they exist is said only where nothing can be read.
+/// Returns the state of an installation with objects that this client cannot read, if all others are ready. Unreadable objects of kinds
+/// that are ready once they exist are mentioned only if nothing can be read.
 fn unread(health: &Health) -> Option<Standing> {
     let unread: Vec<_> = health
         .objects
@@ -241,7 +242,7 @@ fn unread(health: &Health) -> Option<Standing> {
     Some(word.because(in_short(first, told.count())))
 }
 
-/// What is gone of the origin of an installation.
+/// Returns the state of an installation whose catalogue, add-on or version no longer exists; `None` if they exist.
 fn lost(record: &AddonInstallation, offered: &Offered<'_>) -> Option<Standing> {
     if let Some(lost) = orphan::lost(record, offered.catalogues) {
         return Some(Word::Orphaned.because(lost));
@@ -250,7 +251,7 @@ fn lost(record: &AddonInstallation, offered: &Offered<'_>) -> Option<Standing> {
     Some(Word::Unlisted.because(unlisted))
 }
 
-/// `Deployment web 1/2 ready (ImagePullBackOff) and 2 more`.
+/// Describes the first object with a problem: `Deployment web 1/2 ready (ImagePullBackOff) and 2 more`.
 fn in_short(trouble: &ObjectHealth, more: usize) -> String {
     let more = match more {
         0 => String::new(),
@@ -263,13 +264,13 @@ fn in_short(trouble: &ObjectHealth, more: usize) -> String {
 }
 
 impl Standing {
-    /// Whether nothing needs to be done.
+    /// Whether the installation needs no attention.
     #[must_use]
     pub fn is_good(&self) -> bool {
         matches!(self.word, Word::Ready | Word::Suspended)
     }
 
-    /// The standing, with what continues.
+    /// Adds how to continue the operation.
     fn continued_by(self, next: Continuation) -> Self {
         Self {
             next: Some(next),
@@ -279,7 +280,7 @@ impl Standing {
 }
 
 impl Word {
-    /// The word with its reason.
+    /// Returns the standing with this state and a reason.
     #[must_use]
     pub fn because(self, why: impl fmt::Display) -> Standing {
         Standing {

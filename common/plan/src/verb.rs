@@ -1,22 +1,22 @@
-//! What an operation is called.
+//! The verb of an operation.
 
 use serde::{Deserialize, Serialize};
 
-/// What an operation is called.
+/// The verb of an operation, as messages and records name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
-    /// Nothing was installed before.
+    /// Installs an add-on for the first time.
     Install,
-    /// Another version, other values, or edits taken back.
+    /// Applies another version or other values, or reverts edits.
     Upgrade,
-    /// An earlier revision.
+    /// Goes back to an earlier revision.
     Rollback,
-    /// What exists becomes ours, and nothing else of it changes.
+    /// Takes over existing objects without changing anything else.
     Adopt,
-    /// Everything goes.
+    /// Deletes everything.
     Uninstall,
-    /// Everything stays, and is ours no longer.
+    /// Ends the installation but keeps all objects.
     Release,
 }
 
@@ -30,13 +30,13 @@ impl Verb {
         Self::Release,
     ];
 
-    /// Whether the installation is not recorded any more when it ended well.
+    /// Whether the record is deleted when the operation succeeds.
     #[must_use]
     pub fn ends(self) -> bool {
         matches!(self, Self::Uninstall | Self::Release)
     }
 
-    /// As records spell it.
+    /// Returns the verb as records spell it.
     #[must_use]
     pub const fn as_recorded(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Verb {
         }
     }
 
-    /// That of a record; `None` for what is not planned, such as a move.
+    /// Parses the verb of a record. Returns `None` for an operation without a plan, such as a move.
     #[must_use]
     pub fn of_record(text: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();

@@ -1,5 +1,5 @@
-//! The metadata of a chart, read before helm runs: a folder without a chart, a library, a dependency that cannot be
-//! resolved are reported here, with the name of the file.
+//! Reads the metadata of a chart before helm runs. A folder without a chart, a library chart and a dependency that cannot be resolved are
+//! reported here, with the name of the file.
 
 pub mod lock;
 pub mod references;
@@ -19,50 +19,50 @@ use common::entrance;
 use super::package::{Package, normal_path};
 use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, YamlProblem, documents};
 
-/// The key under which the data of templates reaches a chart, beside its values (semantics 10).
+/// The key in a chart's values that holds the data of templates (semantics 10.5).
 pub const TEMPLATE_DATA: &str = "templateData";
 
 const CHART: &str = "Chart.yaml";
-/// Dependencies of charts of Helm 2 (`apiVersion: v1`).
+/// Dependencies of Helm 2 charts (`apiVersion: v1`).
 const REQUIREMENTS: &str = "requirements.yaml";
 const VALUES: &str = "values.yaml";
 const LOCKS: [&str; 2] = ["Chart.lock", "requirements.lock"];
-/// How many charts below the package an error names.
+/// Maximum number of charts in subfolders that an error names.
 const NAMED: usize = 3;
 
-/// The parts of a chart that are needed here.
+/// The fields of a chart that are needed here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// `name`.
     pub name: String,
     /// `version`.
     pub version: String,
-    /// `kubeVersion`: the versions of Kubernetes that it is for. Without the suffix of a distribution, as helm compares it.
+    /// `kubeVersion`: the supported versions of Kubernetes. As in helm, the suffix of a distribution is ignored in comparisons.
     pub kube_version: Option<String>,
-    /// The charts that it depends on, in the order of the file.
+    /// Its dependencies, in the order of the file.
     pub dependencies: Vec<Dependency>,
-    /// `values.yaml`: the package's layer of values (semantics 9).
+    /// `values.yaml`, the lowest layer of values (semantics 9).
     pub values: Value,
-    /// Whether its schema refuses [`TEMPLATE_DATA`] among the values (semantics 10): then it is left out.
+    /// Whether its schema refuses [`TEMPLATE_DATA`] among the values (semantics 10.5). The data is then left out.
     pub is_closed: bool,
-    /// Whether only other charts can use it.
+    /// Whether it is a library chart, which only other charts can use.
     pub is_library: bool,
 }
 
-/// A chart that another one depends on.
+/// A dependency of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     /// `name`.
     pub name: String,
-    /// `version`: often a range.
+    /// `version`, often a range.
     pub version: String,
-    /// `repository`; empty where it has to be in `charts/`.
+    /// `repository`. If empty, the dependency must be in `charts/`.
     pub repository: String,
-    /// `alias`: the key of its values, where that is not its name.
+    /// `alias`: the key of its values, if it is not its name.
     pub alias: Option<String>,
 }
 
-/// The origin of a dependency.
+/// Where a dependency comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A folder of the package, relative to it.
@@ -74,16 +74,16 @@ pub enum Origin {
 /// Why a package is not a chart that can be rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChartError {
-    /// No `Chart.yaml` at its root.
+    /// There is no `Chart.yaml` at the root.
     #[error("there is no Chart.yaml at its root{}", hint(.elsewhere))]
     NoChart {
-        /// Folders below that have one.
+        /// Subfolders that contain a chart.
         elsewhere: Vec<String>,
     },
-    /// A file that is not YAML.
+    /// A file is not YAML.
     #[error("{file}:{line}: cannot be read as YAML")]
     Yaml {
-        /// Its path.
+        /// Path of the file.
         file: &'static str,
         /// Where.
         line: usize,
@@ -91,40 +91,40 @@ pub enum ChartError {
         #[source]
         problem: YamlProblem,
     },
-    /// A file that is YAML, but has the wrong content.
+    /// A file is YAML, but has the wrong content.
     #[error("{file}: {problem}")]
     Content {
-        /// Its path.
+        /// Path of the file.
         file: &'static str,
         /// What is wrong.
         problem: String,
     },
-    /// A chart that only other charts can use.
+    /// The chart is a library, which only other charts can use.
     #[error(
         "{name} is a library chart (type: library in Chart.yaml), which has nothing to install: name the chart that uses it"
     )]
     Library {
-        /// Its name.
+        /// Name of the chart.
         name: String,
     },
-    /// A lock file that does not say what the chart is made of.
+    /// The lock file does not name the dependencies of the chart.
     #[error(
         "{file} {problem}: run helm dependency update in the chart and commit {file}, or charts/"
     )]
     Lock {
-        /// Its path.
+        /// Path of the lock file.
         file: &'static str,
         /// What is wrong.
         problem: String,
     },
-    /// A dependency that cannot be resolved.
+    /// A dependency cannot be resolved.
     #[error("dependency {name} is not in charts/, and {problem}: {way_out}")]
     Dependency {
-        /// Its name.
+        /// Name of the dependency.
         name: String,
         /// Why it cannot be resolved.
         problem: String,
-        /// What to do.
+        /// How to resolve it.
         way_out: &'static str,
     },
 }
@@ -143,7 +143,7 @@ fn hint(elsewhere: &[String]) -> String {
 }
 
 impl Chart {
-    /// Reads the chart at the root of a folder, which can be installed.
+    /// Reads the chart at the root of a folder. A library chart is an error, because it cannot be installed.
     ///
     /// # Errors
     /// [`ChartError`].
@@ -155,7 +155,7 @@ impl Chart {
         Ok(chart)
     }
 
-    /// Reads the chart at the root of a folder, which may be a library.
+    /// Reads the chart at the root of a folder, which may be a library chart.
     ///
     /// # Errors
     /// [`ChartError`].
@@ -204,7 +204,7 @@ impl Chart {
         })
     }
 
-    /// What an entry of a catalogue has to say of the clusters that it fits.
+    /// Returns the constraints of a catalogue entry for this chart.
     #[must_use]
     pub fn constraints(&self) -> Constraints {
         Constraints {
@@ -213,11 +213,11 @@ impl Chart {
         }
     }
 
-    /// The dependencies that are not in `charts/`, with their origins. `archived`: the names of the charts that lie there as archives,
-    /// whatever the files are called.
+    /// Returns the dependencies that are not in `charts/`, with their origins. `archived` contains the names of the charts in archives
+    /// there, which do not follow from the file names.
     ///
     /// # Errors
-    /// One that cannot be resolved, or not to the same version each time: [`ChartError::Dependency`].
+    /// A dependency cannot be resolved, or not always to the same version: [`ChartError::Dependency`].
     pub fn missing(
         &self,
         package: &Package,
@@ -284,8 +284,7 @@ impl Chart {
     }
 }
 
-/// The values for helm that result in `merged`, although it merges them over `defaults` again: a key
-/// that was removed is given as null.
+/// Returns the values that make helm arrive at `merged`. Helm merges them over `defaults` again, so a removed key becomes null.
 #[must_use]
 pub fn overrides(defaults: &Value, merged: &Value) -> Value {
     let (Value::Object(defaults), Value::Object(merged)) = (defaults, merged) else {
@@ -306,14 +305,14 @@ pub fn overrides(defaults: &Value, merged: &Value) -> Value {
     Value::Object(given.chain(taken).collect())
 }
 
-/// Whether the schema of the values forbids the data of templates. An unreadable schema is left to helm.
+/// Returns whether the schema of the values forbids the data of templates. Helm reports a schema that cannot be read.
 fn is_closed(package: &Package) -> bool {
     let schema = package.get(SCHEMA);
     let schema = schema.and_then(|file| entrance::from_slice::<Value>(&file.bytes).ok());
     schema.is_some_and(|schema| schema::refuses(&schema, TEMPLATE_DATA))
 }
 
-/// Whether a file of a chart names the data of templates; pages for people and archives aside.
+/// Returns whether a file of a chart mentions the data of templates. Markdown files and archives do not count.
 #[must_use]
 pub fn names_data(package: &Package) -> bool {
     let is_read = |path: &str| !path.ends_with(".md") && !path.ends_with(".tgz");
@@ -323,21 +322,21 @@ pub fn names_data(package: &Package) -> bool {
     })
 }
 
-/// The map in a file of the package; `None` where the file does not exist.
+/// Reads the map in a file of the package; `None` if the file does not exist.
 fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value>>, ChartError> {
     let Some(found) = package.get(file) else {
         return Ok(None);
     };
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,
-        // Versions are text; other values are text only in quotes.
+        // Versions must stay text; in `values.yaml`, only quoted numbers are text.
         floats: if file == VALUES {
             Floats::Number
         } else {
             Floats::Text
         },
     };
-    // Helm reads the first document and no other.
+    // Like helm, read only the first document.
     match documents(&found.bytes, &options).next() {
         None => Ok(Some(Map::new())),
         Some(Ok(document)) => match document.value {
@@ -384,14 +383,14 @@ fn content(file: &'static str, problem: String) -> ChartError {
     ChartError::Content { file, problem }
 }
 
-/// The name of the chart in an unpacked archive of `charts/`.
+/// Returns the name of the chart in an unpacked archive of `charts/`.
 #[must_use]
 pub fn name(package: &Package) -> Option<String> {
     let about = map(package, CHART).ok()??;
     about.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Whether a dependency is in `charts/` as a folder, which may have any name.
+/// Returns whether a dependency is a folder in `charts/`, whatever the name of the folder.
 fn is_unpacked(package: &Package, name: &str) -> bool {
     package.files().iter().any(|file| {
         let path = file.path.strip_prefix("charts/");
@@ -411,7 +410,7 @@ fn is_called(chart: &[u8], name: &str) -> bool {
     )
 }
 
-/// A path relative to the chart, without `.` and `..`; `None` where it leads out.
+/// Returns a path relative to the chart, without `.` and `..`, or `None` if it leads out.
 fn inside(path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains(['\\', '%']) {
         return None;

@@ -1,10 +1,8 @@
-//! The data of templates: the facts of a cluster, in the shape and with the field names of KKP's
-//! add-on data.
+//! The data of templates: facts of a cluster, in the shape and with the field names of KKP's add-on data.
 //!
-//! Three layers, later wins by RFC 7386: the facts from the API ([`Facts`]), the ConfigMap and then the Secret
-//! `addon-template-data` beside the installation ([`Overlays`]). `.Variables` are the values of the installation and
-//! nothing else. Unknown fields have the zero value of their Go type, as in KKP's own structs, so that templates
-//! written for KKP find every field.
+//! The data has three layers, and later ones win by RFC 7386: the facts from the API ([`Facts`]), then the ConfigMap and then the Secret
+//! `addon-template-data` beside the installation ([`Overlays`]). `.Variables` contains only the values of the installation. Unknown fields
+//! have the zero value of their Go type, as in KKP's own structs, so that templates written for KKP find every field.
 
 mod kubeadm;
 mod observed;
@@ -20,8 +18,8 @@ use common::manifest::digest;
 pub use observed::Observed;
 pub use plugin::{NetworkPlugin, is_network_plugin};
 
-/// The facts from the API of a cluster; an empty field is not known. Values that change by themselves are not included: number,
-/// names and ranges of nodes.
+/// Facts from the API of a cluster. An empty field is unknown. Data that changes by itself is not included: the number, names and ranges of
+/// nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// `.Cluster.Name`.
@@ -32,45 +30,45 @@ pub struct Facts {
     pub provider: String,
     /// `.Cluster.CNIPlugin`.
     pub plugin: NetworkPlugin,
-    /// `HOST:PORT` or `HOST` of the API server as clients outside reach it; `.Cluster.Address` follows from it.
+    /// `HOST:PORT` or `HOST` of the API server for clients outside of the cluster; `.Cluster.Address` follows from it.
     pub endpoint: String,
     /// `.Cluster.Network.DNSDomain`.
     pub dns_domain: String,
     /// `.Cluster.Network.DNSClusterIP`.
     pub dns_address: String,
-    /// `.Cluster.Network.DNSResolverIP`: the server that answers pods.
+    /// `.Cluster.Network.DNSResolverIP`: the DNS server that pods use.
     pub resolver_address: String,
     /// `.Cluster.Network.PodCIDRBlocks`; `PodCIDRIPv4` and `PodCIDRIPv6` are the first of each family.
     pub pod_ranges: Vec<String>,
     /// `.Cluster.Network.ServiceCIDRBlocks`.
     pub service_ranges: Vec<String>,
-    /// `.Cluster.Network.ProxyMode`: `ipvs`, `iptables`, `nftables`, or `ebpf` where there is no kube-proxy.
+    /// `.Cluster.Network.ProxyMode`: `ipvs`, `iptables`, `nftables`, or `ebpf` if there is no kube-proxy.
     pub proxy_mode: String,
-    /// `.Cluster.Network.StrictArp`, only with ipvs.
+    /// `.Cluster.Network.StrictArp`, only set with ipvs.
     pub strict_arp: Option<bool>,
     /// `.Cluster.Network.NodePortRange`.
     pub node_ports: String,
-    /// `.Cluster.Network.NodeCIDRMaskSizeIPv4`, 0 where it is not known.
+    /// `.Cluster.Network.NodeCIDRMaskSizeIPv4`; 0 if unknown.
     pub mask_size_v4: u8,
-    /// `.Cluster.Network.NodeCIDRMaskSizeIPv6`, 0 where it is not known.
+    /// `.Cluster.Network.NodeCIDRMaskSizeIPv6`; 0 if unknown.
     pub mask_size_v6: u8,
 }
 
-/// Data that users add to the facts; it wins.
+/// Data that users add to the facts. It takes precedence over them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overlays {
-    /// Of the ConfigMap.
+    /// Data of the ConfigMap.
     pub config_map: Option<Value>,
-    /// Of the Secret; it wins over the ConfigMap.
+    /// Data of the Secret. It takes precedence over the ConfigMap.
     pub secret: Option<SecretOverlay>,
 }
 
-/// Data that only templates may see.
+/// Data of a Secret, which only templates may read.
 #[derive(Clone, PartialEq)]
 pub struct SecretOverlay {
     /// The data.
     pub document: Value,
-    /// uid and resourceVersion of the Secret: they replace the data in digests, from which it could be guessed.
+    /// uid and resourceVersion of the Secret. They replace the data in digests, from which it could be guessed.
     pub revision: String,
 }
 
@@ -82,14 +80,14 @@ impl fmt::Debug for SecretOverlay {
     }
 }
 
-/// The data of one add-on's templates. `variables` are the merged values of the installation; `Variables` in overlays
-/// are ignored, because values have layers and forms of their own (semantics 9 and 10).
+/// Returns the data for the templates of one add-on. `variables` are the merged values of the installation. `Variables` in overlays are
+/// ignored, because values have their own layers and forms (semantics 9 and 10).
 #[must_use]
 pub fn document(facts: &Facts, overlays: &Overlays, variables: &Value) -> Value {
     let mut document = facts.document();
     let secret = overlays.secret.as_ref().map(|secret| &secret.document);
     for overlay in overlays.config_map.iter().chain(secret) {
-        // Any value but a map would replace the whole document.
+        // A value that is not a map would replace the whole document.
         if overlay.is_object() {
             json_patch::merge(&mut document, overlay);
         }
@@ -100,8 +98,8 @@ pub fn document(facts: &Facts, overlays: &Overlays, variables: &Value) -> Value 
     document
 }
 
-/// The content of `Installed.template_data_hash`: the same for the same facts and overlays, whatever the values (they have a
-/// digest of their own). The Secret's content is not part of it (semantics 13).
+/// Returns the content of `Installed.template_data_hash`, a digest of facts and overlays. Values have a digest of their own. The Secret's
+/// content is not part of it, because it could be guessed (semantics 13.4).
 #[must_use]
 pub fn digest(facts: &Facts, overlays: &Overlays) -> String {
     digest::digest(&json!({
@@ -112,7 +110,7 @@ pub fn digest(facts: &Facts, overlays: &Overlays) -> String {
 }
 
 impl Facts {
-    /// The unknown fields, as templates write them.
+    /// Returns the unknown fields, as templates spell them.
     #[must_use]
     pub fn unknown(&self) -> Vec<&'static str> {
         let fields = [
@@ -140,7 +138,7 @@ impl Facts {
         unknown.map(|(field, _)| field).collect()
     }
 
-    /// The facts alone, in the whole shape.
+    /// Returns the facts alone, with all fields of the shape.
     fn document(&self) -> Value {
         let mut document = shape::zero();
         json_patch::merge(
@@ -168,14 +166,14 @@ impl Facts {
                 },
             }}),
         );
-        // In a merge null would mean "unchanged".
+        // In a merge, null would mean "unchanged".
         if let Some(strict) = document.pointer_mut("/Cluster/Network/StrictArp") {
             *strict = json!(self.strict_arp);
         }
         document
     }
 
-    /// The fields of `.Cluster.Address` that follow from an endpoint.
+    /// Returns the fields of `.Cluster.Address` that follow from an endpoint.
     fn address(&self) -> Value {
         if self.endpoint.is_empty() {
             return json!({});
@@ -196,7 +194,7 @@ impl Facts {
     }
 }
 
-/// Host and port of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; kubeadm's own port where there is none.
+/// Splits `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`. Without a port, it returns that of kubeadm.
 fn split(endpoint: &str) -> (&str, u16) {
     const PORT: u16 = 6443;
     if endpoint.parse::<core::net::Ipv6Addr>().is_ok() {
@@ -225,7 +223,7 @@ fn is_dual(ranges: &[String]) -> bool {
     !first(ranges, false).is_empty() && !first(ranges, true).is_empty()
 }
 
-/// The first range of a family.
+/// Returns the first range of an address family.
 fn first(ranges: &[String], is_v6: bool) -> &str {
     let mut of_family = ranges.iter().filter(|range| range.contains(':') == is_v6);
     of_family.next().map_or("", String::as_str)

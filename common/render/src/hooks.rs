@@ -1,27 +1,33 @@
-//! Which rendered objects an installation or upgrade applies, whatever rendered them: `helm template` prints hooks for other
-//! occasions as well, and people save its output as a manifest. The rules are the same for charts, templates and plain manifests.
+//! Selects the rendered objects that an installation or upgrade applies. `helm template` prints hooks for other occasions as well, and
+//! people save its output as a manifest, so the rules are the same for charts, templates and plain manifests.
 //!
-//! | annotation | its own tool | with us |
+//! | annotation | in its own tool | here |
 //! |---|---|---|
 //! | `config.kubernetes.io/local-config`, but for `"false"` | kustomize and kpt leave it out | left out with a warning |
-//! | `argocd.argoproj.io/hook` without `PreSync`, `Sync` or `PostSync`: `PreDelete`, `PostDelete`, `SyncFail`, `Skip` | Argo CD applies it then, or never | left out with a warning |
+//! | `argocd.argoproj.io/hook` without `PreSync`, `Sync` or `PostSync`: `PreDelete`, `PostDelete`, `SyncFail`, `Skip` | Argo CD applies it
+//! on that occasion, or never | left out with a warning |
 //! | `helm.sh/hook` | runs at its occasion | see below |
 //!
-//! What the policies of Helm's hooks mean for objects that are in an inventory. Their order (before or after everything else, by
-//! weight, each waited for) is that of `helm.sh/hook` and `helm.sh/hook-weight` in `addons_plan::graph`.
+//! The second table shows what the policies of Helm's hooks mean for objects in an inventory. `addons_plan::graph` determines their order
+//! from `helm.sh/hook` and `helm.sh/hook-weight`: before or after everything else, by weight, each waited for.
 //!
-//! | `helm.sh/hook` | with Helm | with us |
+//! | `helm.sh/hook` | in Helm | here |
 //! |---|---|---|
-//! | `test` | run by `helm test` | left out, with a warning where it is not in a chart |
-//! | `pre-delete`, `post-delete`, `pre-rollback`, `post-rollback` | run then | left out with a warning: for a chart, `template.helm.mode: release` runs them |
+//! | `test` | run by `helm test` | left out, with a warning unless it is in a chart |
+//! | `pre-delete`, `post-delete`, `pre-rollback`, `post-rollback` | run on that occasion | left out with a warning: for a chart,
+//! `template.helm.mode: release` runs them |
 //! | an unknown hook | left out | left out with a warning |
-//! | `pre-upgrade`, `post-upgrade` alone | not at an installation | left out of the first one, and of repairs |
-//! | `pre-install`, `post-install` alone | not at an upgrade; what it created stays for ever | left out of upgrades: Jobs and Pods, which have run, are pruned; everything else is created once and stays |
-//! | both | run each time | applied; runs again when it changed |
-//! | one of these alone, where nothing but edits is restored | – | neither an installation nor an upgrade: nothing runs, and what has run stays |
-//! | `before-hook-creation` (the default) | recreated each time | a Job or Pod is recreated where it changed; others are applied in place, and recreated where a field cannot change |
-//! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only when it changed; other kinds stay until the add-on is uninstalled, or upgraded to what does not have them |
-//! | `hook-failed` | deleted at once | stays, so that one can see why |
+//! | `pre-upgrade`, `post-upgrade` alone | do not run at an installation | left out of the first one, and of repairs |
+//! | `pre-install`, `post-install` alone | do not run at an upgrade; objects that they created stay for ever | left out of upgrades: Jobs
+//! and Pods, which have run, are pruned; everything else is created once and stays |
+//! | both | run each time | applied; run again when changed |
+//! | one of these alone, if only edits are repaired | – | neither an installation nor an upgrade: nothing runs, and objects that have run
+//! stay |
+//! | `before-hook-creation` (the default) | recreated each time | a Job or Pod is recreated if it changed; other objects are updated in
+//! place, and recreated if a field cannot change |
+//! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only if it changed; other kinds
+//! stay until the add-on is uninstalled, or upgraded to a version without them |
+//! | `hook-failed` | deleted at once | stays, so that the cause can be examined |
 //! | `helm.sh/resource-policy: keep` | stays | stays (`addons_plan::prune::keep`) |
 //! | `crd-install` (Helm 2) | not a hook | not a hook |
 
@@ -41,45 +47,45 @@ use common::manifest::{Manifest, Place};
 
 const HOOK: &str = "helm.sh/hook";
 const ARGO_HOOK: &str = "argocd.argoproj.io/hook";
-/// The hooks of Argo CD that are part of each synchronisation.
+/// Hooks of Argo CD that are part of each synchronisation.
 const SYNC: [&str; 3] = ["PreSync", "Sync", "PostSync"];
-/// The hooks of Argo CD that are not.
+/// Hooks of Argo CD that are not part of a synchronisation.
 const NO_SYNC: [&str; 4] = ["PreDelete", "PostDelete", "SyncFail", "Skip"];
 const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
-/// Seconds for which a Job stays that its chart deletes after success: long enough to read its logs.
+/// Seconds for which a Job stays that its chart deletes after success: enough to read its logs.
 const STAYS: u64 = 600;
 
-/// The operation.
+/// The occasion for which objects are rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Occasion {
-    /// Nothing was installed before.
+    /// An installation: nothing was installed before.
     Install,
-    /// Another version was.
+    /// An upgrade: another version was installed before.
     Upgrade,
-    /// What is installed stays as it is, but for what others edited or deleted: no hook of an installation or upgrade runs.
+    /// A repair: only objects that others edited or deleted are restored. No hook of an installation or upgrade runs.
     Repair,
 }
 
-/// The objects that belong to an occasion.
+/// The result of selecting objects for an occasion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kept {
-    /// In the order of the input.
+    /// The selected objects, in the order of the input.
     pub manifests: Vec<Manifest>,
-    /// What was left out that users may miss.
+    /// Omitted objects that users may miss.
     pub left_out: Vec<LeftOut>,
-    /// Hooks of installations or upgrades that a repair leaves out, as they are written: those that have run stay.
+    /// Hooks of installations or upgrades that a repair leaves out. Those that have run stay.
     pub resting: Vec<ObjectKey>,
 }
 
 /// An object that is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Where it was read.
+    /// The position where it was read.
     pub place: Place,
     /// Kind, namespace and name.
     pub key: String,
-    /// Why.
+    /// Why it is not applied.
     pub why: String,
 }
 
@@ -90,22 +96,22 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// When a hook runs.
+/// The event at which a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// `pre-` (true) or `post-`.
+    /// Installation; `before` distinguishes `pre-` from `post-`.
     Install {
         before: bool,
     },
     Upgrade {
         before: bool,
     },
-    /// By its name.
+    /// An event that is neither an installation nor an upgrade, by name.
     Leaving(&'static str),
     Test,
 }
 
-/// Leaves out what an installation or upgrade does not apply, and translates the policies of hooks into our annotations.
+/// Leaves out objects that an installation or upgrade does not apply, and translates the policies of hooks to our annotations.
 #[must_use]
 pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion, method: Method) -> Kept {
     let mut kept = Kept::default();
@@ -139,7 +145,7 @@ pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion, method: Method)
     kept
 }
 
-/// Whether a hook is applied; by a repair, where it is one of installations and of upgrades.
+/// Returns whether a hook is applied. A repair applies only hooks of both installations and upgrades.
 fn is_applied(events: &[Event], occasion: Occasion) -> bool {
     let is_of = |occasion| events.iter().any(|event| event.is_of(occasion));
     match occasion {
@@ -148,14 +154,14 @@ fn is_applied(events: &[Event], occasion: Occasion) -> bool {
     }
 }
 
-/// Why an object is not applied by any installation or upgrade, according to annotations of tools other than Helm.
+/// Returns why no installation or upgrade applies an object, according to annotations of tools other than Helm.
 fn never_applied(object: &Value) -> Option<String> {
     if annotation(object, LOCAL_CONFIG).is_some_and(|value| value != "false") {
         return Some(format!("{LOCAL_CONFIG} says that it is not for a cluster"));
     }
     let text = annotation(object, ARGO_HOOK)?;
     let words = || text.split(',').map(str::trim);
-    // Argo CD goes by Helm's hooks where it knows none of its own.
+    // Argo CD follows Helm's hooks if it knows none of the hooks in its own annotation.
     let is_known =
         words().any(|word| NO_SYNC.contains(&word)) || annotation(object, HOOK).is_none();
     let is_left_out = is_known
@@ -164,7 +170,7 @@ fn never_applied(object: &Value) -> Option<String> {
     is_left_out.then(|| format!("{ARGO_HOOK}: {text} is not applied by an installation or upgrade"))
 }
 
-/// What people may miss of a hook that is only for other occasions than installing and upgrading.
+/// Returns why a hook is left out that is only for other events than installations and upgrades, if users may miss it.
 fn other_occasion(events: &[Event], method: Method) -> Option<String> {
     let mut names = events.iter().filter_map(|event| match event {
         Event::Leaving(name) => Some(*name),
@@ -202,7 +208,7 @@ impl Event {
         )
     }
 
-    /// Whether it runs before everything that is not a hook; `None` for other occasions than installing and upgrading.
+    /// Returns whether the hook runs before all objects that are not hooks; `None` for events other than installations and upgrades.
     fn is_before(self) -> Option<bool> {
         match self {
             Self::Install { before } | Self::Upgrade { before } => Some(before),
@@ -222,13 +228,13 @@ impl Event {
     }
 }
 
-/// The value of `helm.sh/hook`; `None` for an object that is not a hook.
+/// Returns the value of `helm.sh/hook`, or `None` if the object is not a hook.
 fn hooks(object: &Value) -> Option<String> {
     let hooks = annotation(object, HOOK)?.trim().to_ascii_lowercase();
     (hooks != "crd-install").then_some(hooks)
 }
 
-/// The events, or the first word that is not an event.
+/// Parses the events, or returns the first word that is not an event.
 fn events(hooks: &str) -> Result<Vec<Event>, String> {
     let event = |word: &str| {
         Ok(match word {
@@ -247,7 +253,7 @@ fn events(hooks: &str) -> Result<Vec<Event>, String> {
     hooks.split(',').map(|word| event(word.trim())).collect()
 }
 
-/// Adds our annotations for what the hook asks for.
+/// Adds our annotations for the policies of the hook.
 fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
     let is_job = is(object, "batch", "Job");
     let runs = is_job || is(object, "", "Pod");
@@ -264,13 +270,13 @@ fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
     let Some(annotations) = annotations(object) else {
         return;
     };
-    // The order follows from the first phase that is named, which must not be that of another occasion.
+    // The order follows from the first event named, so other occasions are removed if they would change it.
     if before_now != before_ever {
         let now = events.iter().filter(|event| event.is_of(occasion));
         let names: Vec<&str> = now.map(|event| event.name()).collect();
         annotations.insert(HOOK.to_owned(), names.join(",").into());
     }
-    // Helm deletes at once what has `hook-succeeded`, so nothing relies on it afterwards.
+    // Helm deletes objects with `hook-succeeded` at once, so nothing relies on them afterwards.
     if runs || upgrades || removed {
         annotations
             .entry(ANNOTATION_RECREATE)
@@ -285,7 +291,7 @@ fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
     }
 }
 
-/// A changed Job has to be recreated, because it has run; one with `hook-succeeded` is deleted by its time to live.
+/// A changed Job has to be recreated, because it has run. One with `hook-succeeded` is deleted by its time to live.
 fn job(object: &mut Value, digest: String, removed: bool) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
@@ -311,7 +317,7 @@ fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
         .as_str()
 }
 
-/// The annotations, created where there are none; `None` where they are not a map.
+/// Returns the annotations, created if missing, or `None` if they are not a map.
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let mut place = object;
     for field in ["metadata", "annotations"] {

@@ -1,9 +1,8 @@
-//! Images in rendered objects: their places, and how they move to a private registry.
+//! Finds images in rendered objects, and rewrites them to a private registry.
 //!
-//! Images are in the containers of pods, however deep (custom resources contain pod templates as well), in image
-//! volumes, and in known `fields` of custom resources. Elsewhere, in arguments and variables of containers, in the data of
-//! ConfigMaps and Secrets and in other fields of custom resources, a text only may be an image: those are not changed, but reported
-//! as doubts.
+//! Images are in the containers of pods, at any depth (custom resources contain pod templates as well), in image volumes, and in known
+//! fields of custom resources. Elsewhere, a text may or may not be an image: in arguments and variables of containers, in the data of
+//! ConfigMaps and Secrets, and in other fields of custom resources. Such texts are not changed, but reported as doubts.
 
 mod fields;
 
@@ -19,19 +18,19 @@ use common::manifest::kinds::traits::is_built_in;
 use common::registry::Registry;
 use common::values::path;
 
-/// How deep objects are searched, which is the limit of the YAML loader.
+/// Maximum depth to which objects are searched; the YAML loader has the same limit.
 const MAX_DEPTH: usize = 256;
 
-/// The result for the images of an object.
+/// The result of rewriting the images of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// How many references were changed.
+    /// Number of rewritten references.
     pub count: usize,
-    /// What was not changed and may need a look, for people: `spec.containers.0.args.1 names IMAGE …`
+    /// Texts that were not changed and may need a look, as messages: `spec.containers.0.args.1 names IMAGE …`
     pub doubts: Vec<String>,
 }
 
-/// The images of an object, as they are written.
+/// Returns the images of an object, as they are written.
 #[must_use]
 pub fn images(object: &Value) -> BTreeSet<String> {
     let places = places(object);
@@ -44,19 +43,19 @@ pub fn images(object: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// A text that looks like an image, but may be something else: an argument, a variable, a line of a ConfigMap.
+/// A text that looks like an image, but may not be one: an argument, a variable, a line of a ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// Its place: `spec.containers.0.args.1`.
+    /// Path of the text: `spec.containers.0.args.1`.
     pub place: String,
     /// The text.
     pub image: String,
-    /// Whether the text is of a Secret, and must not be shown.
+    /// Whether the text comes from a Secret, and must not be shown.
     pub is_secret: bool,
 }
 
 impl Mention {
-    /// The place, and what it names: `data.sidecar names quay.io/a/b:1`.
+    /// Describes the mention: `data.sidecar names quay.io/a/b:1`.
     #[must_use]
     pub fn named(&self) -> String {
         match self.is_secret {
@@ -66,8 +65,8 @@ impl Mention {
     }
 }
 
-/// Texts of an object that look like an image, each once for its place: with an explicit registry, and a tag or digest; in arguments
-/// and variables of containers, and under a key that speaks of an image, also without a registry.
+/// Returns the texts of an object that look like an image, once per path. They need an explicit registry, and a tag or digest. In arguments
+/// and variables of containers, and under keys that contain "image", the registry may be missing.
 #[must_use]
 pub fn mentions(object: &Value) -> Vec<Mention> {
     let is_secret = kind_of(object) == ("", "Secret");
@@ -96,12 +95,12 @@ pub fn mentions(object: &Value) -> Vec<Mention> {
     mentions
 }
 
-/// A text of an object in which images are looked for.
+/// A text in which images are searched.
 struct Text<'a> {
-    /// A JSON pointer.
+    /// Path, as a JSON pointer.
     place: String,
     text: Cow<'a, str>,
-    /// Whether images are usual there, so that one without a registry counts, too.
+    /// Whether images are usual in this field, so that one without a registry counts.
     is_of_images: bool,
 }
 
@@ -133,7 +132,7 @@ fn texts(object: &Value) -> Vec<Text<'_>> {
     }
 }
 
-/// The data of a ConfigMap or Secret. Keys that begin with an underscore hold examples.
+/// Returns the data of a ConfigMap or Secret. Keys that begin with an underscore contain examples, and are skipped.
 fn data(object: &Value) -> Vec<Text<'_>> {
     let is_encoded = |field: &str| field == "data" && kind_of(object).1 == "Secret";
     let mut texts = Vec::new();
@@ -160,7 +159,7 @@ fn data(object: &Value) -> Vec<Text<'_>> {
     texts
 }
 
-/// Arguments, commands and variables of containers.
+/// Returns arguments, commands and variables of containers.
 fn arguments(object: &Value) -> Vec<Text<'_>> {
     let mut texts = Vec::new();
     find_texts(object, &mut String::new(), 0, &mut texts);
@@ -184,7 +183,7 @@ fn find_leaves<'a>(
     });
 }
 
-/// Group and kind.
+/// Returns group and kind.
 fn kind_of(object: &Value) -> (&str, &str) {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let group = text("apiVersion")
@@ -193,7 +192,7 @@ fn kind_of(object: &Value) -> (&str, &str) {
     (group, text("kind"))
 }
 
-/// Moves the images of an object to `registry`.
+/// Rewrites the images of an object to `registry`.
 pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
     let mut rewritten = Rewritten::default();
     for place in places(object) {
@@ -226,7 +225,7 @@ pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
     rewritten
 }
 
-/// JSON pointers to the images of an object.
+/// Returns JSON pointers to the images of an object.
 fn places(object: &Value) -> Vec<String> {
     let mut places = Vec::new();
     find_containers(object, &mut String::new(), 0, &mut places);
@@ -252,7 +251,7 @@ fn find_containers(value: &Value, place: &mut String, depth: usize, places: &mut
     });
 }
 
-/// Arguments, commands and variables of containers.
+/// Collects arguments, commands and variables of containers, with their paths.
 fn find_texts<'a>(
     value: &'a Value,
     place: &mut String,
@@ -278,7 +277,7 @@ fn find_texts<'a>(
     });
 }
 
-/// Visits the fields of an object and the items of a list, with `place` pointing at each.
+/// Visits the fields of an object or the items of a list; `place` is the path of each of them.
 fn for_each_child<'a>(
     value: &'a Value,
     place: &mut String,
@@ -307,7 +306,7 @@ fn for_each_child<'a>(
     }
 }
 
-/// The places of texts below `value` at `path`; `*` is every item of a list.
+/// Collects the paths of texts below `value` that match `path`; `*` stands for every item of a list.
 fn find_path(value: &Value, path: &[&str], place: &mut String, places: &mut Vec<String>) {
     let Some((name, rest)) = path.split_first() else {
         if value.is_string() {
@@ -336,7 +335,7 @@ fn find_path(value: &Value, path: &[&str], place: &mut String, places: &mut Vec<
     }
 }
 
-/// `--config-reloader-image=quay.io/coreos/configmap-reload:v0.0.1`: an explicit registry, and a tag or digest.
+/// Returns whether a word has an explicit registry, and a tag or digest: `--config-reloader-image=quay.io/coreos/configmap-reload:v0.0.1`.
 fn is_likely_image(word: &str) -> bool {
     let has_port = |host: &str| {
         let port = host.rsplit_once(':').map_or("", |(_, port)| port);
@@ -350,7 +349,7 @@ fn is_likely_image(word: &str) -> bool {
         && Image::parse(word).is_ok_and(|image| image.tag.is_some() || image.digest.is_some())
 }
 
-/// `longhornio/longhorn-engine:v1.9.2`: no registry, but a version for a tag. Paths and ports are not images.
+/// Returns whether a word has no registry, but a version as tag: `longhornio/longhorn-engine:v1.9.2`. Paths and ports do not count.
 fn is_hostless_image(word: &str) -> bool {
     let name = |name: &str| {
         name.contains('/')
@@ -366,7 +365,7 @@ fn is_hostless_image(word: &str) -> bool {
         && Image::parse(word).is_ok()
 }
 
-/// `/spec/containers/0` as people write it.
+/// Writes `/spec/containers/0` with dots, for messages.
 fn dotted(place: &str) -> String {
     path::unescaped(&place.trim_start_matches('/').replace('/', "."))
 }

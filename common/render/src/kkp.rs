@@ -1,4 +1,4 @@
-//! Templates of the add-ons of Kubermatic (KKP), rendered as KKP does: its functions, its data, its way to join files.
+//! Renders templates of Kubermatic's (KKP) add-ons as KKP does, with its functions, its data, and its way of joining files.
 
 mod config_hash;
 mod data;
@@ -21,15 +21,15 @@ pub use field::FieldError;
 
 use common::registry::Registry;
 
-/// The text after every file.
+/// Text after every file.
 pub const SEPARATOR: &str = "\n\n---\n\n";
 
 /// How templates are rendered.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether it is an error to print a missing value.
+    /// Whether printing a missing value is an error.
     pub strict: bool,
-    /// The registry that replaces the registry of every image in `Image`.
+    /// The registry that `Image` puts in the place of every other registry.
     pub registry: Option<Registry>,
     /// The limits of the templates.
     pub limits: Limits,
@@ -40,17 +40,17 @@ pub struct Options {
 /// Why rendering failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// A template that is not valid, or that fails.
+    /// A template is not valid, or fails.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// Data that cannot be read as a TemplateData document.
+    /// The data cannot be read as a TemplateData document.
     #[error(transparent)]
     Data(#[from] FieldError),
 }
 
 const HELM: &str = "it is a function of Helm; a chart is rendered with `method: helm`";
 
-/// Functions that people expect from Helm and from older versions of KKP.
+/// Functions that users expect from Helm and from older versions of KKP, with advice for the error message.
 const UNDEFINED: [(&str, &str); 13] = [
     ("include", HELM),
     ("tpl", HELM),
@@ -70,8 +70,8 @@ const UNDEFINED: [(&str, &str); 13] = [
     ),
 ];
 
-/// Renders files with sprig's functions and those of KKP; `data` is a TemplateData document, of which any part may be
-/// missing. Each file is followed by [`SEPARATOR`].
+/// Renders files with the functions of sprig and of KKP. `data` is a TemplateData document, of which any part may be missing. Each file is
+/// followed by [`SEPARATOR`].
 ///
 /// # Errors
 /// [`RenderError`]
@@ -100,7 +100,7 @@ pub fn render(
     )?)
 }
 
-/// Whether a file is a template: its syntax, and whether its functions exist.
+/// Checks whether a file is a valid template: its syntax, and whether its functions exist.
 ///
 /// # Errors
 /// [`TemplateError::Parse`].

@@ -1,7 +1,7 @@
-//! Rendering: from the package of a source to the text of manifests.
+//! Renders the package of a source to the text of manifests.
 //!
-//! Pure: files, values and data come in as arguments. Charts are rendered by the real helm, which is a program: that part
-//! is the crate `addons-helm`.
+//! The crate has no side effects: files, values and data are arguments. Charts are rendered by the real helm, a separate program, in the
+//! crate `addons-helm`.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -1,5 +1,5 @@
-//! From the texts of a package to its objects: a function of plain data, so that whoever does not trust a package can have it done by a
-//! process of its own, whose memory is bounded. The request and the answer are bytes then.
+//! Turns the texts of a package into objects. It is a function of plain data, so that a caller that does not trust a package can run it in
+//! a separate process with bounded memory; request and result are then passed as bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -24,33 +24,33 @@ use common::manifest::yaml::DuplicateKeys;
 use common::manifest::{Manifest, Place};
 use common::registry::Registry;
 
-/// What the objects of a package are made of.
+/// The inputs from which the objects of a package are made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// The texts, or what they are made of.
+    /// The texts, or the templates and their data.
     pub source: Source,
-    /// Of the package: places begin with it.
+    /// Location of the package. Positions begin with it.
     pub location: String,
-    /// How it is rendered.
+    /// How the package is rendered.
     pub method: Method,
-    /// Whose hooks are applied; `None` = every object is meant.
+    /// The occasion whose hooks are applied; `None` selects all objects.
     pub occasion: Option<Occasion>,
-    /// How a repeated key is handled.
+    /// How repeated keys are handled.
     pub duplicate_keys: DuplicateKeys,
     /// The registry that replaces all others.
     pub registry: Option<Registry>,
 }
 
-/// Where texts come from.
+/// The source of the texts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Source {
-    /// They are there.
+    /// Texts that are already rendered.
     Texts {
         /// The text.
         text: Text,
-        /// Rendered a second time: what differs is random.
+        /// The second rendering. Fields that differ are random.
         again: Option<Text>,
-        /// The files in `crds/` of charts, which helm does not render.
+        /// The files in the `crds/` of charts, which helm does not render.
         crds: Vec<Section>,
     },
     /// Templates with their data.
@@ -59,13 +59,13 @@ pub enum Source {
         package: Package,
         /// The data.
         data: Value,
-        /// Whether it is an error to print a missing value.
+        /// Whether printing a missing value is an error.
         strict: bool,
     },
 }
 
 impl Source {
-    /// A text that is rendered once, without definitions beside it.
+    /// A text that was rendered once, without definitions in `crds/`.
     #[must_use]
     pub fn of_text(text: Text) -> Self {
         Self::Texts {
@@ -81,30 +81,30 @@ impl Source {
 pub struct Objects {
     /// The objects.
     pub manifests: Vec<Manifest>,
-    /// What of them is made at random.
+    /// Fields that are generated at random.
     pub random: Random,
-    /// Hooks that rest: [`hooks::Kept::resting`].
+    /// Hooks that a repair leaves out: [`hooks::Kept::resting`].
     pub resting: Vec<ObjectKey>,
     /// Names of the definitions in `crds/`.
     pub definitions: BTreeSet<String>,
-    /// What the user should know.
+    /// Messages for the user.
     pub warnings: Vec<String>,
-    /// Images that may not be rewritten to the registry.
+    /// Texts that may be images and were not rewritten to the registry.
     pub doubts: Vec<String>,
 }
 
-/// Why there are no objects.
+/// Why the objects could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectsError {
-    /// The templates.
+    /// A template failed.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The manifests.
+    /// A manifest is not valid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
 }
 
-/// Renders what is not rendered yet, and parses it. `stop` ends the templates.
+/// Renders the templates, if any, and parses the texts. `stop` ends the rendering.
 ///
 /// # Errors
 /// [`ObjectsError`].
@@ -152,7 +152,7 @@ pub fn render(request: &Request, stop: &Stop) -> Result<Objects, ObjectsError> {
     })
 }
 
-/// The objects of a text that belong to the occasion, and the hooks that rest.
+/// Parses the objects of a text, and selects those for the occasion. Also returns the hooks that a repair leaves out.
 fn parsed(text: &Text, request: &Request) -> Result<(Parsed, Vec<ObjectKey>), ManifestError> {
     let options = Options {
         duplicate_keys: request.duplicate_keys,
@@ -169,7 +169,7 @@ fn parsed(text: &Text, request: &Request) -> Result<(Parsed, Vec<ObjectKey>), Ma
     Ok((parsed, kept.resting))
 }
 
-/// Moves all images to a registry; what is not moved for certain.
+/// Rewrites all images to a registry. Returns messages about texts that may be images and were not rewritten.
 fn rewrite(manifests: &mut [Manifest], registry: &Registry) -> Vec<String> {
     let mut all = Vec::new();
     for manifest in manifests {
@@ -183,7 +183,7 @@ fn rewrite(manifests: &mut [Manifest], registry: &Registry) -> Vec<String> {
     all
 }
 
-/// The names of the definitions in files of `crds/`.
+/// Returns the names of the definitions in files of `crds/`.
 fn definitions(crds: &[Section]) -> BTreeSet<String> {
     let parsed = crds
         .iter()
@@ -194,7 +194,7 @@ fn definitions(crds: &[Section]) -> BTreeSet<String> {
     definitions.map(|key| key.name).collect()
 }
 
-/// An answer as it is written.
+/// The result of [`render`] in the form in which it is written.
 #[derive(Serialize)]
 struct Written<'a> {
     error: Option<String>,
@@ -212,7 +212,7 @@ struct WrittenManifest<'a> {
     place: &'a Place,
 }
 
-/// An answer as it is read: each object by itself, which may nest as deep as any text.
+/// The result of [`render`] in the form in which it is read. Each object is parsed by itself, because it may nest as deep as any text.
 #[derive(Deserialize)]
 struct Read<'a> {
     error: Option<String>,
@@ -232,10 +232,10 @@ struct ReadManifest<'a> {
     place: Place,
 }
 
-/// The result of [`render`] as bytes.
+/// Serializes the result of [`render`].
 ///
 /// # Errors
-/// An object that cannot be written as JSON.
+/// An object cannot be written as JSON.
 pub fn to_bytes(result: &Result<Objects, ObjectsError>) -> Result<Vec<u8>, serde_json::Error> {
     let none = Objects::default();
     let objects = result.as_ref().unwrap_or(&none);
@@ -256,10 +256,10 @@ pub fn to_bytes(result: &Result<Objects, ObjectsError>) -> Result<Vec<u8>, serde
     })
 }
 
-/// The opposite of [`to_bytes`]; of an error there is its text.
+/// Deserializes the bytes of [`to_bytes`]; an error is reduced to its text.
 ///
 /// # Errors
-/// Other bytes.
+/// The bytes are not such a result.
 pub fn from_bytes(bytes: &[u8]) -> Result<Result<Objects, String>, serde_json::Error> {
     let read: Read<'_> = entrance::outline(bytes)?;
     if let Some(error) = read.error {
@@ -281,12 +281,12 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Result<Objects, String>, serde_json::E
     }))
 }
 
-/// An error with its causes.
+/// Returns the message of an error with its causes.
 fn chain(error: &ObjectsError) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |cause| (**cause).source()) {
         let words = cause.to_string();
-        // Some messages end with their cause already.
+        // Some messages already end with their cause.
         if !text.ends_with(&words) {
             text = format!("{text}: {words}");
         }

@@ -1,4 +1,4 @@
-//! The content of a source: files with their paths, in memory, whatever it was fetched from.
+//! The content of a source: files with their paths, in memory, independent of the kind of source.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use common::manifest::digest::sha256;
 
-/// Files that a package may have.
+/// Maximum number of files in a package.
 pub const MAX_FILES: usize = 10_000;
-/// Bytes that the files of a package may have together.
+/// Maximum size of all files of a package together, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
-/// Names of a README, the best first, as in helm's `pkg/action/show.go`.
+/// Names of a README, in the order of preference, as in helm's `pkg/action/show.go`.
 const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
-/// Bytes of one path.
+/// Maximum length of a path, in bytes.
 const MAX_PATH: usize = 1024;
-/// Characters of a path that is too long, in its error.
+/// Number of characters of a long path that an error shows.
 const SHOWN: usize = 60;
 
-/// One file.
+/// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Relative to the package, with `/`, without `.` and `..`.
+    /// Path relative to the package, with `/`, without `.` and `..`.
     pub path: String,
     /// Its bytes.
     #[serde(with = "crate::text::base64")]
     pub bytes: Vec<u8>,
 }
 
-/// A file, or the files of a folder in the order in which a walk finds them: the entries of each folder sorted by name, so
-/// that `a/x.yaml` comes before `a-b/x.yaml`.
+/// A file, or the files of a folder in the order in which a walk finds them: the entries of each folder are sorted by name, so `a/x.yaml`
+/// comes before `a-b/x.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
     files: Vec<File>,
@@ -39,40 +39,40 @@ pub struct Package {
 /// Why files are not a package.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {
-    /// A path that leads out of the package, or names nothing.
+    /// A path leads out of the package, or names no file.
     #[error("the path {path:?} leads out of the package, or names no file")]
     Path {
-        /// As the source spells it.
+        /// The path as written in the source.
         path: String,
     },
-    /// A path of more than 1024 bytes.
+    /// A path has more than 1024 bytes.
     #[error("the path {start}... has more than {MAX_PATH} bytes")]
     Long {
-        /// How it begins.
+        /// Its first characters.
         start: String,
     },
-    /// One path twice.
+    /// A path occurs twice.
     #[error("{path} occurs twice")]
     Duplicate {
         /// The path.
         path: String,
     },
-    /// More than [`MAX_FILES`].
+    /// There are more than [`MAX_FILES`] files.
     #[error("more than {MAX_FILES} files")]
     TooMany,
-    /// More than [`MAX_BYTES`].
+    /// The files have more than [`MAX_BYTES`] bytes.
     #[error("its files have more than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
-    /// A folder without files.
+    /// The folder contains no files.
     #[error("it holds no file")]
     Empty,
-    /// Bytes that [`Package::to_bytes`] did not write.
+    /// The bytes were not written by [`Package::to_bytes`].
     #[error("it cannot be read as a package")]
     Malformed,
 }
 
 impl Package {
-    /// One file by itself; the ending of `name` shows its kind.
+    /// A package of one file. The extension of `name` shows its kind.
     #[must_use]
     pub fn file(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         let path = name.into();
@@ -82,10 +82,10 @@ impl Package {
         }
     }
 
-    /// The files of a folder, in any order.
+    /// A package of the files of a folder, given in any order.
     ///
     /// # Errors
-    /// [`PackageError`]: no file, too much, or an invalid path.
+    /// [`PackageError`]: there is no file, there are too many, or a path is invalid.
     pub fn folder(mut files: Vec<File>) -> Result<Self, PackageError> {
         if files.is_empty() {
             return Err(PackageError::Empty);
@@ -116,19 +116,19 @@ impl Package {
         })
     }
 
-    /// The files, in walk order.
+    /// Returns the files, in walk order.
     #[must_use]
     pub fn files(&self) -> &[File] {
         &self.files
     }
 
-    /// The file of that path.
+    /// Returns the file with this path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// The README of a folder: the file that `helm show readme` takes, at the root and in any case.
+    /// Returns the README of a folder, as `helm show readme` does: at the root, ignoring case.
     #[must_use]
     pub fn readme(&self) -> Option<&File> {
         let named = |name: &&str| {
@@ -138,13 +138,13 @@ impl Package {
         READMES.iter().find_map(named)
     }
 
-    /// The only file, where this is not a folder.
+    /// Returns the only file, unless the package is a folder.
     #[must_use]
     pub fn as_file(&self) -> Option<&File> {
         self.files.first().filter(|_| !self.is_folder)
     }
 
-    /// Hex sha256: of the bytes of a file; of a folder that of its [`Package::listing`].
+    /// Returns the hex sha256 of the file's bytes; for a folder, that of [`Package::listing`].
     #[must_use]
     pub fn digest(&self) -> String {
         match self.as_file() {
@@ -153,7 +153,7 @@ impl Package {
         }
     }
 
-    /// The lines `HASH  PATH` of the files, as `sha256sum` prints them: the input for the `manifestHash` of a folder.
+    /// Returns lines `HASH  PATH` of the files, as `sha256sum` prints them. The `manifestHash` of a folder is the hash of this text.
     #[must_use]
     pub fn listing(&self) -> String {
         let lines = self.files.iter();
@@ -162,13 +162,13 @@ impl Package {
             .collect()
     }
 
-    /// The files, in any order.
+    /// Returns the files, in any order.
     #[must_use]
     pub fn into_files(self) -> Vec<File> {
         self.files
     }
 
-    /// The package as one piece of bytes, for the cache.
+    /// Serializes the package, for the cache.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.is_folder)];
@@ -181,10 +181,10 @@ impl Package {
         bytes
     }
 
-    /// The opposite of [`Package::to_bytes`].
+    /// Deserializes the bytes of [`Package::to_bytes`].
     ///
     /// # Errors
-    /// Other bytes, and whatever [`Package::folder`] refuses.
+    /// The bytes are not a package, or [`Package::folder`] refuses the files.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PackageError> {
         let (kind, mut rest) = bytes.split_first().ok_or(PackageError::Malformed)?;
         let mut files = Vec::new();
@@ -202,7 +202,7 @@ impl Package {
     }
 }
 
-/// The next part of [`Package::to_bytes`].
+/// Reads the next length-prefixed part of [`Package::to_bytes`].
 fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, tail) = rest.split_first_chunk::<8>()?;
     let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
@@ -211,8 +211,8 @@ fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// Refuses a path that no package may have. Who walks folders asks this for every path that they make: a few short names make
-/// gigabytes of paths.
+/// Refuses a path that is too long for a package. Callers that walk folders check every path that they build, because a few short names can
+/// make gigabytes of paths.
 ///
 /// # Errors
 /// [`PackageError::Long`].
@@ -224,13 +224,13 @@ pub fn check_length(path: &str) -> Result<(), PackageError> {
     Err(PackageError::Long { start })
 }
 
-/// Whether a path is below the package.
+/// Returns whether a path is below the package.
 fn is_relative(path: &str) -> bool {
     !path.contains(['\\', '\0', '\n'])
         && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// A path without `/` at its ends, without `.` and `..`; empty for the root, `None` where it leads above that.
+/// Returns a path without `/` at its ends, `.` and `..`. It is empty for the root, and `None` if it leads above the root.
 #[must_use]
 pub fn normal_path(path: &str) -> Option<String> {
     let mut parts = Vec::new();
@@ -246,7 +246,7 @@ pub fn normal_path(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// By the names of each level: a file and a folder of one name cannot be in one folder.
+/// Compares the names of each level. A folder cannot contain a file and a folder with the same name.
 fn walk_order(a: &str, b: &str) -> Ordering {
     a.split('/').cmp(b.split('/'))
 }

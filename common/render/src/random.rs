@@ -1,6 +1,6 @@
-//! What a chart makes at random (`randAlphaNum`, `genCA`, `uuidv4`): fields that differ between two renderings. A password that
-//! changes with every upgrade locks its users out, so the live values of such fields are kept: all of them, or none, for they belong
-//! together (a key, its certificate, the caBundle, the checksum of the Secret).
+//! Fields that a chart generates at random (`randAlphaNum`, `genCA`, `uuidv4`): those that differ between two renderings (semantics 12.19).
+//! A password that changes with every upgrade would lock out its users, so the live values are kept. All of them are kept or none, because
+//! they belong together (a key, its certificate, the caBundle, the checksum of the Secret).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use common::manifest::Manifest;
 use common::manifest::key::ObjectKey;
 use common::values::path;
 
-/// Functions of sprig that give something else each time.
+/// Functions of sprig whose result differs each time.
 const FUNCTIONS: [&str; 20] = [
     "randAlphaNum",
     "randAlpha",
@@ -39,13 +39,13 @@ const FUNCTIONS: [&str; 20] = [
     "unixEpoch",
 ];
 
-/// Whether a template may make something at random: it names such a function.
+/// Returns whether a template may generate something at random: it contains the name of such a function.
 #[must_use]
 pub fn is_random(template: &[u8]) -> bool {
     names(template, &FUNCTIONS)
 }
 
-/// Whether a template may ask for live objects: it names the function `lookup`.
+/// Returns whether a template may read live objects: it contains the name of the function `lookup`.
 #[must_use]
 pub fn looks_up(template: &[u8]) -> bool {
     names(template, &["lookup"])
@@ -57,25 +57,25 @@ fn names(template: &[u8], functions: &[&str]) -> bool {
     words.into_iter().any(|word| functions.contains(&word))
 }
 
-/// The fields that differ between two renderings of one chart.
+/// The fields that differ between two renderings of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Random {
-    /// By the index of the object in the first rendering.
+    /// The fields, with the index of their object in the first rendering.
     pub fields: Vec<Field>,
-    /// Whether the objects themselves differ: their names are made at random.
+    /// Whether the objects themselves differ, because their names are generated at random.
     pub objects: bool,
 }
 
-/// A field that differs.
+/// A field that differs between two renderings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Index of the object.
     pub object: usize,
     /// JSON pointer.
     pub pointer: String,
-    /// How a text begins each time.
+    /// The common start of both texts.
     before: String,
-    /// How it ends each time.
+    /// The common end of both texts.
     after: String,
 }
 
@@ -98,7 +98,7 @@ impl Random {
         random
     }
 
-    /// Whether nothing differs.
+    /// Returns whether nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && !self.objects
@@ -130,8 +130,8 @@ impl Random {
         }
     }
 
-    /// Writes the live values of all fields into the objects; without one of them nothing is written. `live` has them by the index
-    /// of the object. Whether it was done.
+    /// Writes the live values of all fields into the objects, or none if one is missing. `live` contains the live objects by their index.
+    /// Returns whether it was done.
     #[must_use]
     pub fn keep(&self, objects: &mut [Manifest], live: &BTreeMap<usize, Value>) -> bool {
         if self.objects {
@@ -155,11 +155,11 @@ impl Random {
 }
 
 impl Field {
-    /// Whether the live value could be kept: it is there, and what stands around it did not change with the chart.
+    /// Writes the live value into the object. Returns false if it is missing, or if the chart changed the text around it.
     fn keep(&self, object: &mut Value, live: &Value) -> bool {
         let of_secret = self.pointer.strip_prefix("/stringData/");
         if let Some(key) = of_secret.filter(|key| !key.contains('/')) {
-            // The server moves it into data.
+            // The server moves stringData into data.
             let pointer = format!("/data/{key}");
             let Some(value) = live.pointer(&pointer).filter(|live| self.fits(live)) else {
                 return false;
@@ -197,7 +197,7 @@ fn keyed(manifest: &Manifest) -> Option<(ObjectKey, &Value)> {
     Some((ObjectKey::of(&manifest.object)?, &manifest.object))
 }
 
-/// A value as text: what base64 holds, where that is text.
+/// Returns a value as text. Text in base64 is decoded.
 fn text(value: &Value) -> Cow<'_, str> {
     let Value::String(text) = value else {
         return Cow::Borrowed("");
@@ -207,7 +207,7 @@ fn text(value: &Value) -> Cow<'_, str> {
     decoded.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// How both texts begin and end, in whole words: letters that two random words share by chance do not count.
+/// Returns the common start and the common end of two texts, up to whole words: letters that two random words share by chance do not count.
 fn around(a: &str, b: &str) -> (String, String) {
     let is_word = |c: char| c.is_alphanumeric() || "+/=_-.".contains(c);
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b);

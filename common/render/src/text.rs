@@ -1,4 +1,4 @@
-//! The text that manifests are read from, cut where the output of each file begins.
+//! The rendered text of a package, in a section for each file.
 
 use addons_gotemplate::{Template, TemplateError};
 use serde::{Deserialize, Serialize};
@@ -12,49 +12,49 @@ use super::package::{self, Package};
 use common::values::layers::Values;
 use common::values::{self, ValuesError};
 
-/// The package's own values for method `go-template`: this file is not a template.
+/// The package's own values for method `go-template`. This file is not a template.
 const VALUES: &str = "values.yaml";
-/// Endings of files with plain manifests.
+/// Extensions of files with plain manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// The output of a package, before it is parsed.
+/// The rendered text of a package, before it is parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
-    /// The output of each file, in order.
+    /// The text of each file, in order.
     pub sections: Vec<Section>,
-    /// What the user should know.
+    /// Messages for the user.
     pub warnings: Vec<String>,
 }
 
-/// Why there is no text.
+/// Why the text could not be rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// A template that is not UTF-8.
+    /// A template is not UTF-8.
     #[error("{file}: the template is not UTF-8: save the file as UTF-8")]
     NotUtf8 {
         /// The file.
         file: String,
     },
-    /// A folder without templates.
+    /// The folder contains no templates.
     #[error(
         "no file in it ends in .yaml: give the folder of the templates as the path of the source"
     )]
     NoTemplate,
-    /// A template that fails.
+    /// A template failed.
     #[error(transparent)]
     Template(#[from] RenderError),
 }
 
-/// The file with the default values of a folder of templates, or of a chart: `values.yaml` at its root.
+/// Returns the file with the default values of a folder of templates, or of a chart: `values.yaml` at its root.
 #[must_use]
 pub fn values_file(package: &Package) -> Option<&package::File> {
     package.get(VALUES).filter(|_| package.as_file().is_none())
 }
 
-/// The values of a package of templates.
+/// Returns the values of a package of templates.
 ///
 /// # Errors
-/// It is not a map.
+/// The file is not a map.
 pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
     match values_file(package) {
         Some(file) => Ok(Values::new(
@@ -65,7 +65,7 @@ pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
     }
 }
 
-/// The templates of a package: the file, or of a folder the files that end in `.yaml`, except the values.
+/// Returns the templates of a package: the file, or the files of a folder that end in `.yaml`, except the values.
 fn templates(package: &Package) -> Result<Vec<Template<'_>>, TextError> {
     let is_file = package.as_file().is_some();
     let files = package.files().iter();
@@ -85,8 +85,8 @@ fn templates(package: &Package) -> Result<Vec<Template<'_>>, TextError> {
     Ok(templates)
 }
 
-/// Every reason why the templates of a package fail whatever the data is, with its place; each file is read by itself. `location`
-/// is that of the package.
+/// Returns all reasons why the templates of a package fail whatever the data, with their positions. Each file is checked by itself.
+/// `location` is that of the package.
 #[must_use]
 pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, String)> {
     let whole = Place {
@@ -116,17 +116,17 @@ pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, Strin
     templates.into_iter().filter_map(mistake).collect()
 }
 
-/// The output of one file.
+/// The text of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// The file; empty where the location of the package already names it.
+    /// Path of the file; empty if the location of the package already names it.
     pub file: String,
     /// Its bytes.
     #[serde(with = "base64")]
     pub bytes: Vec<u8>,
 }
 
-/// Bytes in JSON.
+/// Serializes bytes as base64 in JSON.
 pub(super) mod base64 {
     use ::base64::Engine as _;
     use ::base64::engine::general_purpose::STANDARD;
@@ -146,7 +146,7 @@ pub(super) mod base64 {
 }
 
 impl Text {
-    /// Method `manifest`: the files unchanged; of a folder those that end in `.yaml`, `.yml` or `.json`.
+    /// Method `manifest`: returns the files unchanged. Of a folder, these are the files that end in `.yaml`, `.yml` or `.json`.
     #[must_use]
     pub fn plain(package: Package) -> Self {
         let is_file = package.as_file().is_some();
@@ -163,11 +163,10 @@ impl Text {
         }
     }
 
-    /// Method `go-template`: of a folder the files that end in `.yaml`, as in Kubermatic, except
-    /// [`package_values`].
+    /// Method `go-template`: renders the files of a folder that end in `.yaml`, as Kubermatic does, except [`package_values`].
     ///
     /// # Errors
-    /// A file that is not UTF-8, or not a valid template.
+    /// A file is not UTF-8, or not a valid template.
     pub fn of_templates(
         package: &Package,
         data: &Value,
@@ -196,7 +195,7 @@ impl Text {
         })
     }
 
-    /// Method `helm`: the output of helm.
+    /// Method `helm`: wraps the output of helm.
     #[must_use]
     pub fn of_chart(text: String) -> Self {
         Self {
@@ -208,7 +207,7 @@ impl Text {
         }
     }
 
-    /// All output, unchanged.
+    /// Returns the whole text, unchanged.
     #[must_use]
     pub fn raw(&self) -> Vec<u8> {
         let sections = self.sections.iter();
@@ -216,8 +215,7 @@ impl Text {
         sections.concat()
     }
 
-    /// Its objects; `location` is that of the package, and places are `LOCATION/FILE:LINE`, with the line of the
-    /// file's output.
+    /// Parses the objects. `location` is that of the package. Positions are `LOCATION/FILE:LINE`, with the line in the file's output.
     ///
     /// # Errors
     /// [`ManifestError`].
@@ -228,14 +226,14 @@ impl Text {
         Ok(parsed)
     }
 
-    /// Every reason why [`Text::objects`] would fail.
+    /// Returns all reasons why [`Text::objects`] would fail.
     #[must_use]
     pub fn mistakes(&self, location: &str, options: &Options) -> Vec<ManifestError> {
         let names = self.names(location);
         parse::every(self.files(&names), options).1
     }
 
-    /// What messages call the files.
+    /// Returns the names of the files in messages.
     fn names(&self, location: &str) -> Vec<String> {
         let sections = self.sections.iter();
         let name = |section: &Section| match section.file.as_str() {

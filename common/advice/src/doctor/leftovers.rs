@@ -1,4 +1,4 @@
-//! What operations, clients and reconcilers that are gone have left behind.
+//! Finds problems of records and namespaces, and what deleted installations, interrupted operations and stopped reconcilers left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use common::api::installation::{self, AddonInstallation, ClusterIdentity};
 use common::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
 use common::pin;
 
-/// Objects that are named one by one.
+/// Maximum number of objects that are named one by one.
 const NAMED: usize = 3;
 
 pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
@@ -58,7 +58,7 @@ pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
     }
 }
 
-/// What a record is compared with.
+/// The facts that a record is compared with.
 struct Place<'a> {
     facts: &'a Facts,
     is_alive: bool,
@@ -104,7 +104,7 @@ impl Place<'_> {
             && installation.namespace != self.facts.system
             && !own.is_local
         {
-            // Those of other clusters are judged there.
+            // Installations of other clusters are not diagnosed here.
             let is_of_none = own.kubeconfig.is_none();
             let problem = Problem::NoCluster { installation };
             return is_of_none.then_some(problem).into_iter().collect();
@@ -146,7 +146,7 @@ impl Place<'_> {
     }
 }
 
-/// What continues the operation of an installation that is not well; otherwise what restores its objects, where that helps.
+/// Returns what continues the operation of an installation with problems, otherwise what restores its objects, if that helps.
 fn next(record: &AddonInstallation, health: &Health, standing: &Standing) -> Option<Continuation> {
     let mut troubles = health.objects.iter().filter(|one| one.is_trouble());
     let is_restorable = troubles.any(ObjectHealth::is_restorable);
@@ -155,7 +155,7 @@ fn next(record: &AddonInstallation, health: &Health, standing: &Standing) -> Opt
     standing.next.clone().or_else(restoring)
 }
 
-/// The objects of an installation that guards, and that others edited: `Role addons-webhook was, and 2 more were`.
+/// Describes the edited objects of an installation that guards others: `Role addons-webhook was, and 2 more were`.
 fn edited(record: &AddonInstallation, health: &Health) -> Option<String> {
     if !record.spec.is_guard() || record.spec.suspend {
         return None;
@@ -169,7 +169,8 @@ fn edited(record: &AddonInstallation, health: &Health) -> Option<String> {
     })
 }
 
-/// Namespaces with core installations, or with objects of those of this cluster, that do not have the mark.
+/// Returns the namespaces that need the mark of core installations and do not have it: those of core installations, and those with objects
+/// of core installations of this cluster.
 fn unmarked(
     system: &str,
     namespaces: &BTreeMap<String, Namespace>,
@@ -208,7 +209,7 @@ fn stale(lease: &Lease) -> Option<Problem> {
     })
 }
 
-/// One problem for each owner that is gone.
+/// Returns one problem for each owner that does not exist any more.
 fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
     let owners = records.iter().map(name_of);
     let owners: BTreeSet<String> = owners
@@ -237,7 +238,7 @@ fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
     problems.collect()
 }
 
-/// Objects that a release of Helm holds as well, by their marks; and releases whose records could not be set aside.
+/// Returns problems for objects that, by their marks, also belong to a Helm release, and for releases whose records could not be set aside.
 fn held(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for record in records {

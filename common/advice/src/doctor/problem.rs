@@ -1,4 +1,4 @@
-//! What can be wrong.
+//! The problems that `doctor` finds.
 
 use serde::Serialize;
 
@@ -13,68 +13,68 @@ use common::right::Right;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// It works, and should not stay so.
+    /// It works, but should be fixed.
     Warning,
     /// It is broken.
     Error,
 }
 
-/// One thing that is wrong.
+/// A problem of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The server does not answer.
     #[error("it cannot be reached: {why}")]
     Unreachable {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A part of the diagnosis is missing.
     #[error("it could not be checked: {}", unread.why)]
     Unchecked {
-        /// What was to be read.
+        /// The fact that could not be read.
         what: &'static str,
-        /// Why it could not.
+        /// Why it could not be read.
         unread: Unread,
     },
     /// Admission policies are not served.
     #[error("{version} serves no admission policies: 1.30 is the oldest that does")]
     OldServer {
-        /// Of the server.
+        /// Version of the server.
         version: String,
     },
-    /// A definition of ours does not exist.
+    /// One of our CRDs does not exist.
     #[error("it does not exist")]
     DefinitionMissing {
         /// Its name.
         name: String,
     },
-    /// A definition is of a newer release.
+    /// A CRD is from a newer release.
     #[error("it is of the newer release {version}")]
     DefinitionNewer {
         /// Its name.
         name: String,
-        /// Of the release.
+        /// Version of the release.
         version: String,
     },
-    /// A definition is older, or was edited.
+    /// A CRD is older than this release, or was edited.
     #[error("it is older than this release, or was edited")]
     DefinitionDiffers {
         /// Its name.
         name: String,
     },
-    /// The caller lacks a right that verbs need.
+    /// The caller lacks a right that commands need.
     #[error("not allowed: {right}")]
     Right {
         /// The right.
         right: Right,
     },
-    /// There is no webhook.
+    /// The webhook is not installed.
     #[error("it is not installed: nothing is judged at admission")]
     NoWebhook,
     /// A part of the webhook does not exist.
     #[error("it does not exist")]
     PartMissing {
-        /// `Deployment`, …
+        /// Kind and name, `Deployment …`.
         object: String,
     },
     /// A part of the webhook differs from ours.
@@ -91,53 +91,53 @@ pub enum Problem {
     /// The API server does not trust the authority of the webhook.
     #[error("caBundle does not hold the authority of the webhook")]
     StaleBundle {
-        /// The configuration.
+        /// The webhook configuration.
         object: String,
     },
     /// A certificate cannot be used.
     #[error("{why}")]
     Certificate {
-        /// The Secret.
+        /// Name of the Secret.
         secret: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// No pod of the webhook is ready.
     #[error("no pod of it is ready")]
     NoEndpoints,
-    /// The webhook cannot be asked.
+    /// The webhook does not answer.
     #[error("it does not answer: {why}")]
     Unanswered {
-        /// What the API server says.
+        /// The message of the API server.
         why: String,
     },
-    /// The webhook answers, and cannot judge.
+    /// The webhook answers, but cannot decide.
     #[error("it refuses every request: {why}")]
     RefusesAll {
-        /// What it says.
+        /// The message of the webhook.
         why: String,
     },
-    /// A webhook outside the cluster cannot be asked.
+    /// A webhook outside the cluster does not answer.
     #[error("it runs outside the cluster at {url}, and does not answer: {why}")]
     UnansweredOutside {
-        /// Where, as its configuration says.
+        /// Its URL in the configuration.
         url: String,
-        /// What the API server says.
+        /// The message of the API server.
         why: String,
     },
-    /// What must be denied is accepted.
+    /// A request that must be denied is accepted.
     #[error("it does not deny a request that it must deny")]
     NotJudged,
     /// No policy is installed.
     #[error("they are not installed: without the webhook, core add-ons have no guard")]
     NoPolicies,
-    /// One of them is missing.
+    /// A policy or binding is missing.
     #[error("it does not exist")]
     PolicyMissing {
         /// Kind and name.
         object: String,
     },
-    /// One of them was changed.
+    /// A policy or binding differs from ours.
     #[error("{field} is not what this release installs")]
     PolicyDiffers {
         /// Kind and name.
@@ -145,14 +145,14 @@ pub enum Problem {
         /// The first field that differs.
         field: String,
     },
-    /// Something of a stored object cannot be read.
+    /// A stored object cannot be read as a whole.
     #[error("{unreadable}")]
     Unreadable {
         /// `addoninstallation`, `addoncatalogue`.
         resource: &'static str,
         /// The object.
         object: InstallationName,
-        /// What, and why.
+        /// The field that cannot be read, and why.
         unreadable: Unreadable,
     },
     /// A client stopped in the middle of an operation.
@@ -160,12 +160,12 @@ pub enum Problem {
     Interrupted {
         /// The installation.
         installation: InstallationName,
-        /// Who.
+        /// The client that was interrupted.
         holder: String,
-        /// How it is continued.
+        /// How to continue it.
         next: Continuation,
     },
-    /// A record waits for a reconciler, and none is alive.
+    /// The deletion of a record waits for a reconciler, and none is running.
     #[error("its deletion waits for a reconciler, and none is running")]
     Held {
         /// The installation.
@@ -177,77 +177,77 @@ pub enum Problem {
         /// The installation.
         installation: InstallationName,
     },
-    /// An installation is not well.
+    /// An installation has problems.
     #[error("{standing}")]
     Unwell {
         /// The installation.
         installation: InstallationName,
-        /// How it stands.
+        /// The state of the installation.
         standing: Standing,
-        /// What continues its operation, or restores its objects.
+        /// What continues its operation or restores its objects.
         next: Option<Continuation>,
     },
-    /// Objects of an installation that guards were edited.
+    /// Objects of an installation that guards others were edited.
     #[error("{objects} edited since our last apply")]
     Edited {
         /// The installation.
         installation: InstallationName,
-        /// The first of them, and how many more.
+        /// The first object, and the number of others.
         objects: String,
-        /// What restores them.
+        /// How to restore them.
         next: Continuation,
     },
-    /// A record stands where no cluster is meant.
+    /// A record is in a namespace that does not stand for a cluster.
     #[error("its namespace does not stand for a cluster")]
     NoCluster {
         /// The installation.
         installation: InstallationName,
     },
-    /// A release of Helm names its objects, too.
+    /// A Helm release also claims its objects.
     #[error("Helm release {release} names its objects, too: helm can change and delete them")]
     HeldByRelease {
         /// The installation.
         installation: InstallationName,
-        /// Namespace and name.
+        /// Namespace and name of the release.
         release: String,
     },
-    /// Objects whose installation is gone.
+    /// Objects whose installation no longer exists.
     #[error("it has no record, and {count} objects: {objects}")]
     Orphans {
         /// The value of their owner label.
         owner: String,
-        /// What they say.
+        /// The installation in their annotation.
         installation: Option<InstallationName>,
-        /// How many.
+        /// Number of objects.
         count: usize,
-        /// The first of them.
+        /// The first objects.
         objects: String,
     },
-    /// An entry that another catalogue holds.
+    /// A catalogue has an entry that another catalogue holds.
     #[error("{message}")]
     Duplicate {
-        /// The catalogue that has to give way.
+        /// The catalogue that does not offer the entry.
         catalogue: String,
-        /// Of the condition.
+        /// The message of its condition.
         message: String,
     },
     /// A reconciler stopped without giving its Lease back.
     #[error("{holder} has not renewed it")]
     StaleLease {
-        /// Who.
+        /// The process that held it.
         holder: String,
     },
-    /// A namespace with core add-ons, or with their objects, that lacks the mark which guards its deletion.
+    /// A namespace with core add-ons or their objects lacks the label that guards its deletion.
     #[error(
         "it holds core add-on {installation} and lacks label {LABEL_HOLDS_CORE}: it can be deleted"
     )]
     Unmarked {
         /// The namespace.
         namespace: String,
-        /// The first core installation that it holds.
+        /// The first core installation in it.
         installation: InstallationName,
     },
-    /// A namespace that stands for this cluster and for another one.
+    /// A namespace stands both for this cluster and for another one.
     #[error("it stands for this cluster, and for the one of Secret {secret}")]
     AmbiguousCluster {
         /// The namespace.
@@ -255,7 +255,7 @@ pub enum Problem {
         /// The Secret.
         secret: String,
     },
-    /// The Secret of a cluster is missing.
+    /// The kubeconfig Secret of a cluster does not exist.
     #[error("its label names Secret {secret}, which does not exist")]
     NoKubeconfig {
         /// The namespace.
@@ -266,7 +266,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// How bad it is. What was not asked for, and what one reader may not see, is not broken.
+    /// Returns the severity. What the user did not ask for, and what the caller may not read, is not an error.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
@@ -292,7 +292,7 @@ impl Problem {
         }
     }
 
-    /// What it is about.
+    /// Returns a description of the object or part that has the problem.
     #[must_use]
     pub fn object(&self) -> String {
         match self {

@@ -1,5 +1,5 @@
-//! What is wrong with a cluster: facts are read at the same time, each within its own time, and then judged by
-//! [`crate::doctor`]. A fact that cannot be read hides no other.
+//! Reads the facts that [`crate::doctor`] diagnoses: at the same time, each with its own timeout. A fact that cannot be read hides no other
+//! one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,26 +27,26 @@ use addons_operation::context::Context;
 use addons_operation::error::OperationError;
 use addons_operation::health;
 
-/// How long one check may take.
+/// Timeout of one check.
 const BOUND: Duration = Duration::from_secs(10);
-/// The Secret with the authority that the webhook manages, and the one with a certificate of others.
+/// The Secret with the authority that the webhook manages, and the one with a certificate that another tool issues.
 const MANAGED: &str = "addons-webhook-ca";
 const GIVEN: &str = "addons-webhook-tls";
-/// The reconciler's Lease.
+/// Name of the reconciler's Lease.
 const LEASE: &str = "addons-reconciler";
 /// The oldest minor version that serves admission policies.
 const OLDEST: u64 = 30;
 
-/// What is wrong.
+/// Reads the facts and returns the problems of the cluster.
 ///
 /// # Errors
-/// There is no cluster to ask.
+/// The cluster has no configuration to connect with.
 pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
     let cluster = ctx.home().await?;
     let system = ctx.settings().system_namespace.clone();
     let server = match bounded(server(cluster)).await {
         Ok(server) => server,
-        // Nothing else can be known.
+        // Nothing else can be read.
         Err(unread) => return Ok(vec![Problem::Unreachable { why: unread.why }]),
     };
     let definitions = builtin::definitions()?;
@@ -85,7 +85,7 @@ pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
     }))
 }
 
-/// Within its time; an error is words.
+/// Runs a check with a timeout, and turns its error into text.
 async fn bounded<T>(check: impl Future<Output = Result<T, OperationError>>) -> Checked<T> {
     match tokio::time::timeout(BOUND, check).await {
         Ok(Ok(fact)) => Ok(fact),
@@ -122,7 +122,7 @@ async fn server(cluster: &Cluster) -> Result<Server, OperationError> {
     })
 }
 
-/// Objects as this release has them, and as they are.
+/// Reads the live counterparts of objects of this release.
 async fn pairs(cluster: &Cluster, wanted: Vec<Value>) -> Result<Vec<Pair>, OperationError> {
     let read = wanted.into_iter().map(async |wanted| {
         let live = inspect::object(cluster, &wanted).await?;
@@ -131,7 +131,7 @@ async fn pairs(cluster: &Cluster, wanted: Vec<Value>) -> Result<Vec<Pair>, Opera
     Ok(try_join_all(read).await?)
 }
 
-/// What verbs need to read and to write records.
+/// Returns the rights that commands need to read and write records.
 fn rights(system: &str) -> Vec<Right> {
     let ours = |verb, resource: &str, namespace: Option<&str>| Right {
         verb,
@@ -156,7 +156,7 @@ fn rights(system: &str) -> Vec<Right> {
     rights
 }
 
-/// The objects of the installations of this cluster, by owner hash. Without the records or the namespaces, there is nothing to look for.
+/// Reads the health of the installations of this cluster, by owner hash; empty without records or namespaces.
 async fn read_health(
     ctx: &Context,
     records: &Checked<Vec<AddonInstallation>>,
@@ -177,7 +177,7 @@ async fn read_health(
 
 async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<Webhook, OperationError> {
     let mut base = builtin::webhook_objects()?;
-    // The Secret is judged with the certificate in it, and the webhook works without a budget for its pods.
+    // The Secret is checked along with its certificate, and the webhook works without a PodDisruptionBudget.
     base.retain(|object| object["kind"] != "Secret" && object["kind"] != "PodDisruptionBudget");
     let mut parts = pairs(cluster, base).await?;
     let mut live = parts.iter().filter_map(|part| part.live.as_ref());
@@ -199,8 +199,8 @@ async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<Webhook, Opera
     })
 }
 
-/// What the Secret of the webhook holds, and whether the configurations trust it.
-/// `is_given`: others issue its certificate.
+/// Reads the Secret of the webhook, and checks whether the configurations trust its authority. `is_given`: another tool issues its
+/// certificate.
 async fn certificate(
     cluster: &Cluster,
     parts: &[Pair],

@@ -1,4 +1,4 @@
-//! The webhook: its parts, its configurations and its certificate.
+//! Problems of the webhook: its objects, its configurations and its certificate.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,47 +6,47 @@ use serde_json::Value;
 use super::problem::Problem;
 use super::{Checked, Pair, difference, name, text};
 
-/// What was read of it.
+/// Facts about the webhook.
 #[derive(Clone, Debug)]
 pub struct Webhook {
     /// Its objects.
     pub parts: Vec<Pair>,
-    /// The answer to an object that it must deny.
+    /// The answer to a request that it must deny.
     pub asked: Asked,
-    /// How many of its pods are ready.
+    /// The number of its ready pods.
     pub ready: usize,
     /// Its certificate.
     pub certificate: Checked<Certificate>,
 }
 
-/// What the API server answered to an object that must be denied.
+/// The answer to a request that the webhook must deny.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// It was denied.
+    /// The request was denied.
     Denied,
-    /// It was accepted.
+    /// The request was accepted.
     Accepted,
-    /// The webhook could not be asked: why.
+    /// The webhook did not answer, with the reason.
     Unanswered(String),
-    /// The webhook refuses everything, because it cannot judge: why.
+    /// The webhook refuses every request because it cannot decide, with the reason.
     Refused(String),
 }
 
-/// What its Secret holds.
+/// Facts about the certificate of the webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
-    /// The Secret.
+    /// Name of its Secret.
     pub secret: String,
-    /// Why it cannot be used.
+    /// Why it cannot be used, if it cannot.
     pub unusable: Option<String>,
     /// When it expires.
     pub end: Option<Timestamp>,
-    /// The configurations whose caBundle does not hold its authority.
+    /// The configurations whose caBundle does not contain its authority.
     pub untrusted_by: Vec<String>,
 }
 
-/// What is wrong with it. `is_defined`: whether our definitions exist; without them it has nothing to deny. `is_wanted`: whether it was
-/// installed, also where nothing of it exists any more.
+/// Returns the problems of the webhook. `is_defined`: whether our CRDs exist; without them it has nothing to deny. `is_wanted`: whether it
+/// is recorded as installed, even if none of its objects exists.
 pub(super) fn judge(
     webhook: &Webhook,
     now: Timestamp,
@@ -58,7 +58,7 @@ pub(super) fn judge(
         return vec![Problem::NoWebhook];
     }
     let url = outside(webhook);
-    // What runs elsewhere has no objects and no certificate in the cluster.
+    // A webhook outside the cluster has no objects and no certificate in it.
     let parts = webhook
         .parts
         .iter()
@@ -86,7 +86,7 @@ pub(super) fn judge(
     found
 }
 
-/// The URL of a webhook that runs outside the cluster; `None` where a configuration names a Service.
+/// Returns the URL of a webhook that runs outside the cluster; `None` if a configuration names a Service.
 fn outside(webhook: &Webhook) -> Option<&str> {
     let configurations = webhook.parts.iter().filter(|part| is_configuration(part));
     let live = configurations.filter_map(|part| part.live.as_ref());
@@ -98,7 +98,7 @@ fn outside(webhook: &Webhook) -> Option<&str> {
     urls.all(|url| url.is_some()).then_some(first)
 }
 
-/// Whether an object tells that there is a webhook: accounts and roles may be left of one.
+/// Returns whether an object shows that a webhook is installed; accounts and roles may be leftovers.
 fn serves(pair: &Pair) -> bool {
     ["Deployment", "Service"].contains(&text(&pair.wanted["kind"]).as_str())
         || is_configuration(pair)
@@ -113,13 +113,14 @@ fn of_answer(asked: &Asked, is_defined: bool) -> Option<Problem> {
         Asked::Denied => None,
         Asked::Unanswered(why) => Some(Problem::Unanswered { why: why.clone() }),
         Asked::Refused(why) => Some(Problem::RefusesAll { why: why.clone() }),
-        // Without our definitions nothing can be asked.
+        // Without our CRDs, the request is no test.
         Asked::Accepted => is_defined.then_some(Problem::NotJudged),
     }
 }
 
-/// A part that is missing, or differs in what it does: what a configuration, a Role or a Service says. The Deployment may have other
-/// values; whether someone edited it, its record tells. `is_outside`: where the webhook is, is not judged.
+/// Returns the problems of one object: it is missing, or the fields that matter differ (those of configurations, roles and Services). The
+/// Deployment may have other values; its record shows whether it was edited. `is_outside`: where the configurations find the webhook is not
+/// compared.
 fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
     let kind = text(&pair.wanted["kind"]);
     let object = format!("{kind} {}", name(&pair.wanted));
@@ -140,7 +141,7 @@ fn part(pair: &Pair, is_outside: bool) -> Vec<Problem> {
         found.push(Problem::FailuresIgnored);
     }
     let mut wanted = pair.wanted.clone();
-    // It has just been judged, or is the same.
+    // This field was just checked, or is the same.
     for webhook in wanted["webhooks"].as_array_mut().into_iter().flatten() {
         if let Some(fields) = webhook.as_object_mut() {
             fields.remove("failurePolicy");

@@ -1,5 +1,5 @@
-//! Aggregated APIs: one that does not answer breaks discovery, and with it the deletion of every namespace; one of a group that
-//! Kubernetes itself serves hides it.
+//! Aggregated APIs. One that does not answer breaks discovery and with it the deletion of every namespace; one that registers a group of
+//! Kubernetes itself hides the built-in API.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::lifecycle::{Fate, Lifecycle, Release};
 use super::risk::{Owners, text};
 use common::api::names::InstallationName;
 
-/// The API server's own registrations: of what it serves itself (`onstart`), and of CustomResourceDefinitions (`true`).
+/// Marks registrations of the API server: for groups that it serves itself (`onstart`), and for CRDs (`true`).
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
-/// An APIService that is in the way of an upgrade.
+/// An APIService that can block an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiServiceRisk {
@@ -31,22 +31,22 @@ pub struct ApiServiceRisk {
 pub enum ApiServiceTrouble {
     /// It is not available.
     Unavailable {
-        /// What the API server says.
+        /// The message of the API server.
         message: String,
     },
-    /// The release serves this group and version itself, and requests still go to the server of the APIService.
+    /// The release serves this group and version itself, but requests still go to the server of the APIService.
     Served {
         /// The release.
         release: Release,
     },
-    /// The API server served it, and the release does not.
+    /// The API server serves it now, but the release does not.
     Removed {
         /// The release that removed it.
         removed: Release,
     },
 }
 
-/// What is wrong with an APIService, with this release or already.
+/// Returns the risk of an APIService, now or with this release.
 #[must_use]
 pub fn judge(
     service: &Value,
@@ -75,7 +75,7 @@ pub fn judge(
     })
 }
 
-/// Why it is not available; `None` where it is.
+/// Returns why an APIService is not available; `None` if it is.
 fn unavailable(service: &Value) -> Option<String> {
     let conditions = service["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! `preflight`: what a future release of Kubernetes would do to what is installed. Reads, and changes nothing.
+//! Runs `preflight`: what a future release of Kubernetes would do to what is installed. It only reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,25 +23,25 @@ use addons_operation::origin::catalogue_of;
 use addons_operation::records::{Records, name_of};
 use addons_operation::render;
 
-/// What was found of all installations.
+/// The result of `preflight`.
 #[derive(Clone, Debug, Default)]
 pub struct Preflight {
-    /// Of each, in the order of the records.
+    /// The findings, in the order of the records.
     pub installations: Vec<(InstallationName, Finding)>,
-    /// What else is in the way of the upgrade, or may be.
+    /// What else can block the upgrade.
     pub risks: Vec<Risk>,
     /// The order of the upgrades.
     pub order: Order,
-    /// What could not be read, and why: each is a sentence.
+    /// What could not be read, and why: one sentence each.
     pub unread: Vec<String>,
 }
 
-/// Judges installations of this cluster as if it had the version of Kubernetes in `to`: one LIST for each kind of theirs of which
-/// Kubernetes ever deprecated a version, and one for each kind that can be in the way of an upgrade. The next version of an add-on
-/// that owns definitions is fetched and rendered. `are_named`: only what these installations own is judged.
+/// Checks installations of this cluster as if it had the version of Kubernetes in `to`. Sends one LIST for each kind of their objects of
+/// which Kubernetes ever deprecated a version, and one for each kind that can block an upgrade. If an add-on owns CRDs, its next version is
+/// fetched and rendered. `are_named`: only risks of these installations are reported.
 ///
 /// # Errors
-/// The server cannot be reached, or refuses. An origin that cannot be read is part of the finding.
+/// The server cannot be reached, or refuses a request. An origin that cannot be read is part of the finding.
 pub async fn check(
     ctx: &Context,
     known: &Records,
@@ -62,7 +62,7 @@ pub async fn check(
     for record in records {
         let is_of_directory = record.spec.addon_ref.directory.is_some();
         let catalogue = match is_of_directory {
-            // Its manifests have no constraints.
+            // The manifests of a directory have no constraints.
             true => None,
             false => Some(catalogue_of(ctx, record).await),
         };
@@ -108,7 +108,7 @@ pub async fn check(
 }
 
 impl Preflight {
-    /// What of a cluster is in the way of this version.
+    /// Adds the risks in a cluster for this version.
     fn judge(
         &mut self,
         obstacles: &Obstacles,
@@ -144,7 +144,7 @@ impl Preflight {
         self.risks.extend(stored.map(Risk::StoredVersions));
     }
 
-    /// Stored versions that the next version of an add-on lacks: it takes the place of what was found of the same definition.
+    /// Adds the stored versions that the next version of an add-on lacks. They replace the risk that was found for the same CRD.
     async fn judge_next(
         &mut self,
         ctx: &Context,
@@ -184,7 +184,7 @@ impl Preflight {
     }
 }
 
-/// Who wrote the objects of these installations, and in which API version.
+/// Reads which managers wrote the objects of these installations, and in which API version.
 async fn writers(
     ctx: &Context,
     records: &[&AddonInstallation],

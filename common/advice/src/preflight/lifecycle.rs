@@ -1,5 +1,5 @@
-//! Which release of Kubernetes serves which of its APIs, from Kubernetes' own sources (`lifecycle.tsv`, which
-//! `cargo run -p addons-tests --bin generate lifecycle` writes).
+//! Which release of Kubernetes serves which of its APIs, from Kubernetes' own sources (`lifecycle.tsv`, generated with `cargo run -p
+//! addons-tests --bin generate lifecycle`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,10 +10,10 @@ use serde::{Serialize, Serializer};
 
 use common::manifest::key::Gvk;
 
-/// The table as it is generated.
+/// The generated table.
 const TABLE: &str = include_str!("lifecycle.tsv");
-/// What Kubernetes announces as deprecated and does not tag so in the sources that the table is made of: a server warns of it anyway
-/// (`pkg/registry/core/endpoint/strategy.go` of Kubernetes). Group, version, kind, since, and what to use.
+/// APIs that Kubernetes deprecates without a tag in the sources of the table; a server warns about them anyway
+/// (`pkg/registry/core/endpoint/strategy.go` of Kubernetes). Columns: group, version, kind, since, replacement.
 const ANNOUNCED: &[[&str; 5]] = &[[
     "",
     "v1",
@@ -21,15 +21,15 @@ const ANNOUNCED: &[[&str; 5]] = &[[
     "1.33",
     "discovery.k8s.io/v1/EndpointSlice",
 ]];
-/// How the table writes an empty column.
+/// An empty column in the table.
 const NOTHING: &str = "-";
 
 /// A minor release of Kubernetes, `1.36`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
-    /// 1.
+    /// The major version, `1`.
     pub major: u64,
-    /// 36.
+    /// The minor version, `36`.
     pub minor: u64,
 }
 
@@ -67,20 +67,20 @@ impl FromStr for Release {
     }
 }
 
-/// What becomes of an API in a release.
+/// The state of an API in a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum Fate {
     /// It is served.
     Served,
-    /// It is served, and will be removed.
+    /// It is served, but deprecated.
     #[serde(rename_all = "camelCase")]
     Deprecated {
         /// The release that deprecated it.
         since: Release,
-        /// The release that removes it, where one is planned.
+        /// The release that removes it, if one is planned.
         removed: Option<Release>,
-        /// What to use.
+        /// The API that replaces it.
         replacement: Option<Gvk>,
     },
     /// It is not served any more.
@@ -88,7 +88,7 @@ pub enum Fate {
     Removed {
         /// The release that removed it.
         removed: Release,
-        /// What to use.
+        /// The API that replaces it.
         replacement: Option<Gvk>,
     },
     /// It is not served yet.
@@ -97,11 +97,11 @@ pub enum Fate {
         /// The release that introduces it.
         introduced: Release,
     },
-    /// The release is newer than the table, or the table does not have the API.
+    /// The release is newer than the table, or the table does not contain the API.
     Unknown,
 }
 
-/// What the table says of one API.
+/// A row of the table.
 #[derive(Clone, Debug)]
 struct Row {
     introduced: Option<Release>,
@@ -110,7 +110,7 @@ struct Row {
     replacement: Option<Gvk>,
 }
 
-/// The table.
+/// The table of APIs.
 #[derive(Clone, Debug)]
 pub struct Lifecycle {
     newest: Release,
@@ -119,7 +119,7 @@ pub struct Lifecycle {
 }
 
 impl Default for Lifecycle {
-    /// The table of this release.
+    /// Parses the embedded table.
     fn default() -> Self {
         let mut table = Self {
             newest: Release { major: 0, minor: 0 },
@@ -135,14 +135,14 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// The newest release that is known.
+    /// Returns the newest release in the table.
     #[must_use]
     pub fn newest(&self) -> Release {
         self.newest
     }
 
-    /// What becomes of an API in a release; `None` where it is none of Kubernetes', but of a CustomResourceDefinition or of an
-    /// aggregated server, which an upgrade of Kubernetes leaves as they are.
+    /// Returns the state of an API in a release; `None` if the API belongs to a CRD or an aggregated server, which an upgrade of Kubernetes
+    /// does not change.
     #[must_use]
     pub fn fate(&self, api: &Gvk, release: Release) -> Option<Fate> {
         let Some(row) = self.rows.get(api) else {
@@ -157,7 +157,7 @@ impl Lifecycle {
                 removed: *removed,
                 replacement,
             },
-            // What a later release deprecates or removes is not known yet.
+            // It is not known what a later release deprecates or removes.
             _ if release > self.newest => Fate::Unknown,
             Row {
                 introduced: Some(introduced),
@@ -178,7 +178,7 @@ impl Lifecycle {
         })
     }
 
-    /// What becomes of all kinds of a group in one version: served while one of them is. `None` as for [`Lifecycle::fate`].
+    /// Returns the state of a group version: served if any of its kinds is. `None` as for [`Lifecycle::fate`].
     #[must_use]
     pub fn version(&self, group: &str, version: &str, release: Release) -> Option<Fate> {
         if !self.groups.contains(group) {
@@ -194,7 +194,7 @@ impl Lifecycle {
         Some(fates.into_iter().next().unwrap_or(Fate::Unknown))
     }
 
-    /// Whether any version of this kind was ever deprecated: of all others, no writer has to change.
+    /// Returns whether any version of this kind was ever deprecated. Writers of other kinds never have to change.
     #[must_use]
     pub fn has_changed(&self, group: &str, kind: &str) -> bool {
         let of_kind = self.rows.iter();
@@ -202,7 +202,7 @@ impl Lifecycle {
         of_kind.any(|(_, row)| row.deprecated.is_some() || row.removed.is_some())
     }
 
-    /// Adds what is announced, where the table says nothing of it.
+    /// Adds [`ANNOUNCED`] to rows without a deprecation.
     fn announce(&mut self) {
         for [group, version, kind, since, replacement] in ANNOUNCED {
             let api = Gvk {
@@ -256,7 +256,7 @@ impl Lifecycle {
     }
 }
 
-/// `policy/v1/PodDisruptionBudget`.
+/// Parses `policy/v1/PodDisruptionBudget`.
 fn gvk(text: &str) -> Option<Gvk> {
     let (api_version, kind) = text.rsplit_once('/')?;
     Some(Gvk::new(api_version.trim_start_matches('/'), kind))

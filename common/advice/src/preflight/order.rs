@@ -1,5 +1,5 @@
-//! In which order a cluster and its add-ons are upgraded: what fits both releases first, then the cluster, then what fits the new
-//! release alone.
+//! The order in which a cluster and its add-ons are upgraded: first versions that fit both releases, then the cluster, then versions that
+//! fit only the new release.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Upgrade {
     /// Its installation.
     #[serde(flatten)]
     pub installation: InstallationName,
-    /// To this version, or `id ID` where it has none.
+    /// The version to upgrade to, or `id ID` if it has none.
     pub version: String,
 }
 
@@ -27,17 +27,17 @@ pub struct Upgrade {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
-    /// Before the cluster, in this order.
+    /// Upgrades before that of the cluster, in this order.
     pub before: Vec<Upgrade>,
-    /// After the cluster, in this order.
+    /// Upgrades after that of the cluster, in this order.
     pub after: Vec<Upgrade>,
-    /// No version of these fits: the cluster cannot be upgraded with them.
+    /// Installations without a fitting version: the cluster cannot be upgraded with them.
     pub blocked: Vec<InstallationName>,
-    /// What the upgrades require and nothing meets.
+    /// Requirements of the upgrades that are not met.
     pub unmet: Vec<String>,
 }
 
-/// An upgrade with what its order depends on.
+/// An upgrade with the data that its order depends on.
 struct Step<'a> {
     upgrade: Upgrade,
     /// `NAMESPACE/NAME`.
@@ -46,7 +46,7 @@ struct Step<'a> {
     requires: &'a [Requirement],
 }
 
-/// The order for what was found; `all`: every installation of the cluster; `system`: the system namespace.
+/// Returns the order of upgrades for these findings. `all`: every installation of the cluster; `system`: the system namespace.
 #[must_use]
 pub fn order(
     found: &[(&AddonInstallation, &Finding)],
@@ -86,7 +86,7 @@ pub fn order(
     order
 }
 
-/// Each after those that it requires, otherwise as they are. Those that require each other stay as they are: that is found as unmet.
+/// Sorts each step after those that it requires, and keeps the order otherwise. Cycles keep their order, and are reported as unmet.
 fn sequence(mut rest: Vec<Step<'_>>) -> Vec<Step<'_>> {
     let mut ordered = Vec::with_capacity(rest.len());
     while !rest.is_empty() {
@@ -103,7 +103,7 @@ fn sequence(mut rest: Vec<Step<'_>>) -> Vec<Step<'_>> {
     ordered
 }
 
-/// What these steps require and neither they, nor the earlier ones, nor what is installed meets.
+/// Returns the requirements of these steps that neither they, nor earlier steps, nor installed add-ons meet.
 fn unmet(
     steps: &[Step<'_>],
     earlier: &[Step<'_>],
@@ -142,7 +142,7 @@ fn unmet(
     }
 }
 
-/// A record with its name spelled out.
+/// Returns an installed record with its formatted name.
 fn present<'a>(record: &&'a AddonInstallation) -> Option<(String, &'a AddonInstallation)> {
     record.installed()?;
     Some((name_of(record).to_string(), record))

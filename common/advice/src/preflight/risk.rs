@@ -1,4 +1,4 @@
-//! What in a cluster is in the way of its upgrade, or may be: webhooks, aggregated APIs and stored versions, whoever owns them.
+//! Objects of a cluster that can block its upgrade: webhooks, aggregated APIs and stored versions, whoever owns them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use common::api::names::{InstallationName, LABEL_OWNER, owner_hash};
 pub struct Owners(BTreeMap<String, InstallationName>);
 
 impl Owners {
-    /// Of these records.
+    /// Returns the owners of these records.
     #[must_use]
     pub fn of<'a>(records: impl IntoIterator<Item = &'a AddonInstallation>) -> Self {
         let owners = records.into_iter().map(|record| {
@@ -26,7 +26,7 @@ impl Owners {
         Self(owners.collect())
     }
 
-    /// Whose an object is; `None` where no installation owns it.
+    /// Returns the installation that owns an object; `None` if none does.
     #[must_use]
     pub fn owner(&self, object: &Value) -> Option<InstallationName> {
         let label = object["metadata"]["labels"][LABEL_OWNER].as_str()?;
@@ -34,7 +34,7 @@ impl Owners {
     }
 }
 
-/// Something that is in the way of an upgrade, or may be.
+/// An object that can block an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum Risk {
@@ -42,12 +42,12 @@ pub enum Risk {
     Webhook(WebhookRisk),
     /// An aggregated API.
     ApiService(ApiServiceRisk),
-    /// A definition with objects in an old version.
+    /// A CRD with objects in an old version.
     StoredVersions(StoredRisk),
 }
 
 impl Risk {
-    /// Whether the upgrade should not begin before it is mended; others are warnings.
+    /// Returns whether the risk should be fixed before the upgrade begins; other risks are warnings.
     #[must_use]
     pub fn blocks(&self) -> bool {
         match self {
@@ -57,7 +57,7 @@ impl Risk {
         }
     }
 
-    /// The installation that owns the object; `None` where none does.
+    /// Returns the installation that owns the object; `None` if none does.
     #[must_use]
     pub fn owner(&self) -> Option<&InstallationName> {
         match self {
@@ -68,7 +68,7 @@ impl Risk {
     }
 }
 
-/// Namespace and name of a record.
+/// Returns namespace and name of a record.
 pub(super) fn name_of(record: &AddonInstallation) -> InstallationName {
     InstallationName {
         namespace: record.metadata.namespace.clone().unwrap_or_default(),
@@ -76,7 +76,7 @@ pub(super) fn name_of(record: &AddonInstallation) -> InstallationName {
     }
 }
 
-/// A text in an object; empty where there is none.
+/// Returns a text value; empty if it is none.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

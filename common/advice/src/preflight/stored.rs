@@ -1,5 +1,4 @@
-//! Versions of definitions in which objects may be stored and which do not stay: the API server refuses a definition that lacks one
-//! of them.
+//! Stored versions of CRDs that are to be removed: the API server refuses a CRD that lacks a version in which objects may be stored.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,25 +7,25 @@ use super::risk::{Owners, text};
 use addons_plan::migration::{dropped, left, storage};
 use common::api::names::InstallationName;
 
-/// A definition with objects in versions that do not stay.
+/// A CRD with objects in versions that are to be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredRisk {
-    /// Name of the definition, `policies.example.test`: kubectl takes it as the resource as well.
+    /// Name of the CRD, `policies.example.test`; kubectl also accepts it as a resource.
     pub name: String,
     /// The installation that owns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<InstallationName>,
-    /// The versions in which objects may be stored and should not be.
+    /// The versions in which objects may be stored but should not be.
     pub versions: Vec<String>,
     /// The version in which objects are stored now.
     pub storage: String,
-    /// The version of the owning add-on that lacks them; `None`: none that is known, and a later one may.
+    /// The version of the owning add-on that lacks them; `None` if none is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped_by: Option<String>,
 }
 
-/// Stored versions of a live definition other than its storage version.
+/// Returns the stored versions of a live CRD other than its storage version.
 #[must_use]
 pub fn judge(definition: &Value, owners: &Owners) -> Option<StoredRisk> {
     let storage = storage(definition)?.to_owned();
@@ -40,7 +39,7 @@ pub fn judge(definition: &Value, owners: &Owners) -> Option<StoredRisk> {
     })
 }
 
-/// Stored versions of live definitions that those of a newer version of their add-on lack. `entry`: that version.
+/// Returns the stored versions of live CRDs that a newer version of their add-on lacks. `entry`: that version.
 pub fn judge_upgrade<'a>(
     live: &[&Value],
     wanted: impl IntoIterator<Item = &'a Value>,

@@ -1,6 +1,6 @@
-//! Admission webhooks that can stop an upgrade: with `failurePolicy: Fail`, the API server refuses what it cannot ask about. New
-//! nodes register themselves, their pods are created in kube-system, and leaders renew leases; a webhook that judges these and
-//! does not answer keeps the cluster from coming back.
+//! Admission webhooks that can stop an upgrade. With `failurePolicy: Fail`, the API server refuses a request if the webhook does not
+//! answer. New nodes register themselves, their pods are created in kube-system, and leaders renew leases: a webhook that is called for
+//! these and does not answer keeps the cluster from recovering.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use addons_engine::preflight::{Backend, Backends};
 use common::api::names::InstallationName;
 use common::api::policy::NamespaceSelector;
 
-/// Leader election gives up its lease when a renewal takes longer, in seconds: the default of client-go's renewDeadline.
+/// Seconds after which a leader gives up renewing its lease: the default of client-go's renewDeadline.
 const PATIENCE: u64 = 10;
-/// Where a webhook says nothing, in seconds.
+/// Timeout in seconds of a webhook that does not set one.
 const DEFAULT_TIMEOUT: u64 = 10;
-/// Subresources that nodes, their pods and the scheduler need: others may fail during an upgrade.
+/// Subresources that nodes, their pods and the scheduler need; requests for others may fail during an upgrade.
 const NEEDED: [&str; 5] = ["", "*", "status", "binding", "eviction"];
 
-/// What an upgrade needs to write.
+/// A kind of object that an upgrade needs to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Needed {
@@ -54,7 +54,7 @@ impl Needed {
     }
 }
 
-/// A webhook that is in the way of an upgrade.
+/// A webhook that can block an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookRisk {
@@ -67,9 +67,9 @@ pub struct WebhookRisk {
     /// The installation that owns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<InstallationName>,
-    /// What of an upgrade it judges.
+    /// The writes of an upgrade for which it is called.
     pub covers: Vec<Needed>,
-    /// Why that is a risk.
+    /// Why it is a risk.
     #[serde(flatten)]
     pub trouble: WebhookTrouble,
 }
@@ -88,12 +88,12 @@ pub enum WebhookTrouble {
         /// `NAMESPACE/NAME`.
         service: String,
     },
-    /// One endpoint alone answers: nothing does while its node is drained.
+    /// Its Service has a single endpoint, which does not answer while its node is drained.
     OneEndpoint {
         /// `NAMESPACE/NAME`.
         service: String,
     },
-    /// It may take longer than those who wait for it.
+    /// Its timeout is longer than its callers wait.
     Slow {
         /// `timeoutSeconds`.
         seconds: u64,
@@ -101,13 +101,13 @@ pub enum WebhookTrouble {
 }
 
 impl WebhookTrouble {
-    /// Whether it refuses requests now.
+    /// Returns whether the webhook refuses requests now.
     pub(super) fn blocks(&self) -> bool {
         matches!(self, Self::NoService { .. } | Self::NoEndpoint { .. })
     }
 }
 
-/// The Services (namespace and name) that have to be known to judge these configurations.
+/// Returns the Services (namespace and name) whose endpoints must be known to evaluate these configurations.
 #[must_use]
 pub fn called<'a>(
     configurations: impl IntoIterator<Item = &'a Value>,
@@ -121,7 +121,7 @@ pub fn called<'a>(
     called
 }
 
-/// The webhooks of one configuration that are in the way. `system`: the labels of kube-system.
+/// Returns the webhooks of a configuration that can block an upgrade. `system`: the labels of kube-system.
 #[must_use]
 pub fn judge(
     configuration: &Value,
@@ -148,7 +148,7 @@ pub fn judge(
     risks
 }
 
-/// How it fails, or may: a webhook without an answer is not slow as well.
+/// Returns how a webhook fails or may fail. One that does not answer is not reported as slow as well.
 fn troubles(webhook: &Value, backends: &Backends) -> Vec<WebhookTrouble> {
     let mut found = Vec::new();
     if let Some((namespace, name)) = service(webhook) {
@@ -173,18 +173,19 @@ fn webhooks(configuration: &Value) -> impl Iterator<Item = &Value> {
     configuration["webhooks"].as_array().into_iter().flatten()
 }
 
-/// The Service that a webhook calls; `None` for one that is called by its URL.
+/// Returns the Service that a webhook calls; `None` if it is called by URL.
 fn service(webhook: &Value) -> Option<(String, String)> {
     let service = webhook["clientConfig"]["service"].as_object()?;
     let part = |name: &str| service.get(name)?.as_str().map(str::to_owned);
     Some((part("namespace")?, part("name")?))
 }
 
-/// What of an upgrade is refused while a webhook does not answer. Conditions in CEL are not evaluated: they may exclude it.
+/// Returns the writes of an upgrade that are refused while a webhook does not answer. CEL match conditions are not evaluated, although they
+/// may exclude a request.
 fn covers(webhook: &Value, system: &BTreeMap<String, String>) -> Vec<Needed> {
     // The API server fills in `Fail`.
     let is_fatal = webhook["failurePolicy"] != "Ignore";
-    // The cluster's own components carry labels of their own, none that an add-on asks for.
+    // Components of the cluster have labels of their own, which no add-on selects.
     if !is_fatal || !selects(&webhook["objectSelector"], &BTreeMap::new()) {
         return Vec::new();
     }
@@ -196,7 +197,7 @@ fn covers(webhook: &Value, system: &BTreeMap<String, String>) -> Vec<Needed> {
     covered.collect()
 }
 
-/// Whether a selector matches; one that cannot be read is taken to match.
+/// Returns whether a selector matches. One that cannot be read counts as matching.
 fn selects(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
     if selector.is_null() {
         return true;
@@ -205,7 +206,7 @@ fn selects(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
     selector.map_or(true, |selector| selector.selects(labels))
 }
 
-/// Whether a rule matches writes of something.
+/// Returns whether a rule matches writes of `needed`.
 fn matches(rule: &Value, needed: Needed) -> bool {
     let any = |field: &str, is: &dyn Fn(&str) -> bool| {
         let mut values = rule[field].as_array().into_iter().flatten();

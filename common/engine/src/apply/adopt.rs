@@ -1,7 +1,7 @@
-//! An object that no installation owns becomes ours: its marks first, so that whoever is cut off leaves an object that shows whose it
-//! is, then the fields of the tool that made it. Both may be repeated, and neither changes anything else of it.
+//! Adopts an object that no installation owns. First it gets our marks, so that its owner is visible after an interruption, then the fields
+//! of the tool that created it are transferred. Both steps can be repeated, and neither changes anything else.
 //!
-//! The marks are written by a patch: a server-side apply would remove every field that our manager has already.
+//! The marks are written by a patch: a server-side apply would remove every field that our manager already owns.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(super) async fn adopt(
     })
 }
 
-/// Writes label and annotation, where they are not there, into the object that was found and no other.
+/// Adds missing label and annotation to the object that the plan found, and to no other one.
 async fn mark(
     applier: &Applier<'_>,
     cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! The error of a step as the user reads it: who holds a field, what can be done, and no value of a Secret.
+//! Rewrites the error of a step for the user: who owns a field, what can be done, and without values of Secrets.
 
 use serde_json::Value;
 
@@ -9,11 +9,10 @@ use common::values::mask::Mask;
 
 use super::super::error::{EngineError, FieldCause};
 
-/// How the server begins what it says of an apply that does not fit the schema: `(shop/web; apps/v1, Kind=Deployment): .spec.a: …`
-/// follows.
+/// Beginning of the server's message if an object does not fit the schema: `(shop/web; apps/v1, Kind=Deployment): .spec.a: …` follows.
 const TYPED: &str = "failed to create typed patch object (";
 
-/// The error of a step, with the name of its object and what the user can do.
+/// Returns the error of a step with the name of its object and a remedy.
 pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
     let key = &step.target.key;
     let is_secret = key.is_secret();
@@ -59,12 +58,12 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
     }
 }
 
-/// The server's message without the object that it begins with: the error names that already.
+/// Returns the server's message without the object at its beginning, because the error already names it.
 pub(crate) fn plain(message: &str) -> String {
     let typed = message.strip_prefix(TYPED);
     let typed = typed.and_then(|rest| rest.split_once("): "));
     if let Some((_, rest)) = typed {
-        // What follows is how the server holds the value in memory.
+        // The rest is Go's representation of the value.
         let rest = rest
             .split_once(", got &value.")
             .map_or(rest, |(rest, _)| rest);
@@ -81,7 +80,7 @@ pub(crate) fn plain(message: &str) -> String {
     message.to_owned()
 }
 
-/// Whether a text is the beginning of an object's name as the API server writes it: `deployments.apps "web`.
+/// Returns whether a text is the beginning of an object's name as the API server writes it: `deployments.apps "web`.
 fn is_object(text: &str) -> bool {
     let Some((resource, name)) = text.split_once(" \"") else {
         return false;
@@ -89,7 +88,7 @@ fn is_object(text: &str) -> bool {
     !resource.contains(' ') && !name.contains([' ', '"'])
 }
 
-/// What the user can do about fields that other managers hold. An object that was to be created is upgraded first.
+/// Returns what the user can do about fields of other managers. An object that was to be created has to be upgraded first.
 pub(super) fn of_conflict(step: &Step) -> Remedy {
     match step.action {
         Action::Create => Remedy::Upgrade,
@@ -122,8 +121,8 @@ fn lines(causes: &[FieldCause]) -> String {
     lines.collect()
 }
 
-/// Takes a Secret's values out of the server's message. Where a schema refuses the object, its message may repeat them in any
-/// form, so nothing of it is kept.
+/// Masks the values of a Secret in the server's message. If a schema refuses the object, the message may repeat values in any form, so none
+/// of it is kept.
 fn redact(message: String, object: &Value, code: u16) -> String {
     if code == 400 || code == 422 || code == 500 {
         return format!(

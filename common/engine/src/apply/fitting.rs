@@ -1,4 +1,4 @@
-//! A step against the live object ([`addons_plan::fit`]): what is claimed first, what is sent, what stays.
+//! Fits a step to the live object ([`addons_plan::fit`]): which fields are claimed first, what is sent, and what stays.
 
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ use super::super::served::is_definition;
 use super::{Applier, is_planned, managed, settle};
 
 impl Applier<'_> {
-    /// The step as it is sent, after the fields were claimed that would stay beside it. What became of the fields of others is added to
-    /// `settled`. `None` where the live object makes no difference.
+    /// Returns the step as it is sent, after claiming the fields that must not stay beside the wanted ones. Decisions about fields of
+    /// others are added to `settled`. `None` if the live object makes no difference.
     pub(super) async fn fitted(
         &self,
         cluster: &Cluster,
@@ -33,7 +33,7 @@ impl Applier<'_> {
         let live = match self.readable(cluster, step).await {
             Ok(Some(live)) => live,
             Ok(None) => return Ok(None),
-            // Whoever may write it and not read it applies it as it is.
+            // A client that may write the object but not read it applies it unmodified.
             Err(EngineError::Forbidden { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -62,8 +62,8 @@ impl Applier<'_> {
         }))
     }
 
-    /// The live object. A definition has lost no version: those that it stores and does not have leave its status, for otherwise the
-    /// server takes no other definition.
+    /// Returns the live object. From a CRD, stored versions that it no longer defines are first removed from its status, because the server
+    /// would refuse every change of it.
     async fn readable(&self, cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
         loop {
             let Some(live) = live::object(cluster, step).await? else {
@@ -77,7 +77,7 @@ impl Applier<'_> {
                 return Ok(Some(live));
             }
             match definitions::leave(cluster, &live, &lost).await {
-                // Another client was faster, or it is as wanted now.
+                // Another client was faster, or the status is already as wanted.
                 Err(error) if error.is_conflict() && Instant::now() < self.deadline => {}
                 done => done?,
             }
@@ -88,8 +88,8 @@ impl Applier<'_> {
 /// Fits a step to its live object.
 ///
 /// # Errors
-/// [`EngineError::Immutable`] where only another object can be as wanted; [`EngineError::Conflict`] where a field of another manager
-/// would have to go, and the policy forbids it.
+/// [`EngineError::Immutable`] if the object would have to be recreated; [`EngineError::Conflict`] if a field of another manager would have
+/// to be removed, and the policy forbids it.
 pub(crate) fn judge(
     step: &Step,
     live: &Value,
@@ -110,7 +110,7 @@ pub(crate) fn judge(
     let refused = fitted.leftovers.iter().filter_map(|leftover| {
         let conflict = of_leftover(step, leftover)?.masked(mask);
         let (policy, decider) = step.policy.at(&conflict.field);
-        // It cannot be left: the server would refuse the rest.
+        // It cannot be left: the server would refuse the rest of the object.
         let is_refused = policy != Conflicts::Take && !leftover.is_ours_to_drop;
         is_refused.then_some((conflict, decider == Decider::Manifest))
     });
@@ -122,7 +122,7 @@ pub(crate) fn judge(
     }
 }
 
-/// The leftovers that others owned.
+/// Returns the leftovers that others owned.
 fn taken<'a>(
     step: &'a Step,
     fitted: &'a Fitted,
@@ -138,7 +138,7 @@ fn taken<'a>(
     })
 }
 
-/// The leftover as a conflict with its owner; `None` if it has no owner.
+/// Returns a leftover as a conflict with its owner; `None` if it has no owner.
 fn of_leftover(step: &Step, leftover: &Leftover) -> Option<Conflict> {
     let (manager, time) = leftover.owners.first()?.clone();
     Some(Conflict {
@@ -170,7 +170,7 @@ fn shown(step: &Step, value: &Value) -> Value {
     }
 }
 
-/// What stays of a step by contract, in words for its plan: `spec.resources.requests.storage stays "2Gi" (kubectl-patch), wanted "1Gi": a
+/// Describes for the plan a field that keeps its live value: `spec.resources.requests.storage stays "2Gi" (kubectl-patch), wanted "1Gi": a
 /// claim never shrinks`.
 pub(crate) fn words(step: &Step, kept: &Kept) -> String {
     let conflict = of_kept(step, kept);

@@ -1,7 +1,7 @@
-//! Objects that hold what another one needs, and that only one can have: they are pruned anyway, and here they go first.
+//! Deletes objects that hold something another object needs and only one can have. They are pruned anyway; here they are deleted first.
 //!
-//! The inventory holds them until the end of the operation. Interrupted after the deletion, the next run finds none of them, and creates
-//! the other one.
+//! The inventory keeps them until the end of the operation. If that is interrupted after the deletion, the next run does not find them, and
+//! creates the other object.
 
 use addons_plan::Step;
 use addons_plan::holder::Holder;
@@ -15,8 +15,8 @@ use super::super::prune::delete_one;
 use super::Applier;
 use super::recreate::{bound, still_there};
 
-/// Deletes the holders that the plan prunes, and waits until they are gone. Another object that has the name of one by now is left: the
-/// server says whether it is in the way.
+/// Deletes the holders that the plan prunes, and waits until they no longer exist. If another object has the name of one by now, it is
+/// left: the server decides whether it is in the way.
 pub(super) async fn delete_holders(
     applier: &Applier<'_>,
     cluster: &Cluster,
@@ -47,7 +47,7 @@ pub(super) async fn delete_holders(
     Ok(())
 }
 
-/// Whether the server may accept soon what it refuses, because what was needed is free.
+/// Returns whether the server may soon accept what it refuses now, because something was freed.
 pub(super) fn may_pass(error: &EngineError) -> bool {
     matches!(
         error,
@@ -55,7 +55,7 @@ pub(super) fn may_pass(error: &EngineError) -> bool {
     )
 }
 
-/// The holders are deleted, and the object was not applied.
+/// Adds to an error that the holders were deleted although the object was not applied.
 pub(super) fn lost(step: &Step, error: EngineError) -> EngineError {
     let holders = step.policy.holders.iter();
     let deleted = holders.filter_map(|holder| match holder {

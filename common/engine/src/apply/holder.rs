@@ -1,21 +1,21 @@
-//! Who holds a field that we want.
+//! The manager of a field that we want.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// The manager of a field, as the server names it: `conflict with "kubectl" with subresource "scale" using apps/v1`.
+/// The manager of a field as the server names it: `conflict with "kubectl" with subresource "scale" using apps/v1`.
 pub(super) struct Holder {
     manager: String,
     subresource: String,
 }
 
 impl Holder {
-    /// Reads the server's message.
+    /// Parses the server's message.
     pub(super) fn of(message: &str) -> Self {
         let after = |words: &str| {
             let (_, rest) = message.split_once(words)?;
-            // A string literal of Go; that of JSON is close enough.
+            // It is a string literal of Go; JSON's syntax is close enough.
             let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
             texts.next()?.ok()
         };
@@ -25,7 +25,7 @@ impl Holder {
         }
     }
 
-    /// When this manager last wrote.
+    /// Returns when this manager last wrote.
     pub(super) fn time(&self, live: &Value) -> Option<String> {
         let entries = live.pointer("/metadata/managedFields")?.as_array()?;
         let text = |entry: &Value, name: &str| {

@@ -1,8 +1,8 @@
-//! Writes an object that others write as well, and corrects its managedFields: fields of client-side apply become ours, entries of
-//! versions that are gone become readable.
+//! Rewrites the managedFields of objects that others write as well: fields of client-side apply become ours, and entries of versions that
+//! no longer exist become readable.
 //!
-//! Every write of an object that has managers already goes through [`healing`], which sends it again once such entries were corrected, or
-//! through [`rewrite_with`], which corrects them in the same write.
+//! Every write to an object with existing managers goes through [`healing`], which repeats it after correcting such entries, or through
+//! [`rewrite_with`], which corrects them in the same write.
 
 use std::time::Duration;
 
@@ -29,25 +29,25 @@ use super::super::request::{Call, JSON_PATCH, METADATA};
 use super::settle::{Attempt, managers};
 use super::{Applied, Applier, FIRST_PAUSE, Written, WrittenMetadata, body};
 
-/// How often an object is read and written while other clients write it, too.
+/// Maximum number of times that an object is read and written while other clients write it, too.
 pub(in super::super) const TRIES: usize = 8;
-/// The error of an apply where an entry of managedFields has a version that its CustomResourceDefinition no longer has (HTTP 500,
-/// kube-apiserver 1.36.3; fluxcd/pkg#1131, kubernetes#111937). A patch or replacement succeeds instead, and makes the server forget all
-/// managers of the object (`UpdateNoErrors` in apimachinery).
+/// Part of the error of an apply if an entry of managedFields has a version that its CRD no longer defines (HTTP 500, kube-apiserver
+/// 1.36.3; fluxcd/pkg#1131, kubernetes#111937). A patch or replacement succeeds instead, but makes the server forget all managers of the
+/// object (`UpdateNoErrors` in apimachinery).
 const GONE_VERSION: &str = "request to convert CR to an invalid group/version: ";
 
 pub(super) const FIELDS: &str = "/metadata/managedFields";
 
 /// The metadata of an object after a rewrite.
 pub(in super::super) enum Rewritten {
-    /// It was written: by us, or by another client who was faster.
+    /// It was written by us, or by another client who was faster.
     Written(WrittenMetadata),
-    /// There was nothing to change.
+    /// It needed no change.
     AsItWas(WrittenMetadata),
 }
 
 impl Rewritten {
-    /// The metadata where it was written.
+    /// Returns the metadata if it was written.
     pub(super) fn written(self) -> Option<WrittenMetadata> {
         match self {
             Self::Written(metadata) => Some(metadata),
@@ -56,36 +56,36 @@ impl Rewritten {
     }
 }
 
-/// A manager of fields.
+/// An entry of managedFields.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Manager {
     manager: String,
     operation: String,
     subresource: String,
-    /// Its fields, as text: they are looked at for our own manager only.
+    /// Its fields as raw text; they are parsed only for our own manager.
     #[serde(rename = "fieldsV1")]
     fields: Option<Box<RawValue>>,
 }
 
-/// Digest of the fields that a manager owns.
+/// Returns the digest of the fields that a manager owns.
 pub(super) fn fields_of(managers: &[Manager], manager: &str) -> String {
     let ours = managers.iter().filter(|one| one.manager == manager);
-    // Fields that nest too deep are none that we know.
+    // Fields that nest too deep are not ours.
     let ours = ours.filter_map(|one| serde_json::to_value(one).ok());
     let ours: Vec<Value> = ours.collect();
     managed_fields::digest_of_owned(&ours, manager)
 }
 
-/// Whether this manager alone wrote the object, but for what controllers report about it in its status.
+/// Returns whether this manager alone wrote the object, apart from status that controllers report.
 pub(super) fn is_only(managers: &[Manager], manager: &str) -> bool {
     let mut writers = managers.iter().filter(|it| it.subresource.is_empty());
     !managers.is_empty() && writers.all(|it| it.manager == manager)
 }
 
-/// Takes over what client-side apply owns in an object that was just applied; returns whether there was something. The next apply
-/// removes the fields that only it owned (kubernetes#99003, #107417). Sends nothing where there is no such manager, and takes nothing
-/// where the policy leaves or refuses any field.
+/// Takes over the fields that client-side apply owns in an object that was just applied. Returns whether there were any. The next apply
+/// then removes those that only client-side apply owned (kubernetes#99003, #107417). Sends nothing if there is no such manager, and takes
+/// nothing if the policy leaves or refuses any field.
 pub(super) async fn take_over(
     applier: &Applier<'_>,
     cluster: &Cluster,
@@ -99,7 +99,7 @@ pub(super) async fn take_over(
             && manager.operation == "Update"
             && manager.subresource.is_empty()
     };
-    // What is left to another manager must not become ours here: it would be reset.
+    // A field that is left to another manager must not become ours here: the next apply would remove it.
     let leaves = attempt.settled.iter().any(Settled::is_left);
     if leaves || !step.policy.takes_all() || !managers.iter().any(is_client_side) {
         return Ok(false);
@@ -110,8 +110,8 @@ pub(super) async fn take_over(
     Ok(rewritten.await?.written().is_some())
 }
 
-/// Makes the fields of the installation that an object moves from those of `manager`, so that an apply finds no conflict with it and
-/// removes what only it wanted. The object after that; `None` where it owned nothing, or the object was deleted meanwhile.
+/// Transfers the fields of an object's former installation to `manager`, so that an apply finds no conflict and removes fields that only
+/// the former one wanted. Returns the metadata after that; `None` if the former manager owned nothing or the object was deleted meanwhile.
 pub(super) async fn inherit(
     cluster: &Cluster,
     target: &Target,
@@ -128,12 +128,12 @@ pub(super) async fn inherit(
     }
 }
 
-/// Makes the fields of the tool that an object is taken over from those of `manager`, in the same way. The same write notes whose they
-/// were, and takes from Helm and kubectl the annotations by which they know their objects: a helm that finds no release, because its
-/// history was pruned or set aside, would otherwise install it again over these objects, and delete them with it. The annotation of
-/// kubectl gets another name, but for a Secret, where it holds what `kubectl describe` hides only under its own name.
+/// Transfers the fields of the tool that created an object to `manager`. The same write records the former manager, and removes the
+/// annotations by which Helm and kubectl recognise their objects: a helm that finds no release, because its history was pruned or set
+/// aside, would otherwise install it again over these objects, and delete them with it. The annotation of kubectl gets another name; in a
+/// Secret it is removed, because `kubectl describe` hides its content only under its own name.
 ///
-/// The annotations are of the client and not of the installation: no apply of ours removes them.
+/// The client's own field manager writes the annotations, not that of the installation, so no apply of ours removes them.
 pub(super) async fn adopt(
     cluster: &Cluster,
     target: &Target,
@@ -169,7 +169,7 @@ pub(super) async fn adopt(
     rewritten.await.map(Rewritten::written)
 }
 
-/// The changes that replace the marks of a release by a note of which one it was.
+/// Returns the changes that replace the marks of a Helm release by a note of its name.
 fn helm_marks(live: &Value) -> Vec<Value> {
     let text = |name: &str| live.pointer(&annotation(name)).and_then(Value::as_str);
     let marks = [HELM_NAME, HELM_NAMESPACE].into_iter();
@@ -184,22 +184,22 @@ fn helm_marks(live: &Value) -> Vec<Value> {
     patch
 }
 
-/// The pointer to an annotation.
+/// Returns the JSON pointer to an annotation.
 pub(in super::super) fn annotation(name: &str) -> String {
     entry("annotations", name)
 }
 
-/// The pointer to a label.
+/// Returns the JSON pointer to a label.
 pub(in super::super) fn label(name: &str) -> String {
     entry("labels", name)
 }
 
-/// The pointer to an entry of a map in the metadata.
+/// Returns the JSON pointer to an entry of a map in the metadata.
 fn entry(map: &str, name: &str) -> String {
     format!("/metadata/{map}/{}", path::escaped(name))
 }
 
-/// The changes that put entries into a map in the metadata, which need not be there.
+/// Returns the changes that put entries into a map in the metadata, which is created if missing.
 pub(super) fn put(live: &Value, map: &str, entries: &[(&str, &str)]) -> Vec<Value> {
     let at = format!("/metadata/{map}");
     let is_missing = live.pointer(&at).is_none();
@@ -210,8 +210,8 @@ pub(super) fn put(live: &Value, map: &str, entries: &[(&str, &str)]) -> Vec<Valu
     missing.into_iter().chain(entries).collect()
 }
 
-/// Returns to the managers of an object that was there before us what was just taken from them: the values are ours, and when
-/// the object is released, they stay with those who have set these fields. Sends nothing where nothing was taken.
+/// Gives fields that were just taken back to the managers of a pre-existing object. The values stay ours, but when the object is released,
+/// the fields remain with their former managers. Sends nothing if nothing was taken.
 pub(super) async fn give_back(
     applier: &Applier<'_>,
     cluster: &Cluster,
@@ -231,7 +231,7 @@ pub(super) async fn give_back(
     Ok(applied)
 }
 
-/// Makes fields those of `manager` alone, whoever owns them, so that an apply without them removes them. No value changes.
+/// Makes `manager` the only owner of fields, so that an apply without them removes them. No value changes.
 pub(super) async fn claim(
     cluster: &Cluster,
     target: &Target,
@@ -243,13 +243,14 @@ pub(super) async fn claim(
         managed_fields::claim(live, paths, manager, &version)
     });
     match rewritten.await {
-        // It was deleted meanwhile: the apply creates it again.
+        // The object was deleted meanwhile: the apply creates it again.
         Err(error) if error.is_not_found() => Ok(()),
         other => other.map(drop),
     }
 }
 
-/// Runs a write that names no managers, and runs it again once the entries were corrected for which the server refused it.
+/// Runs a write that does not touch managedFields. If the server refuses it because of outdated entries, these are corrected, and the write
+/// is repeated.
 pub(in super::super) async fn healing<T, F: Future<Output = Result<T, EngineError>>>(
     cluster: &Cluster,
     target: &Target,
@@ -266,7 +267,7 @@ pub(in super::super) async fn healing<T, F: Future<Output = Result<T, EngineErro
             return Err(error);
         };
         let healed = guarded(cluster, target, manager, Some(&gone), |_| None).await?;
-        // No entry has the version that the server complains about.
+        // No entry has the version that the server names.
         if let Rewritten::AsItWas(_) = healed {
             return Err(error);
         }
@@ -274,7 +275,7 @@ pub(in super::super) async fn healing<T, F: Future<Output = Result<T, EngineErro
     }
 }
 
-/// The version that the server can no longer convert to, where its message says so.
+/// Returns the version that the server can no longer convert to, if its message names one.
 fn gone_version(error: &EngineError) -> Option<String> {
     let EngineError::Api {
         code: 500, message, ..
@@ -287,7 +288,7 @@ fn gone_version(error: &EngineError) -> Option<String> {
     Some(version.to_owned())
 }
 
-/// Writes managedFields, and nothing else: see [`rewrite_with`].
+/// Rewrites managedFields and nothing else; see [`rewrite_with`].
 async fn rewrite(
     cluster: &Cluster,
     target: &Target,
@@ -300,13 +301,13 @@ async fn rewrite(
     .await
 }
 
-/// The change that replaces managedFields.
+/// Returns the change that replaces managedFields.
 fn replacing(entries: &[Value]) -> Value {
     json!({"op": "replace", "path": FIELDS, "value": entries})
 }
 
-/// Writes metadata of an object, guarded by the resourceVersion that it was read with. `change` may see it several times: other clients
-/// write it, too, and the answer to our own write may be lost.
+/// Rewrites metadata of an object, guarded by the resourceVersion that was read. `change` may be called several times, because other
+/// clients write the object, too, and the answer to our own write may be lost.
 pub(in super::super) async fn rewrite_with(
     cluster: &Cluster,
     target: &Target,
@@ -316,7 +317,7 @@ pub(in super::super) async fn rewrite_with(
     guarded(cluster, target, manager, None, change).await
 }
 
-/// As [`rewrite_with`]. `gone`: a version that the server has named, whose entries are corrected where nothing else changes.
+/// Like [`rewrite_with`]. `gone`: a version that the server named; its entries are corrected even if nothing else changes.
 async fn guarded(
     cluster: &Cluster,
     target: &Target,
@@ -340,14 +341,14 @@ async fn guarded(
         let mut patch = match change(&live) {
             Some(patch) => patch,
             None if is_healed && gone.is_some() => Vec::new(),
-            // The write was refused because it had been done already: its answer was lost, or another client did the same.
+            // The write was refused because it had already been done: its answer was lost, or another client did the same.
             None if tries > 1 => return Ok(Rewritten::Written(read(target, &live)?)),
             None => return Ok(Rewritten::AsItWas(read(target, &live)?)),
         };
         if is_healed {
             patch.insert(0, replacing(managers(&live)));
         }
-        // A replacement that changes nothing is a precondition: 409 where another client wrote.
+        // A replacement that changes nothing is a precondition: the answer is 409 if another client wrote.
         let version = live.pointer("/metadata/resourceVersion");
         patch.push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
         let patch = Value::Array(patch);
@@ -369,7 +370,7 @@ async fn wait(pause: &mut Duration) {
     *pause *= 2;
 }
 
-/// The metadata of an object that was read.
+/// Parses the metadata of an object that was read.
 fn read(target: &Target, live: &Value) -> Result<WrittenMetadata, EngineError> {
     let read = Written::deserialize(live);
     let read = read.map_err(|error| EngineError::Api {
@@ -383,7 +384,7 @@ fn read(target: &Target, live: &Value) -> Result<WrittenMetadata, EngineError> {
     Ok(read?.metadata)
 }
 
-/// managedFields with the entries of versions that are gone in the version that the object is read in; `None` where there are none.
+/// Returns managedFields with the entries of versions that no longer exist moved to the version of `at`; `None` if there are none.
 async fn healed(
     cluster: &Cluster,
     at: &Collection,

@@ -1,4 +1,4 @@
-//! Names the fields where the server only says that `spec` cannot change (StatefulSet, PersistentVolumeClaim).
+//! Names the changed fields if the server only says that `spec` cannot change (StatefulSet, PersistentVolumeClaim).
 
 use serde_json::Value;
 
@@ -11,8 +11,7 @@ use super::super::request::{Call, JSON};
 
 const SPEC: &str = "spec";
 
-/// The causes, with the fields of `spec` that differ from the live object instead of `spec` itself. The server's causes where
-/// the fields cannot be determined.
+/// Returns the causes, with the differing fields in place of `spec`. Returns the server's causes if the fields cannot be determined.
 pub(crate) async fn causes(
     cluster: &Cluster,
     step: &Step,
@@ -40,7 +39,7 @@ pub(crate) async fn causes(
     causes.into_iter().flat_map(precise).collect()
 }
 
-/// Fields of our `spec` that have another live value. Fields that the rule names in quotes may change.
+/// Returns the fields of our `spec` that have another live value, except fields that the rule names in quotes, which may change.
 fn differing(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
     let (Some(ours), Some(live)) = (ours.get(SPEC), live.get(SPEC)) else {
         return Vec::new();
@@ -55,7 +54,7 @@ fn differing(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a live value is the applied one, apart from what the server added. Recursion ends with our object.
+/// Returns whether a live value equals the applied one, apart from additions of the server. The recursion is bounded by our object.
 fn holds(live: &Value, ours: &Value) -> bool {
     match (live, ours) {
         (Value::Object(live), Value::Object(ours)) => ours

@@ -1,12 +1,11 @@
-//! Recreates an object that cannot be changed in place: a dry run of its creation, deletion in the state in which it was read, waiting
-//! until it is gone, creation.
+//! Recreates an object that cannot be changed in place: a dry run of its creation, its deletion in the state that was read, a wait until it
+//! no longer exists, and its creation.
 //!
-//! The inventory is right at every point: until the creation is answered it holds the old object. Interrupted before it, the
-//! next run finds none and creates it; interrupted after it, the next run finds our label and applies.
+//! The inventory is right at every point: until the creation is answered, it holds the old object. If the operation is interrupted before
+//! the creation, the next run finds no object and creates it; if after it, the next run finds our label and applies.
 //!
-//! Pods: those of a StatefulSet stay and are adopted by the new one, where its selector is the same; otherwise they are
-//! deleted first, because the new ones have the same names. Pods of everything else are deleted in the background: the new
-//! ones have other names and do not wait for them.
+//! Pods of a StatefulSet stay and are adopted by the new one if its selector is the same; otherwise they are deleted first, because the new
+//! ones have the same names. Pods of all other kinds are deleted in the background: the new ones have other names and do not wait for them.
 
 use std::time::Duration;
 
@@ -28,10 +27,10 @@ use super::super::meta::Metadata;
 use super::super::request::{Call, JSON};
 use super::{Applied, Applier, Notes, body};
 
-/// Time of the operation that is kept for reporting what is not gone.
+/// Time reserved at the end of the operation for reporting objects that still exist.
 const RESERVE: Duration = Duration::from_secs(1);
 
-/// Until when an operation waits for a deletion before it goes on.
+/// Returns until when an operation waits for a deletion before it continues.
 pub(super) fn bound(applier: &Applier<'_>) -> Instant {
     let left = applier.deadline.saturating_duration_since(Instant::now());
     applier.deadline - RESERVE.min(left / 2)
@@ -110,8 +109,8 @@ pub(super) async fn recreate(
         .map_err(|error| lost(step, error))
 }
 
-/// A dry run of its creation. It fails with a conflict because the object still exists; any other error is found here, before
-/// anything is deleted.
+/// Sends a dry run of the creation. A conflict is expected because the object still exists; any other error is found here, before anything
+/// is deleted.
 async fn check_creation(
     cluster: &Cluster,
     collection: &Collection,
@@ -129,8 +128,8 @@ async fn check_creation(
     }
 }
 
-/// A wanted object without what the live one holds and only one object can have: it is free once that is deleted. core/v1 ServiceSpec:
-/// addresses and ports of nodes are allocated also in a dry run.
+/// Returns the wanted object without exclusive resources that the live one holds, because they are free once that is deleted (core/v1
+/// ServiceSpec: node ports and cluster IPs are allocated even in a dry run).
 fn without_allocated(key: &ObjectKey, wanted: &Value, live: &Value) -> Value {
     let mut object = wanted.clone();
     if (key.group.as_str(), key.kind.as_str()) != ("", "Service") {
@@ -179,7 +178,7 @@ fn propagation(step: &Step, live: &Value) -> Propagation {
     }
 }
 
-/// Why a deleted object is not gone.
+/// Describes why a deleted object still exists.
 pub(super) fn still_there(finalizers: &[String]) -> String {
     match finalizers {
         [] => "is still being deleted".to_owned(),
@@ -187,7 +186,7 @@ pub(super) fn still_there(finalizers: &[String]) -> String {
     }
 }
 
-/// The object is deleted and was not created again.
+/// The error for an object that was deleted and not created again.
 fn lost(step: &Step, error: EngineError) -> EngineError {
     let code = error.code().unwrap_or_default();
     let message = format!(

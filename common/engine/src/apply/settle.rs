@@ -1,4 +1,5 @@
-//! Fields of an object that other managers hold: read once, then taken, left or refused, as the policy says (semantics 12).
+//! Resolves conflicts over fields of other managers: the object is read once, then the fields are taken, left or refused, as the policy
+//! says (semantics 12.9).
 
 use std::sync::Arc;
 
@@ -19,18 +20,18 @@ use super::explain::of_conflict;
 use super::holder::Holder;
 use super::{Applier, is_planned, replaced};
 
-/// One apply: what is sent, and what was decided about it.
+/// One apply: what is sent, and the decisions about conflicts.
 pub(super) struct Attempt {
     pub(super) object: Arc<Value>,
     pub(super) settled: Vec<Settled>,
-    /// managedFields of the object that was read, where fields are taken.
+    /// managedFields of the object that was read, if fields are taken.
     pub(super) before: Vec<Value>,
-    /// The resourceVersion of the object that was read: fields are taken only while it is the live one.
+    /// The resourceVersion of the object that was read: fields are taken only while this version is live.
     pinned: Option<String>,
 }
 
 impl Attempt {
-    /// The object as it is planned, without force.
+    /// Returns an attempt with the planned object and without force.
     pub(super) fn plain(step: &Step) -> Self {
         Self {
             object: Arc::clone(&step.object),
@@ -40,12 +41,12 @@ impl Attempt {
         }
     }
 
-    /// Whether conflicts are forced, which is done for one resourceVersion only.
+    /// Returns whether conflicts are forced, which is done for one resourceVersion only.
     pub(super) fn is_pinned(&self) -> bool {
         self.pinned.is_some()
     }
 
-    /// The same attempt for the object's current version, the one after our own write.
+    /// Returns the same attempt for another resourceVersion, the one after our own write.
     pub(super) fn again(&self, resource_version: &str) -> Self {
         let pinned = Some(resource_version.to_owned());
         Self {
@@ -56,7 +57,7 @@ impl Attempt {
         }
     }
 
-    /// The same attempt without force, for whatever version: it succeeds where everything that it wants is ours.
+    /// Returns the same attempt without force and for any version. It succeeds if everything that it wants is ours.
     pub(super) fn unpinned(self) -> Self {
         if !self.is_pinned() {
             return self;
@@ -76,7 +77,7 @@ impl Attempt {
     }
 }
 
-/// The next attempt, after the server named fields that others hold.
+/// Returns the next attempt after the server named fields of other managers.
 pub(super) async fn settle(
     applier: &Applier<'_>,
     cluster: &Cluster,
@@ -88,7 +89,7 @@ pub(super) async fn settle(
     let call = Call::get(&collection, &step.target.key.name, JSON);
     let live: Value = match cluster.send(call).await {
         Ok(answer) => answer.object,
-        // Deleted meanwhile: it is created again.
+        // The object was deleted meanwhile: it is created again.
         Err(error) if error.is_not_found() => return Ok(Attempt::plain(step)),
         Err(error) => return Err(error),
     };
@@ -97,7 +98,7 @@ pub(super) async fn settle(
         return Err(replaced(step));
     }
     let mut settled = before.settled;
-    // The last attempt took nothing: only the decisions to leave a field still hold.
+    // The last attempt took nothing: only decisions to leave a field still hold.
     settled.retain(Settled::is_left);
     settled.extend(decide(step, &live, causes, &applier.mask)?);
     let object = without(step, &step.object, &settled)?;
@@ -114,10 +115,10 @@ pub(super) async fn settle(
     Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
 }
 
-/// What becomes of fields that others hold, as the policy of the step says. `live`: null where it cannot be read.
+/// Decides by the policy of the step about fields of other managers. `live`: null if it cannot be read.
 ///
 /// # Errors
-/// [`EngineError::Conflict`], with every field whose policy is to fail.
+/// [`EngineError::Conflict`] with every field whose policy is `Fail`.
 pub(crate) fn decide(
     step: &Step,
     live: &Value,
@@ -155,14 +156,14 @@ pub(crate) fn decide(
     }
 }
 
-/// Who owns which fields of a live object.
+/// Returns the managedFields of a live object.
 pub(super) fn managers(live: &Value) -> &[Value] {
     let entries = live.pointer("/metadata/managedFields");
     let entries = entries.and_then(Value::as_array);
     entries.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// An object that is sent, without the fields that are left.
+/// Returns the object without the fields that are left to others.
 pub(crate) fn without(
     step: &Step,
     object: &Value,

@@ -1,4 +1,4 @@
-//! How far a change of the core sets has reached: a ConfigMap of the system namespace (semantics 14).
+//! Stores the progress of a rollout of core sets in a ConfigMap of the system namespace (semantics 14.8).
 
 use addons_clusters::core_set::rollout::Progress;
 use common::api::names::CORE_ADDON_ROLLOUT;
@@ -11,19 +11,19 @@ use crate::cluster::Cluster;
 use crate::config_map;
 use crate::error::EngineError;
 
-/// Its key.
+/// Key in the ConfigMap.
 const KEY: &str = "progress.json";
 
-/// What is stored.
+/// The stored progress.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
-    /// How far the change has reached; that of none where nothing is stored, or nothing that can be read.
+    /// The progress of the rollout; the default if none is stored, or if it cannot be read.
     pub progress: Progress,
     /// The ConfigMap as it was read.
     live: Option<ConfigMap>,
 }
 
-/// Reads it.
+/// Reads the stored progress.
 ///
 /// # Errors
 /// Those of the request.
@@ -38,10 +38,10 @@ pub async fn read(cluster: &Cluster, system: &str) -> Result<Stored, EngineError
     })
 }
 
-/// Writes it over what was read.
+/// Replaces the progress that was read.
 ///
 /// # Errors
-/// Those of the request; a conflict where another client was faster.
+/// Those of the request; a conflict if another client was faster.
 pub async fn write(
     cluster: &Cluster,
     system: &str,

@@ -1,4 +1,4 @@
-//! Compares two objects field by field, and finds the owner of each field. Items of lists are paired as the API server merges them.
+//! Compares two objects field by field, and finds the owners of each field. List items are paired as the API server merges them.
 
 mod lists;
 
@@ -13,7 +13,7 @@ use common::values::mask::MASK;
 
 use lists::{Merge, items, merge_of};
 
-/// What the server maintains in metadata by itself.
+/// Metadata that the server maintains by itself.
 const NOISE: &[&str] = &[
     "managedFields",
     "resourceVersion",
@@ -22,24 +22,24 @@ const NOISE: &[&str] = &[
     "uid",
     "selfLink",
 ];
-/// Counts the templates of a DaemonSet, as `generation` does; the server refuses to let a client set it.
+/// Counts the templates of a DaemonSet, as `generation` does; clients cannot set it.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-/// Contains a whole Secret that `kubectl apply` wrote.
+/// Contains a whole Secret if `kubectl apply` wrote it.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// One step of a path.
+/// One segment of a path.
 #[derive(Clone, Debug, PartialEq)]
 enum Segment {
     Field(String),
-    /// An item of a list whose items are identified by these values.
+    /// An item of a list with these keys.
     Item(Vec<(String, Value)>),
     /// A value of a set.
     Value(Value),
-    /// Another item of a list, and its live value.
+    /// An item of any other list, with its live value if that is a scalar.
     Index(usize, Option<Value>),
 }
 
-/// Changed fields, sorted by path.
+/// Returns the changed fields, sorted by path.
 pub(crate) fn compare(
     live: &Value,
     wanted: &Value,
@@ -61,9 +61,9 @@ pub(crate) fn compare(
 }
 
 struct Comparison<'a> {
-    /// Every other manager and its fields.
+    /// The other managers with their fields.
     managers: Vec<(FieldOwner, &'a Value)>,
-    /// The fields of all managers, ours as well, before and after: they tell how lists are merged.
+    /// The fields of all managers, ours included, before and after: they show how lists are merged.
     all: Vec<&'a Value>,
     is_secret: bool,
     path: Vec<Segment>,
@@ -95,7 +95,7 @@ impl Comparison<'_> {
                 }
             }
             (Some(Value::Array(live)), Some(Value::Array(wanted))) => self.list(live, wanted),
-            // Key by key: our marks do not count where they are all there is.
+            // Compared key by key, because a map that holds only our marks does not count as changed.
             (live, wanted) if self.is_marked() => {
                 self.object(live.unwrap_or(&Value::Null), wanted.unwrap_or(&Value::Null));
             }
@@ -134,7 +134,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What a set gained and lost, wherever it stands in the list.
+    /// Records which values a set gained and lost, at any position.
     fn set(&mut self, live: &[Value], wanted: &[Value]) {
         let gone = live.iter().filter(|value| !wanted.contains(value));
         let new = wanted.iter().filter(|value| !live.contains(value));
@@ -166,7 +166,7 @@ impl Comparison<'_> {
         });
     }
 
-    /// Whether a field of a Secret may hold its values.
+    /// Returns whether a field of a Secret may contain its values.
     fn is_confidential(&self) -> bool {
         let field = |index: usize| match self.path.get(index) {
             Some(Segment::Field(field)) => Some(field.as_str()),
@@ -180,8 +180,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What the server counts by itself, the status, and our own labels and annotations.
-    /// Whether these are labels or annotations, which hold our marks.
+    /// Returns whether the path is that of the labels or annotations, which hold our marks.
     fn is_marked(&self) -> bool {
         let field = |segment: &Segment, names: &[&str]| matches!(segment, Segment::Field(field) if names.contains(&field.as_str()));
         match self.path.as_slice() {
@@ -192,6 +191,7 @@ impl Comparison<'_> {
         }
     }
 
+    /// Returns whether a field is not compared: the status, what the server maintains by itself, and our own marks.
     fn is_noise(&self, key: &str) -> bool {
         let field = |index: usize, name: &str| matches!(self.path.get(index), Some(Segment::Field(field)) if field == name);
         match self.path.len() {
@@ -207,7 +207,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Every manager of the object but ours, with its fields.
+/// Returns the managers of an object except ours, with their fields.
 fn managers<'a>(object: &'a Value, ours: &str) -> Vec<(FieldOwner, &'a Value)> {
     let text = |entry: &Value, field: &str| Some(entry.get(field)?.as_str()?.to_owned());
     object
@@ -226,19 +226,19 @@ fn managers<'a>(object: &'a Value, ours: &str) -> Vec<(FieldOwner, &'a Value)> {
         .collect()
 }
 
-/// The fields of every manager of an object.
+/// Returns the fields of every manager of an object.
 fn fields_of(object: &Value) -> impl Iterator<Item = &Value> {
     let managers = object.pointer("/metadata/managedFields");
     let managers = managers.and_then(Value::as_array).into_iter().flatten();
     managers.filter_map(|entry| entry.get("fieldsV1"))
 }
 
-/// Whether a manager's fields (`f:spec: {f:replicas: {}}`) hold a path, or an atomic field above it.
+/// Returns whether a manager's fields (`f:spec: {f:replicas: {}}`) contain a path, or an atomic field above it.
 fn owns(fields: &Value, path: &[Segment]) -> bool {
     let mut fields = fields;
     for segment in path {
         if fields.as_object().is_some_and(Map::is_empty) {
-            // A leaf above the path: it is owned as a whole. The root itself does not count.
+            // A leaf above the path is owned as a whole. The root itself does not count.
             return true;
         }
         match next(fields, segment) {
@@ -249,12 +249,12 @@ fn owns(fields: &Value, path: &[Segment]) -> bool {
     true
 }
 
-/// What a manager's fields have at a path.
+/// Returns a manager's fields at a path.
 fn at<'a>(fields: &'a Value, path: &[Segment]) -> Option<&'a Value> {
     path.iter().try_fold(fields, next)
 }
 
-/// What a manager's fields have one step further.
+/// Returns a manager's fields one segment further.
 fn next<'a>(fields: &'a Value, segment: &Segment) -> Option<&'a Value> {
     let known = fields.as_object()?;
     let tagged =
@@ -267,7 +267,7 @@ fn next<'a>(fields: &'a Value, segment: &Segment) -> Option<&'a Value> {
         Segment::Field(name) => known.get(&format!("f:{name}")),
         Segment::Item(values) => known.iter().find_map(|(key, fields)| {
             let key = tagged(key, "k:")?;
-            // What the manifest leaves out is defaulted in the key: protocol.
+            // The key contains defaults that the manifest omits, such as protocol.
             let fits = |(field, value): &(String, Value)| key.get(field) == Some(value);
             (!values.is_empty() && values.iter().all(fits)).then_some(fields)
         }),
@@ -278,7 +278,7 @@ fn next<'a>(fields: &'a Value, segment: &Segment) -> Option<&'a Value> {
     }
 }
 
-/// `spec.template.spec.containers[web].image`; names with dots are quoted.
+/// Formats a path: `spec.template.spec.containers[web].image`; names with dots are quoted.
 fn display(path: &[Segment]) -> String {
     let mut text = String::new();
     for segment in path {

@@ -1,5 +1,5 @@
-//! What an apply removes of an object that is taken over: the fields that only its former owner set. They become ours before the apply,
-//! which a dry run on the server cannot see.
+//! Predicts what an apply removes from an object that is taken over: the fields that only its former owner set. They become ours before the
+//! apply, which a dry run on the server cannot see.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::request::{Call, JSON};
 
-/// The result of a dry run without the fields that only the former owner set, with the defaults that the server fills in for them.
+/// Returns the result of a dry run without the fields that only the former owner set, with the defaults that the server fills in for them.
 pub(super) async fn without(
     cluster: &Cluster,
     step: &Step,
@@ -28,14 +28,14 @@ pub(super) async fn without(
         .query("dryRun", "All")
         .query("fieldManager", ours)
         .body(rest.to_string().into_bytes());
-    // Whoever may not replace it, or where a field is required, sees the object without its defaults.
+    // If the replacement is not allowed, or a removed field is required, the object is shown without these defaults.
     match cluster.send::<Value>(replace).await {
         Ok(answer) => answer.object,
         Err(_) => rest,
     }
 }
 
-/// The managedFields of a live object once the fields of its former owner are ours; `None` where it has none that matters.
+/// Returns the managedFields of a live object after the fields of its former owner became ours; `None` if it has no former owner.
 pub(in super::super) fn taken_over(step: &Step, live: &Value, ours: &str) -> Option<Vec<Value>> {
     let policy = &step.policy;
     if policy.adopted.is_none() && policy.inherited.is_none() {
@@ -52,7 +52,7 @@ pub(in super::super) fn taken_over(step: &Step, live: &Value, ours: &str) -> Opt
     Some(adopted.unwrap_or_else(|| entries.to_vec()))
 }
 
-/// The object without these fields; `None` where there are none.
+/// Returns the object without the fields that only the former owner set; `None` if there are none.
 fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Value> {
     let entries = &taken_over(step, live, ours)?;
     let (taken, others): (Vec<&Value>, Vec<&Value>) =
@@ -71,7 +71,7 @@ fn removed(step: &Step, live: &Value, wanted: &Value, ours: &str) -> Option<Valu
     (rest != *wanted).then_some(rest)
 }
 
-/// Removes the marks of a release of Helm from a live object: they go when it is taken over, whatever is applied.
+/// Removes the marks of a Helm release from a live object, as taking it over does.
 pub(super) fn unmark(live: &mut Value) {
     if let Some(Value::Object(annotations)) = live.pointer_mut("/metadata/annotations") {
         annotations.remove(HELM_NAME);
@@ -92,7 +92,7 @@ fn fields(entry: &Value) -> Option<&Map<String, Value>> {
     entry.get("fieldsV1").and_then(Value::as_object)
 }
 
-/// Removes the fields of `taken` that are in none of `kept`. The recursion ends with the depth of an object.
+/// Removes the fields in `taken` that are in none of `kept`. The depth of the object bounds the recursion.
 fn remove(value: &mut Value, taken: &Map<String, Value>, kept: &[&Map<String, Value>]) {
     for (name, below) in taken {
         let Some(below) = below.as_object() else {
@@ -111,7 +111,7 @@ fn remove(value: &mut Value, taken: &Map<String, Value>, kept: &[&Map<String, Va
     }
 }
 
-/// Takes a field out of an object, or an item out of a list.
+/// Removes a field from an object, or an item from a list.
 fn take(value: &mut Value, name: &str) {
     match value {
         Value::Object(object) => {
@@ -124,7 +124,7 @@ fn take(value: &mut Value, name: &str) {
     }
 }
 
-/// The value of a field, or an item of a list.
+/// Returns the value of a field, or an item of a list.
 fn inner<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
     match value {
         Value::Object(object) => object.get_mut(name.strip_prefix("f:")?),

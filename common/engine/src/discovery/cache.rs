@@ -1,5 +1,5 @@
-//! The served kinds on disk, one file for each cluster: written to a temporary file and renamed, so that other processes never
-//! read half a file. A file that cannot be read counts as missing.
+//! Caches the served kinds on disk, in one file for each cluster. Files are written under a temporary name and renamed, so that other
+//! processes never read half a file. A file that cannot be read counts as missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use common::manifest::kinds::KindTable;
 
 use super::super::random;
 
-/// A kind that was added meanwhile is noticed when it is needed, one that was removed when it is used.
+/// A kind that was added meanwhile is noticed when it is needed, and one that was removed when it is used.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(6);
-/// Raised when the shape of the file changes.
+/// Incremented when the format of the file changes.
 const FORMAT: u32 = 3;
 
-/// Where the kinds of one cluster are kept.
+/// The cache file of one cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     file: PathBuf,
@@ -39,7 +39,8 @@ struct Storing<'a> {
 }
 
 impl Cache {
-    /// The file of a cluster: by its URL and its certificate authority, because several clusters can follow each other at one URL.
+    /// Returns the cache of a cluster, identified by its URL and certificate authority, because different clusters can use the same URL
+    /// over time.
     pub(crate) fn new(dir: &Path, server: &str, authority: &[Vec<u8>]) -> Self {
         let mut identity = server.as_bytes().to_vec();
         for certificate in authority {
@@ -52,7 +53,7 @@ impl Cache {
         }
     }
 
-    /// The kinds, where they were written not too long ago.
+    /// Returns the cached kinds, if they are recent enough.
     pub(crate) fn load(&self, now: Timestamp) -> Option<KindTable> {
         let stored: Stored = entrance::from_slice(&fs::read(&self.file).ok()?).ok()?;
         let age = now.duration_since(stored.at);
@@ -60,7 +61,7 @@ impl Cache {
         (stored.format == FORMAT && fresh && !stored.kinds.is_empty()).then_some(stored.kinds)
     }
 
-    /// Writes the kinds; a disk that cannot be written is not an error.
+    /// Writes the kinds. Errors are ignored.
     pub(crate) fn store(&self, kinds: &KindTable, now: Timestamp) {
         let storing = Storing {
             format: FORMAT,
@@ -79,7 +80,7 @@ impl Cache {
         }
     }
 
-    /// Forgets them.
+    /// Deletes the cache file.
     pub(crate) fn remove(&self) {
         let _ = fs::remove_file(&self.file);
     }

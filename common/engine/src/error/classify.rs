@@ -1,4 +1,4 @@
-//! Distinguishes the API server's refusals.
+//! Classifies refusals of the API server.
 
 mod causes;
 
@@ -11,10 +11,10 @@ use common::foreign::Foreign;
 use super::super::request::Call;
 use super::EngineError;
 
-/// Longest piece of a response that is not a Status (a proxy's page) that an error repeats.
+/// Maximum length of text from a response that is not a Status (a proxy's page) in an error.
 const LONGEST_TEXT: usize = 200;
 
-/// The error of a response that is not a success.
+/// Returns the error for an unsuccessful response.
 pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
     match entrance::from_slice::<Status>(body) {
         Ok(status) => of_status(call, server, code, Some(&status), &status.message),
@@ -26,7 +26,7 @@ pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> Engine
     }
 }
 
-/// The error of a watch that cannot be opened, or of an event in it.
+/// Returns the error for a watch that cannot be opened, or for an event in it.
 pub(crate) fn watch_error(call: &Call, server: &str, error: kube::Error) -> EngineError {
     match error {
         kube::Error::Api(status) => {
@@ -47,7 +47,7 @@ fn of_status(
     message: &str,
 ) -> EngineError {
     let message = String::from(Foreign::new(message));
-    // A webhook that cannot judge now says nothing of the object.
+    // A webhook that cannot decide now says nothing about the object.
     if is_denial(&message) && code != 429 {
         return EngineError::Denied {
             object: call.object.clone(),
@@ -62,7 +62,7 @@ fn of_status(
             object: call.object.clone(),
             message,
         },
-        // Whatever was asked for: it is the right to act as someone else that is missing.
+        // Whatever was requested, the right to impersonate is missing.
         403 if message.contains(" cannot impersonate") => EngineError::Forbidden {
             verb: "impersonate",
             resource: "serviceaccounts".to_owned(),
@@ -98,14 +98,15 @@ fn of_status(
     }
 }
 
-/// Webhooks answer with any code, policies with 422; the words around their messages are fixed in the API server.
+/// Returns whether a message comes from admission. Webhooks answer with any code, policies with 422; the API server's words around their
+/// messages are fixed.
 fn is_denial(message: &str) -> bool {
     (message.contains("admission webhook \"") && message.contains("denied the request"))
         || (message.contains("ValidatingAdmissionPolicy '") && message.contains("denied request"))
 }
 
-/// `… is forbidden: User "bob" cannot patch resource "deployments" …`; other 403 are the built-in admission's
-/// (quota, Pod Security).
+/// Returns whether a 403 comes from RBAC: `… is forbidden: User "bob" cannot patch resource "deployments" …`. Others come from built-in
+/// admission (quota, Pod Security).
 fn is_rbac(message: &str) -> bool {
     message.contains("User \"") && message.contains(" cannot ")
         || message.contains("is attempting to grant RBAC permissions")
@@ -116,7 +117,7 @@ fn is_ours(uri: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(names::GROUP))
 }
 
-/// A missing object is a Status that names it; a resource that is not served is a plain text, or a Status without a name.
+/// Returns whether a 404 names a missing object. A resource that is not served is plain text, or a Status without a name.
 fn names_an_object(status: Option<&Status>) -> bool {
     status
         .and_then(|status| status.details.as_ref())

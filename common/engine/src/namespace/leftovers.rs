@@ -1,4 +1,4 @@
-//! What is left in a namespace after everything of ours was deleted.
+//! Finds the objects that are left in a namespace after everything of ours was deleted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::super::error::EngineError;
 use super::super::meta::Metadata;
 use super::super::snapshot::read_all;
 
-/// How long dependents of deleted objects are waited for: the garbage collector deletes them one generation after another.
+/// How long to wait for dependents of deleted objects: the garbage collector deletes them one generation after another.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(500);
-/// What every namespace has, and what controllers remove by themselves.
+/// Objects that every namespace has, and objects that controllers remove by themselves.
 const HARMLESS: &[(&str, &str, Option<&str>)] = &[
     ("", "ConfigMap", Some("kube-root-ca.crt")),
     ("", "ServiceAccount", Some("default")),
@@ -27,7 +27,7 @@ const HARMLESS: &[(&str, &str, Option<&str>)] = &[
     ("", "Endpoints", None),
 ];
 
-/// The objects that stay in a namespace and are not deleted with those whose uids are given.
+/// Returns the objects that stay in a namespace and are not deleted along with those whose uids are given.
 pub(super) async fn staying(
     cluster: &Cluster,
     name: &str,
@@ -37,7 +37,7 @@ pub(super) async fn staying(
     let patience = deadline.min(Instant::now() + PATIENCE);
     loop {
         let left = match found(cluster, name).await {
-            // An error that may pass does not justify leaving the namespace behind.
+            // A temporary error does not justify leaving the namespace behind.
             Err(error) if is_passing(&error) && Instant::now() + PAUSE < patience => {
                 sleep(PAUSE).await;
                 continue;
@@ -59,8 +59,8 @@ pub(super) async fn staying(
     }
 }
 
-/// Whether a kind may be readable in a moment. A server or webhook behind one kind that is gone was waited for by the request; what
-/// is not served is taken out of discovery after its definition or APIService was deleted.
+/// Returns whether a kind may soon be readable. The request itself already waited for a server or webhook that does not answer; a kind that
+/// is not served leaves discovery after its CRD or APIService was deleted.
 fn is_passing(error: &EngineError) -> bool {
     !error.is_of_conversion()
         && (error.is_unserved() || matches!(error.code(), Some(429 | 500 | 502 | 504)))
@@ -73,7 +73,7 @@ struct Leftover {
     metadata: Metadata,
 }
 
-/// What stays: it is neither being deleted nor owned by an object that was deleted.
+/// Returns the objects that stay: neither being deleted nor owned by a deleted object.
 fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Vec<Leftover> {
     loop {
         let before = left.len();
@@ -93,8 +93,8 @@ fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Vec<Leftover>
     }
 }
 
-/// The uids of objects that are owned by nothing that is there: the owner was deleted between our requests, and the garbage collector
-/// deletes them next.
+/// Returns the uids of objects none of whose owners exists: the owners were deleted between our requests, and the garbage collector deletes
+/// these objects next.
 fn orphans(left: &[Leftover]) -> BTreeSet<String> {
     let there: BTreeSet<&str> = left.iter().map(|left| left.metadata.uid.as_str()).collect();
     let orphans = left.iter().filter(|leftover| {
@@ -112,7 +112,7 @@ fn names(left: Vec<Leftover>) -> Vec<String> {
     objects.into_iter().collect()
 }
 
-/// `shop/Secret a, shop/Till b and 3 more are in it`.
+/// Describes objects that stay: `shop/Secret a, shop/Till b and 3 more are in it`.
 pub(super) fn in_it(foreign: &[String]) -> String {
     const NAMED: usize = 5;
     let named: Vec<&str> = foreign.iter().take(NAMED).map(String::as_str).collect();
@@ -124,8 +124,8 @@ pub(super) fn in_it(foreign: &[String]) -> String {
     format!("{}{more} {are} in it", named.join(", "))
 }
 
-/// The objects in a namespace, except those that every namespace has: one metadata LIST for every kind that it can hold. Where an
-/// API server does not say what it serves, it is not known what it holds there.
+/// Returns the objects in a namespace, except those that every namespace has, with one metadata LIST for every namespaced kind. Fails if an
+/// API server does not say what it serves, because it may have objects there.
 async fn found(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineError> {
     // A kind that was added after the table was cached could hide objects of others.
     let kinds = cluster.kinds_now().await?;

@@ -1,6 +1,6 @@
-//! Who has what the server refuses to give to two objects.
+//! Finds which object holds something that the server does not give to two objects.
 //!
-//! A dry run finds out whether a node port is taken, and not whether a cluster IP is: that is looked up.
+//! A dry run detects a node port that is taken, but not a cluster IP, which is therefore looked up.
 
 use serde_json::Value;
 
@@ -21,17 +21,17 @@ use super::super::request::{Call, METADATA_LIST};
 use super::planned::{Planned, is_named};
 use super::reachable;
 
-/// How the server begins the name of a field of a port.
+/// Prefix of the server's name for a field of a port.
 const PORTS: &str = "spec.ports[";
 
-/// A field that asks for what another object has.
+/// A field that asks for something that another object holds.
 pub(super) struct Held {
     pub(super) field: FixedField,
-    /// Who has it; `None` where that is not known.
+    /// The object that holds it; `None` if unknown.
     pub(super) holder: Option<ObjectKey>,
 }
 
-/// The Service that has the cluster IP which a new one asks for.
+/// Returns the Service that holds the cluster IP that a new one asks for.
 pub(super) async fn address(cluster: &Cluster, step: &Step) -> Result<Option<Held>, EngineError> {
     let Some(address) = holder::address(&step.target.key, &step.object) else {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(super) async fn address(cluster: &Cluster, step: &Step) -> Result<Option<Hel
     let call = Call::list(&all, METADATA_LIST).query("fieldSelector", &query_value(&selector));
     let found = match one_page::<Partial>(cluster, call).await {
         Ok(page) => page.items,
-        // Who may not list them learns it from the operation.
+        // A client that may not list Services gets the refusal during the operation.
         Err(error) => return reachable(error).map(|_| None),
     };
     let mut keys = found.iter().map(|found| all.key(&found.metadata));
@@ -61,7 +61,7 @@ pub(super) async fn address(cluster: &Cluster, step: &Step) -> Result<Option<Hel
     }))
 }
 
-/// What a refused step asks for that other objects have; `None` where it is refused for another reason.
+/// Returns what a refused step asks for that other objects hold; `None` if it is refused for another reason.
 pub(super) async fn of_refusal(
     cluster: &Cluster,
     planned: &Planned<'_>,
@@ -94,7 +94,7 @@ pub(super) async fn of_refusal(
     }
 }
 
-/// What is refused, where nothing of the command makes it free.
+/// Returns the refusal of an object if the command frees nothing for it.
 pub(super) fn refusal(key: &ObjectKey, held: &[Held]) -> Refusal {
     let lines: Vec<String> = held.iter().map(|one| one.field.to_string()).collect();
     Refusal {
@@ -105,7 +105,7 @@ pub(super) fn refusal(key: &ObjectKey, held: &[Held]) -> Refusal {
     }
 }
 
-/// The node port that a cause says to be taken.
+/// Returns the node port that a cause says is taken.
 fn port(step: &Step, cause: &FieldCause) -> Option<Single> {
     let is_taken = cause.message.contains("is already allocated");
     let index = cause
@@ -117,19 +117,19 @@ fn port(step: &Step, cause: &FieldCause) -> Option<Single> {
     Some(Single::NodePort(port))
 }
 
-/// `provided port is already allocated`, without the value before it.
+/// Returns the rule of a cause without the value before it: `provided port is already allocated`.
 fn rule(cause: &FieldCause) -> String {
     let rule = cause.message.rsplit(": ").next();
     rule.unwrap_or(&cause.message).to_owned()
 }
 
-/// An object of the command, and what it has and will not have any more.
+/// An object of the command, and what it holds now and gives up.
 struct Holder {
     key: ObjectKey,
     has: Vec<Single>,
 }
 
-/// The Services that the command deletes, or applies without node ports that they have.
+/// Returns the Services that the command deletes, or applies without node ports that they hold.
 async fn holders(
     cluster: &Cluster,
     planned: &Planned<'_>,
@@ -167,7 +167,8 @@ async fn holders(
     Ok(found)
 }
 
-/// A denial that names an object which the plan prunes, or the default PriorityClass that the command applies as an ordinary one.
+/// Returns the holder if a denial names an object that the plan prunes, or the default PriorityClass that the command makes an ordinary
+/// one.
 fn denied(
     planned: &Planned<'_>,
     plan: &InstallationPlan,

@@ -1,4 +1,4 @@
-//! What a command itself brings, changes and deletes: the server, which knows nothing of it yet, may judge otherwise once it is done.
+//! What a command itself creates, changes and deletes. The server does not know it yet, and may decide differently once it is done.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,9 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 pub(in super::super) struct Planned<'a> {
     plans: Vec<&'a InstallationPlan>,
     namespaces: BTreeSet<&'a str>,
-    /// (group, kind) of definitions that are created or changed.
+    /// (group, kind) of CRDs that are created or changed.
     kinds: BTreeSet<(String, String)>,
-    /// (group, kind) of definitions that are created.
+    /// (group, kind) of CRDs that are created.
     new_kinds: BTreeSet<(String, String)>,
     /// Names of admission webhooks whose configuration is created or changed.
     webhooks: BTreeSet<&'a str>,
@@ -59,7 +59,7 @@ impl<'a> Planned<'a> {
         planned
     }
 
-    /// Why the server cannot be asked about a step: it is in a namespace, or of a kind, that the command creates.
+    /// Returns why the server cannot check a step: it is in a namespace, or of a kind, that the command creates.
     pub(super) fn comes_later(&self, step: &Step) -> Option<String> {
         let key = &step.target.key;
         if let Some(namespace) = &key.namespace
@@ -72,7 +72,7 @@ impl<'a> Planned<'a> {
         is_undefined.then(|| format!("kind {} is not defined yet", key.kind))
     }
 
-    /// Why the server refuses a step that it will accept later: it lacks what the command brings.
+    /// Returns why the server refuses a step now that it will accept later: something that the command creates is missing.
     pub(in super::super) fn unjudged(&self, step: &Step, error: &EngineError) -> Option<String> {
         let key = &step.target.key;
         let is_missing = error.code() == Some(404) && step.action == Action::Create;
@@ -82,7 +82,7 @@ impl<'a> Planned<'a> {
         {
             return Some(format!("namespace {namespace} does not exist yet"));
         }
-        // The server looks at the role that a binding names.
+        // The server checks the role that a binding names.
         if let Some(role) = role_of(step).filter(|role| self.applies(role))
             && (is_missing || matches!(error, EngineError::Forbidden { .. }))
         {
@@ -97,8 +97,8 @@ impl<'a> Planned<'a> {
             .then(|| format!("the definition of {} is part of the plan", key.kind))
     }
 
-    /// Why a denial at admission may be lifted before the write: what denies, or what the denial names, is changed by the command. What
-    /// is pruned goes after everything that is applied.
+    /// Returns why a denial at admission may be lifted before the write: the command changes what denies, or what the denial names. Pruned
+    /// objects are deleted after everything is applied.
     pub(super) fn lifted(
         &self,
         key: &ObjectKey,
@@ -126,12 +126,12 @@ impl<'a> Planned<'a> {
         cause.map(|cause| format!("{cause} is part of the plan"))
     }
 
-    /// Whether the command applies an object.
+    /// Returns whether the command applies an object.
     pub(super) fn applies(&self, key: &ObjectKey) -> bool {
         self.plans.iter().any(|plan| plan.step(key).is_some())
     }
 
-    /// What prunes an object.
+    /// Returns the installation that prunes an object.
     pub(super) fn prunes(&self, key: &ObjectKey) -> Option<&'a InstallationName> {
         let prunes = |plan: &&&InstallationPlan| {
             let mut deletions = plan.prune.iter().flatten();
@@ -143,7 +143,7 @@ impl<'a> Planned<'a> {
             .map(|plan| &plan.installation)
     }
 
-    /// Another object that the command creates, and that asks for what only one can have and this one asks for as well.
+    /// Returns another object that the command creates and that asks for the same exclusive thing.
     pub(super) fn rival(&self, step: &Step) -> Option<(&'a ObjectKey, Single)> {
         let key = &step.target.key;
         let asked = singles(key, &step.object);
@@ -152,7 +152,7 @@ impl<'a> Planned<'a> {
         }
         let plans = self.plans.iter();
         let steps = plans.flat_map(|plan| &plan.steps);
-        // One of the two is refused.
+        // Only one of the two is refused.
         let mut others =
             steps.filter(|other| other.action == Action::Create && other.target.key < *key);
         others.find_map(|other| {
@@ -162,13 +162,13 @@ impl<'a> Planned<'a> {
         })
     }
 
-    /// The plans of the command.
+    /// Returns the plans of the command.
     pub(super) fn plans(&self) -> &[&'a InstallationPlan] {
         &self.plans
     }
 }
 
-/// Whether an installation has a webhook configuration that stays as it is, and changes what may answer for it.
+/// Returns whether an installation keeps a webhook configuration and changes a workload that may be its backend.
 fn renews_webhooks(plan: &InstallationPlan) -> bool {
     let has_webhooks = plan.unchanged.iter().any(is_webhooks);
     let mut keys = plan.steps.iter().map(|step| &step.target.key);
@@ -183,7 +183,7 @@ fn is_namespace(key: &ObjectKey) -> bool {
     key.group.is_empty() && key.kind == "Namespace"
 }
 
-/// The role that a binding gives.
+/// Returns the role that a binding refers to.
 fn role_of(step: &Step) -> Option<ObjectKey> {
     let key = &step.target.key;
     let text = |field: &str| step.object["roleRef"][field].as_str().map(str::to_owned);
@@ -199,30 +199,30 @@ fn role_of(step: &Step) -> Option<ObjectKey> {
     })
 }
 
-/// The webhook that denied a request.
+/// Returns the webhook that denied a request.
 fn webhook_of(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("admission webhook \"")?;
     rest.split('"').next()
 }
 
-/// Whether another object of the command may be why one is denied.
+/// Returns whether another object of the command may be the cause of a denial.
 fn decides(other: &ObjectKey, denied: &ObjectKey, message: &str) -> bool {
     let is_beside = other.namespace == denied.namespace;
     match (other.group.as_str(), other.kind.as_str()) {
-        // Its labels say what may be in it (Pod Security), and which policies and webhooks apply.
+        // Its labels decide what is allowed in it (Pod Security), and which policies and webhooks apply.
         ("", "Namespace") => denied.namespace.as_ref() == Some(&other.name),
         // `maximum cpu usage per Container is 1, but limit is 2`
         ("", "LimitRange") => is_beside && message.contains(" per "),
         // `exceeded quota: compute, requested: pods=1`
         ("", "ResourceQuota") => is_beside && has_word(message, &other.name),
         (ADMISSION, _) => has_word(message, &other.name),
-        // Policies of admission controllers. Their names may be ordinary words.
+        // Policies of admission controllers, whose names may be ordinary words.
         (group, _) if !is_built_in(group) => is_marked(message, &other.name),
         _ => is_named(message, other),
     }
 }
 
-/// Whether a text names an object, by its kind and name.
+/// Returns whether a text contains the kind and the name of an object.
 pub(super) fn is_named(text: &str, key: &ObjectKey) -> bool {
     let text = text.to_lowercase();
     let kind = key.kind.to_lowercase();
@@ -234,7 +234,7 @@ fn has_word(text: &str, word: &str) -> bool {
     places(text, word).next().is_some()
 }
 
-/// Whether a text names something as names are written: in quotes or brackets, behind a slash, at the beginning of a line.
+/// Returns whether a text contains a name that is marked as one: in quotes or brackets, after a slash, or at the beginning of a line.
 fn is_marked(text: &str, name: &str) -> bool {
     places(text, name).any(|at| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -242,7 +242,7 @@ fn is_marked(text: &str, name: &str) -> bool {
     })
 }
 
-/// Where a word stands in a text: not as a part of a longer name.
+/// Returns the positions of a word in a text, except as part of a longer name.
 fn places<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     let found = text.match_indices(word).filter(|_| !word.is_empty());
@@ -252,7 +252,7 @@ fn places<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a 
             .and_then(|before| before.chars().next_back());
         let mut after = text.get(at + word.len()..).unwrap_or_default().chars();
         let next = after.next();
-        // A full stop ends a sentence, or is part of a name.
+        // A full stop ends a sentence or is part of a name.
         let is_longer = next == Some('.') && after.next().is_some_and(is_of_name);
         !before.is_some_and(|before| is_of_name(before) || before == '.')
             && !next.is_some_and(is_of_name)

@@ -1,4 +1,4 @@
-//! Credentials of another cluster that expired while we are connected: its Secret is read once more (semantics 6).
+//! Renews credentials of another cluster that expired during a connection: its Secret is read once more (semantics 6.3).
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use tokio::sync::OnceCell;
 use super::{Checked, RemoteError, read};
 use crate::cluster::{Cluster, client};
 
-/// Where the kubeconfig of a connection came from, and what it was replaced by.
+/// The source of the kubeconfig of a connection, and its renewed client.
 pub(crate) struct Renewal {
     home: Arc<Cluster>,
     namespace: String,
     location: Location,
-    /// Of the Secret as it was read first.
+    /// The resourceVersion of the Secret when it was first read.
     revision: String,
     renewed: OnceCell<Renewed>,
 }
@@ -50,8 +50,8 @@ impl Renewal {
         Some(&self.renewed.get()?.config)
     }
 
-    /// Whether there are other credentials than at first, for the same server. A Secret that leads elsewhere now is for the next
-    /// connection, whose cluster is compared with that of the records.
+    /// Reads the Secret again. Returns whether it has new credentials for the same server. A Secret that leads to another server is used by
+    /// the next connection only, which compares the clusters.
     async fn renew(&self, before: &Config) -> bool {
         let renew = || async {
             let Checked { config, revision } =
@@ -71,13 +71,13 @@ impl Renewal {
 }
 
 impl Cluster {
-    /// Whether the credentials are no longer the first ones.
+    /// Returns whether renewed credentials are in use.
     pub(crate) fn is_renewed(&self) -> bool {
         self.renewal()
             .is_some_and(|renewal| renewal.client().is_some())
     }
 
-    /// After a refusal of the first credentials: whether there are others by now. It sends requests itself, and is boxed for that.
+    /// Renews the credentials after a refusal. Returns whether there are new ones. It sends requests itself, so its future is boxed.
     pub(crate) fn renew(&self) -> BoxFuture<'_, bool> {
         match (self.renewal(), self.config()) {
             (Some(renewal), Some(before)) => renewal.renew(before).boxed(),

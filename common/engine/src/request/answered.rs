@@ -1,5 +1,5 @@
-//! Whether an answer is about what was asked for. A proxy, a cache or a hostile server may answer with something else: read with
-//! defaults, that would be an object without fields, or one that seems to be ours.
+//! Checks whether an answer is about the requested object. A proxy, a cache or a hostile server may send something else: parsed with
+//! defaults, it would be an object without fields, or seem to be ours.
 
 use serde::Deserialize;
 
@@ -7,10 +7,10 @@ use common::entrance;
 
 use super::super::address::Collection;
 
-/// The kind of an object of which only the metadata was asked for.
+/// The kind of an object that was requested with its metadata only.
 const METADATA_KIND: &str = "PartialObjectMetadata";
 
-/// The one object that a request is about.
+/// The object that a request is about.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
     kind: String,
@@ -18,7 +18,7 @@ pub(super) struct Expected {
     name: String,
 }
 
-/// What an answer says it is.
+/// The identity of the object in an answer.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answered {
@@ -34,7 +34,7 @@ struct Metadata {
 }
 
 impl Expected {
-    /// An object of a collection. Reviews have no name.
+    /// Returns an expected object of a collection. Reviews have no name.
     pub(super) fn new(collection: &Collection, name: &str) -> Self {
         Self {
             kind: collection.gvk.kind.clone(),
@@ -43,10 +43,10 @@ impl Expected {
         }
     }
 
-    /// Compares an answer with it.
+    /// Compares an answer with the expected object.
     ///
     /// # Errors
-    /// What the answer is instead.
+    /// A description of the answer.
     pub(super) fn check(&self, answer: &[u8]) -> Result<(), String> {
         let Answered { kind, metadata } = entrance::outline(answer)
             .map_err(|_| "the server's answer is not an object".to_owned())?;

@@ -1,17 +1,17 @@
-//! What the headers of a response say.
+//! Reads the headers of responses.
 
 use std::time::Duration;
 
 use http::header::{DATE, HeaderMap, RETRY_AFTER, WARNING};
 use jiff::Timestamp;
 
-/// Retry-After in seconds, as the API server sends it.
+/// Returns Retry-After in seconds, as the API server sends it.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// The texts of `Warning: 299 - "text"` headers.
+/// Returns the texts of `Warning: 299 - "text"` headers.
 pub(super) fn warnings(headers: &HeaderMap) -> Vec<String> {
     headers
         .get_all(WARNING)
@@ -24,7 +24,7 @@ pub(super) fn warnings(headers: &HeaderMap) -> Vec<String> {
         .collect()
 }
 
-/// The server's time in a response.
+/// Returns the server's time in a response.
 pub(crate) fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
     let text = headers.get(DATE)?.to_str().ok()?;
     Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp())

@@ -1,5 +1,5 @@
-//! Some objects of one kind and namespace. Where the LIST is refused, each of them is asked for: one object that no webhook can
-//! convert, or a right to list that we do not have, says nothing of the others.
+//! Reads some objects of one kind and namespace. If the LIST is refused, each object is read by itself: an object that no webhook can
+//! convert, or a missing right to list, says nothing about the others.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use super::super::meta::{Metadata, Partial};
 use super::super::request::{Call, METADATA};
 use super::{has_owner, read_all};
 
-/// What was found.
+/// The objects that were read.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Objects that exist.
     pub(super) live: Vec<Metadata>,
-    /// Names of objects that may exist, and the refusal.
+    /// Names of objects that may exist, with the refusal.
     pub(super) unreadable: Vec<(Vec<String>, EngineError)>,
 }
 
-/// Reads the metadata of these objects, and of those of `owner` that are found beside them; `None` where their kind is not served.
+/// Reads the metadata of these objects, and of those of `owner` in the same LIST; `None` if their kind is not served.
 pub(super) async fn read(
     cluster: &Cluster,
     kinds: &KindTable,
@@ -41,7 +41,7 @@ pub(super) async fn read(
                     found
                 }));
             }
-            // The server behind the whole group does not answer.
+            // The server of the whole group does not answer.
             Err(error) if error.code() == Some(503) => {
                 let names = names.iter().map(|name| (*name).to_owned());
                 found.unreadable.push((names.collect(), error));
@@ -65,15 +65,15 @@ pub(super) async fn read(
     Ok(Some(found))
 }
 
-/// One object.
+/// The result of reading one object.
 enum Single {
     There(Box<Metadata>),
     Missing,
-    /// The table of kinds may be older than the removal of a kind.
+    /// The kind is not served: the table of kinds may be outdated.
     Unserved,
 }
 
-/// Reads one object: in the version that it is stored in it needs no conversion, so every served one is tried.
+/// Reads one object. Every served version is tried, because no conversion is needed in the storage version.
 async fn read_single(
     cluster: &Cluster,
     kinds: &KindTable,

@@ -1,4 +1,4 @@
-//! Other owners of an object, by labels and annotations of their tools.
+//! Finds other owners of an object by labels and annotations of their tools.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use common::manifest::managed_fields::former::tool;
 
 use super::super::meta::Metadata;
 
-/// Labels that the addon-manager of kube-up needs on everything that it applies.
+/// Labels, one of which the addon-manager of kube-up requires on everything that it applies.
 const ADDON_MANAGER: [&str; 2] = [
     "addonmanager.kubernetes.io/mode",
     "kubernetes.io/cluster-service",
 ];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Another tool's mark: the label or annotation, and the words before its value.
+/// The mark of another tool: its label or annotation, and the words before its value.
 struct Mark {
     name: &'static str,
     /// The label or annotation with the owner's namespace.
@@ -77,8 +77,8 @@ const LABELS: &[Mark] = &[
     },
 ];
 
-/// The owner, for refusals: `Helm release shop/web`. An object of an add-on installation (the asking one
-/// too: compare [`LiveObject::owner`](addons_plan::snapshot::LiveObject::owner) first) names that one.
+/// Returns the owner for refusals: `Helm release shop/web`. For an object of an add-on installation, this is the installation, which may be
+/// the one that asks: compare [`LiveObject::owner`](addons_plan::snapshot::LiveObject::owner) first.
 pub(super) fn other_owner(
     labels: &BTreeMap<String, String>,
     annotations: &BTreeMap<String, String>,
@@ -105,7 +105,7 @@ pub(super) fn other_owner(
     found(ANNOTATIONS, annotations).or_else(|| found(LABELS, labels))
 }
 
-/// What an object is of, by the marks of a tool that keeps records.
+/// Returns the mark of a tool that keeps records.
 pub(super) fn former(metadata: &Metadata) -> Option<FormerMark> {
     let annotation = |name: &str| metadata.annotations.get(name).map(String::as_str);
     let helm = || {
@@ -122,7 +122,7 @@ pub(super) fn former(metadata: &Metadata) -> Option<FormerMark> {
     helm().or_else(kapp)
 }
 
-/// When the field manager of the installation that the owner label names last wrote an object.
+/// Returns when the field manager of the installation in the owner label last wrote the object.
 pub(super) fn written(metadata: &Metadata) -> Option<Timestamp> {
     let manager = format!(
         "{}.{}",
@@ -134,7 +134,7 @@ pub(super) fn written(metadata: &Metadata) -> Option<Timestamp> {
     ours.filter_map(|it| it.time).max()
 }
 
-/// The tool that wrote an object, as far as labels, annotations and its first field manager tell.
+/// Returns the tool that wrote an object, according to labels, annotations and its first field manager.
 pub(super) fn managed_by(metadata: &Metadata) -> Option<String> {
     let labels = &metadata.labels;
     if ADDON_MANAGER.iter().any(|name| labels.contains_key(*name)) {

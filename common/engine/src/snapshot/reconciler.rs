@@ -1,5 +1,4 @@
-//! Argo CD and Flux objects that apply an object again and again: what they made is taken back from whoever takes it over, as long as
-//! they exist.
+//! Finds the Argo CD and Flux objects that apply an object again and again: while they exist, they would revert its adoption.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +12,17 @@ use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::read_one;
 
-/// What is known of one.
+/// Whether a reconciler exists.
 #[derive(Clone)]
 enum Existence {
-    /// In this namespace.
+    /// It exists, in this namespace.
     Live(Option<String>),
     Gone,
-    /// It cannot be read: whoever asks has to be told, and nothing is taken from it.
+    /// It cannot be read. It then counts as existing.
     Unknown,
 }
 
-/// Whether it exists. A kind that is not served has no objects, unless its group does not answer.
+/// Returns whether a reconciler exists. If its kind is not served, it does not exist, unless its group does not answer.
 async fn existence(
     by: &Reconciler,
     cluster: &Cluster,
@@ -65,7 +64,7 @@ pub(super) async fn live(
     named: Vec<(ObjectKey, Reconciler)>,
 ) -> Result<BTreeMap<ObjectKey, LiveReconciler>, EngineError> {
     let is_served = |by: &Reconciler| kinds.preferred(by.kind.group, by.kind.kind).is_some();
-    // A tool that was installed after the kinds were read is not missing.
+    // The tool may have been installed after the kinds were read.
     let now = match named.iter().all(|(_, by)| is_served(by)) {
         true => None,
         false => Some(cluster.kinds_now().await?),

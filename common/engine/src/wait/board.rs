@@ -1,4 +1,4 @@
-//! The state of the objects of one kind and namespace that are waited for.
+//! The state of the objects of one kind and namespace that an operation waits for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,19 +17,19 @@ use super::super::event::Event;
 use super::super::facts::Facts;
 use super::super::watch::Seen;
 
-/// How long an object is waited for before the cause is searched.
+/// How long an object is pending before the cause is searched.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long an object that was deleted may take to come again: its controller, or we, may have recreated it.
+/// How long a deleted object may take to be recreated by its controller or by us.
 const COMES_AGAIN: Duration = Duration::from_secs(2);
 /// How long a found cause is valid.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A [`Board`] that several futures of one task write on.
+/// A [`Board`] that several futures of one task update.
 pub(super) struct Shared<'a> {
     board: Mutex<Board<'a>>,
-    /// A fact is missing that has to be read.
+    /// Notified when a fact has to be read.
     pub(super) lacking: Notify,
-    /// As `lacking`, for the endpoints.
+    /// Notified when endpoints have to be read.
     pub(super) calling: Notify,
 }
 
@@ -48,12 +48,12 @@ impl<'a> Shared<'a> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Never held over an await.
+    /// Locks the board. The guard is never held across an await.
     pub(super) fn lock(&self) -> MutexGuard<'_, Board<'a>> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in an observation; true = none is pending.
+    /// Processes a watch event. Returns whether no object is pending.
     pub(super) fn see(&self, seen: Seen, now: Timestamp) -> bool {
         let mut board = self.lock();
         let is_over = board.see(seen, now);
@@ -68,29 +68,29 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// What is known of the objects.
+/// The state of the objects.
 pub(super) struct Board<'a> {
     pub(super) entries: BTreeMap<&'a ObjectKey, Entry>,
     pub(super) facts: Facts,
-    /// Why nothing can be observed at the moment.
+    /// Why the objects cannot be watched at the moment.
     pub(super) lost: Option<String>,
     events: &'a (dyn Fn(Event) + Send + Sync),
 }
 
 pub(super) struct Entry {
-    /// As it was reported, with the blocker's message.
+    /// The readiness that was reported, with the blocker's message.
     pub(super) readiness: Readiness,
     /// The message without the blocker's.
     message: String,
-    /// The object as it was last seen; `None` = never, or it was created again since.
+    /// The last known object; `None` if it was never seen, or created again since.
     pub(super) object: Option<Value>,
     is_there: bool,
-    /// Since when it is not there, although it was applied.
+    /// Since when the object does not exist although it was applied.
     gone_since: Option<Instant>,
-    /// Its end is known although it was not observed.
+    /// Whether its end is known although the watch did not show it.
     has_ended: bool,
     told: bool,
-    /// When it was first seen not to be ready.
+    /// When it was first found not to be ready.
     pending_since: Instant,
     looked: Option<Instant>,
     blocker: Option<Blocker>,
@@ -122,7 +122,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Takes in an observation; true = none is pending.
+    /// Processes a watch event. Returns whether no object is pending.
     pub(super) fn see(&mut self, seen: Seen, now: Timestamp) -> bool {
         self.lost = None;
         self.facts.begun.get_or_insert(now);
@@ -153,7 +153,7 @@ impl<'a> Board<'a> {
         self.is_over()
     }
 
-    /// Judges again what time or new facts may have changed; true = none is pending.
+    /// Assesses objects again after time has passed or facts were read. Returns whether no object is pending.
     pub(super) fn judge_again(&mut self, now: Timestamp) -> bool {
         let pending: Vec<&ObjectKey> = self
             .entries
@@ -174,15 +174,15 @@ impl<'a> Board<'a> {
         self.is_over()
     }
 
-    /// Fails what was deleted while it is waited for, and did not come again: nothing of this operation creates it.
+    /// Fails objects that were deleted during the wait and not recreated, because nothing in this operation creates them.
     fn give_up_deleted(&mut self) {
-        // It may be there, and cannot be seen.
+        // The objects may exist, but cannot be watched.
         if self.lost.is_some() {
             return;
         }
         let gone = self.entries.iter().filter(|(key, entry)| {
             let since = entry.gone_since;
-            // A Job that was never seen may have ended: its events tell.
+            // A Job that was never seen may have ended; its events show it.
             let is_unseen_job = key.kind == "Job" && entry.object.is_none();
             since.is_some_and(|since| since.elapsed() >= COMES_AGAIN)
                 && !entry.is_there
@@ -199,7 +199,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// The facts that the verdicts on the objects lack.
+    /// Returns the facts that are missing for the readiness of the objects.
     pub(super) fn lacks(&self) -> BTreeSet<Need> {
         let there = self.entries.values().filter(|entry| entry.is_there);
         there
@@ -207,7 +207,7 @@ impl<'a> Board<'a> {
             .collect()
     }
 
-    /// The namespaces of the Services that the objects call.
+    /// Returns the namespaces of the Services that the objects call.
     pub(super) fn called_namespaces(&self) -> BTreeSet<String> {
         let objects = self
             .entries
@@ -216,7 +216,7 @@ impl<'a> Board<'a> {
         objects.flat_map(called_namespaces).collect()
     }
 
-    /// The object that has waited longest without a search for the cause, if one is due.
+    /// Returns the object that has waited longest without a search for the cause, if a search is due.
     pub(super) fn due(&self) -> Option<(ObjectKey, Value)> {
         let due = self.entries.iter().filter(|(_, entry)| {
             entry.told && !entry.is_settled() && entry.pending_since.elapsed() >= PATIENCE
@@ -226,7 +226,7 @@ impl<'a> Board<'a> {
         Some(((*key).clone(), entry.shown()))
     }
 
-    /// A Job that does not exist and was never seen: its time to live may have ended before the first observation.
+    /// Returns a Job that does not exist and was never seen: its time to live may have ended before the first event.
     pub(super) fn unseen_job(&self) -> Option<ObjectKey> {
         let mut unseen = self.entries.iter().filter(|(key, entry)| {
             let is_job = key.group == "batch" && key.kind == "Job";
@@ -236,7 +236,7 @@ impl<'a> Board<'a> {
         Some((*key).clone())
     }
 
-    /// Notes how such a Job ended, or that this is not known.
+    /// Records how such a Job ended, or that this is unknown.
     pub(super) fn end(&mut self, key: &ObjectKey, end: Option<Readiness>) {
         let Some((key, entry)) = self.entries.iter_mut().find(|(known, _)| **known == key) else {
             return;
@@ -251,7 +251,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Notes why an object does not get ready, as found just now.
+    /// Records why an object does not get ready.
     pub(super) fn explain(&mut self, key: &ObjectKey, blocker: Option<Blocker>, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
@@ -278,7 +278,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// `last`: the object at its end, where that was seen.
+    /// Processes a deletion. `last`: the last state of the object, if known.
     fn gone(&mut self, key: &'a ObjectKey, last: Option<Value>) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
@@ -293,7 +293,7 @@ impl<'a> Board<'a> {
         entry.is_there = false;
         entry.gone_since.get_or_insert_with(Instant::now);
         entry.object = last.or_else(|| entry.object.take());
-        // A result by its end stays while it is missing in the next list.
+        // A final result stays although the object is missing in the next list.
         if !(entry.told && entry.is_settled() && readiness.status == Status::Current) {
             self.judge(key, readiness);
         }
@@ -303,7 +303,7 @@ impl<'a> Board<'a> {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        // What failed stays failed: its end was reported.
+        // A failure is final: it was already reported.
         if entry.told && entry.readiness.status == Status::Failed {
             return;
         }
@@ -341,19 +341,19 @@ impl<'a> Board<'a> {
 }
 
 impl Entry {
-    /// Whether the cause should be searched: it was not yet, or long ago.
+    /// Returns whether the cause should be searched: it never was, or long ago.
     pub(super) fn needs_a_look(&self) -> bool {
         self.looked
             .is_none_or(|looked| looked.elapsed() >= LOOK_AGAIN)
     }
 
-    /// The object, `Null` where it does not exist.
+    /// Returns the object; `Null` if it does not exist.
     pub(super) fn shown(&self) -> Value {
         let object = self.object.as_ref().filter(|_| self.is_there);
         object.cloned().unwrap_or(Value::Null)
     }
 
-    /// Its readiness, without the cause.
+    /// Returns the message of its readiness, without the cause.
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -1,5 +1,5 @@
-//! The events of a watch, one a line. kube's own stream keeps a line however long it is, and a server whose address came from a
-//! Secret (semantics 6) may send lines that never end.
+//! Reads the events of a watch, one per line. kube's own stream has no limit for the length of a line, and a server whose address came from
+//! a Secret (semantics 6.4) may send lines that never end.
 
 use std::borrow::Cow;
 
@@ -24,19 +24,19 @@ pub(super) struct Events<'a> {
     call: &'a Call,
     server: &'a str,
     body: Body,
-    /// What came of the body.
+    /// The bytes of the body that are not processed yet.
     read: Vec<u8>,
     /// Where the next line begins.
     begin: usize,
-    /// Up to here, it does not end.
+    /// Up to here, no end of the line was found.
     searched: usize,
-    /// Bytes that a line may have.
+    /// Maximum length of a line in bytes.
     longest: usize,
     limits: Option<&'a Limits>,
 }
 
 impl<'a> Events<'a> {
-    /// Begins the watch.
+    /// Opens the watch.
     ///
     /// # Errors
     /// Those of the request.
@@ -75,7 +75,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The next event; `None` where the stream ends, in whatever way: another watch goes on from there.
+    /// Returns the next event; `None` when the stream ends for any reason: another watch continues from there.
     pub(super) async fn next(&mut self) -> Option<Result<WatchEvent<Value>, EngineError>> {
         loop {
             let unknown = self.read.get(self.searched..).unwrap_or_default();
@@ -114,7 +114,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// What a line says; `None` for one that is cut off or empty.
+    /// Parses a line; `None` for an incomplete or empty one.
     fn event(&self, line: &[u8]) -> Option<Result<WatchEvent<Value>, EngineError>> {
         #[derive(Deserialize)]
         struct Event<'a> {

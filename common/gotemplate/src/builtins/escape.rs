@@ -49,7 +49,7 @@ pub(super) fn urlquery(_: &mut Context, arguments: Arguments<'_>) -> FunctionRes
     })
 }
 
-/// All arguments as `print` prints them, except nil, which prints as in actions; `each` escapes every character.
+/// Prints all arguments as `print` does, except that nil prints as in actions, and escapes every character with `each`.
 fn escape(arguments: Arguments<'_>, each: fn(&mut String, char)) -> FunctionResult {
     let printable = |value: &Value| match value {
         Value::Nil => Value::text("<no value>"),

@@ -3,7 +3,7 @@
 use crate::function::{Arguments, Context, FunctionError, FunctionResult};
 use crate::value::{List, Value};
 
-/// `index x 1 "a"` is `x[1]["a"]`. A key that does not exist gives the zero value of the dict's type.
+/// `index x 1 "a"` is `x[1]["a"]`. A missing key gives the zero value of the dict's element type.
 pub(super) fn index(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
     let mut item = arguments.value(0).clone();
     if matches!(item, Value::Nil) {
@@ -37,7 +37,7 @@ pub(super) fn index(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult
     Ok(item)
 }
 
-/// `slice x 1 2` is `x[1:2]`; a third number is the capacity in Go and only checked here.
+/// `slice x 1 2` is `x[1:2]`. A third number is the capacity in Go, and only checked here.
 pub(super) fn slice(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
     let item = arguments.value(0).follow();
     let indexes = arguments.rest(1);
@@ -77,7 +77,7 @@ pub(super) fn slice(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult
     }
 }
 
-/// `len x`: a text counts its bytes.
+/// `len x`; the length of a text is in bytes.
 pub(super) fn length(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
     let length = match arguments.value(0).follow() {
         Value::Text(text) => text.len(),
@@ -89,7 +89,7 @@ pub(super) fn length(_: &mut Context, arguments: Arguments<'_>) -> FunctionResul
     Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-/// A whole number as an index of `length` items, or the one just after them.
+/// Converts a whole number to an index of `length` items, or to the position after the last one.
 fn position(index: &Value, length: usize) -> Result<usize, FunctionError> {
     if matches!(index, Value::Nil) {
         return Err("cannot index slice/array with nil".into());

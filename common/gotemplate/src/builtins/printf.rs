@@ -1,10 +1,10 @@
-//! `printf`: fmt/print.go. Not supported are `%p`, and `%b` and `%x` of floats; they print as unknown verbs.
+//! `printf`: fmt/print.go. `%p`, and `%b` and `%x` of floats, are not supported and print as unknown verbs.
 
 use crate::function::{Arguments, Context, FunctionError, FunctionResult};
 use crate::value::Value;
 use crate::value::format::Format;
 
-/// Widths and precisions above it are ignored.
+/// Larger widths and precisions are ignored.
 const MAX_NUMBER: usize = 1_000_000;
 
 pub(super) fn printf(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
@@ -27,11 +27,11 @@ struct Printer<'a> {
     arguments: &'a [Value],
     /// The argument of the next verb.
     next: usize,
-    /// Whether an index like `[2]` has occurred: then unused arguments are not reported.
+    /// Whether an index like `[2]` has occurred; if so, unused arguments are not reported.
     reordered: bool,
     /// Whether the index of this verb exists.
     good_index: bool,
-    /// Whether the rest was searched for a bracket that closes an index, and has none.
+    /// Whether an unclosed `[` was found, so that the rest contains no `]`.
     never_closed: bool,
     out: String,
 }
@@ -58,7 +58,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// One verb with its flags, of which the `%` is read.
+    /// Reads and prints one verb with its flags, after the `%`.
     fn verb(&mut self) -> Result<(), FunctionError> {
         self.good_index = true;
         let mut format = Format::default();
@@ -125,7 +125,7 @@ impl<'a> Printer<'a> {
         value.print_as(&mut self.out, &format, verb, 0)
     }
 
-    /// `[2]`: the number of the next argument.
+    /// Reads `[2]`, the number of the next argument.
     fn index(&mut self) -> bool {
         let Some(after) = self.rest.strip_prefix('[') else {
             return false;
@@ -155,7 +155,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// `12`, or `*` for the next argument; a negative one of these sets `minus`.
+    /// Reads `12`, or `*` for the value of the next argument; a negative value sets `minus`.
     fn star_or_number(
         &mut self,
         indexed: &mut bool,

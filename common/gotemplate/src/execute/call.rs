@@ -1,4 +1,4 @@
-//! Calls: the number and the types of arguments are checked as Go does, before the function runs.
+//! Calls functions. The number and the types of arguments are checked as Go does, before the function runs.
 
 use super::evaluate::Application;
 use super::{Execution, Outcome};
@@ -6,11 +6,11 @@ use crate::function::{Arguments, Function, FunctionError};
 use crate::tree::{Operand, Term};
 use crate::value::{List, Type, Value};
 
-/// Bytes that an item of a list counts.
+/// Size of a list item.
 const ITEM: usize = size_of::<Value>();
 
 impl<'t, 'a> Execution<'t, 'a> {
-    /// Calls the function that the template calls `name`; `and` and `or` evaluate only the arguments they need.
+    /// Calls the function `name`. `and` and `or` evaluate only the arguments that they need.
     pub(super) fn function(
         &mut self,
         dot: &Value,
@@ -80,7 +80,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         })
     }
 
-    /// Runs the code of a function; what it reads and makes counts.
+    /// Runs the code of a function. The texts that it reads and its result count against the limits.
     fn run(&mut self, function: &Function<'_>, values: &[Value]) -> Result<Value, FunctionError> {
         let read = values.iter().map(|value| match value {
             Value::Text(text) => text.len(),
@@ -96,7 +96,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(value)
     }
 
-    /// An argument: a constant takes the parameter's type, any other value must already have it.
+    /// Evaluates an argument: a constant is converted to the parameter's type, any other value must already have it.
     fn argument(
         &mut self,
         dot: &Value,
@@ -118,13 +118,13 @@ impl<'t, 'a> Execution<'t, 'a> {
     }
 }
 
-/// The type of argument number `index`.
+/// Returns the type of argument number `index`.
 fn parameter(function: &Function<'_>, index: usize) -> Type {
     let fixed = function.parameters.get(index).copied();
     fixed.or(function.rest).unwrap_or(Type::Any)
 }
 
-/// A constant as a value of a certain type.
+/// Converts a constant to the parameter's type.
 fn constant(term: &Term<'_>, parameter: Type) -> Option<Value> {
     match (parameter, term) {
         (Type::Bool, Term::Bool(value)) => Some(Value::Bool(*value)),
@@ -136,7 +136,7 @@ fn constant(term: &Term<'_>, parameter: Type) -> Option<Value> {
     }
 }
 
-/// What a parameter gets for nil; `None` where its type has no nil. A nil map reads as an empty one and cannot be set.
+/// Returns the value of a parameter for nil, or `None` if its type has no nil. A nil map reads as an empty one and cannot be set.
 fn nil(parameter: Type) -> Option<Value> {
     match parameter {
         Type::Any | Type::Dict(_) | Type::Version => Some(Value::Nil),
@@ -145,7 +145,7 @@ fn nil(parameter: Type) -> Option<Value> {
     }
 }
 
-/// A value that a parameter takes: one of its type, or a pointer to one.
+/// Checks that a value has the parameter's type. A pointer to that type is followed.
 fn fit(value: Value, parameter: Type) -> Result<Value, String> {
     match &value {
         Value::Missing => {

@@ -1,4 +1,4 @@
-//! Values of commands and operands.
+//! Evaluates commands and operands.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use super::{Execution, Outcome};
 use crate::tree::{Command, Number, Operand, Pipeline, Term};
 use crate::value::Value;
 
-/// An operand and the arguments it gets.
+/// An operand with its arguments.
 pub(super) struct Application<'t, 'a> {
     pub operand: &'t Operand<'a>,
-    /// The command that the operand begins: for messages.
+    /// The command that begins with the operand, for messages.
     pub whole: &'t dyn fmt::Display,
     pub arguments: &'t [Operand<'a>],
-    /// The result of the command before it, which is its last argument.
+    /// The result of the previous command of the pipeline; it becomes the last argument.
     pub last: Option<Value>,
 }
 
@@ -23,7 +23,7 @@ impl Application<'_, '_> {
 }
 
 impl<'t, 'a> Execution<'t, 'a> {
-    /// The value of a command; `last` is the result of the command before it.
+    /// Evaluates a command; `last` is the result of the previous command.
     pub(super) fn command(
         &mut self,
         dot: &Value,
@@ -43,7 +43,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         self.apply(dot, application)
     }
 
-    /// The value of an operand without arguments, where it may have any type.
+    /// Evaluates an operand without arguments, where a value of any type is allowed.
     pub(super) fn operand(&mut self, dot: &Value, operand: &'t Operand<'a>) -> Outcome<Value> {
         let application = Application {
             operand,
@@ -81,7 +81,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
     }
 
-    /// A number whose type only its spelling determines.
+    /// Returns the value of a number whose type follows from its spelling alone.
     fn number(&self, operand: &Operand<'_>, number: &Number<'_>) -> Outcome<Value> {
         match number {
             Number {
@@ -126,7 +126,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         self.charge(distance, pipeline.at, pipeline)
     }
 
-    /// Counts work outside functions.
+    /// Counts work outside of functions.
     pub(super) fn charge(
         &mut self,
         bytes: usize,

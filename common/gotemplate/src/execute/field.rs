@@ -8,7 +8,7 @@ use super::{Execution, Outcome};
 use crate::value::Value;
 
 impl<'t, 'a> Execution<'t, 'a> {
-    /// Follows `path` from `receiver`; its last name may be a method, which gets the arguments.
+    /// Follows `path` from `receiver`. The last name may be a method, which gets the arguments.
     pub(super) fn fields(
         &mut self,
         dot: &Value,

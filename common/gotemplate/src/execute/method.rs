@@ -1,4 +1,4 @@
-//! Methods of values: those of a version, and those that the caller gives to its dicts.
+//! Methods of values: those of versions, and those that the caller gives to its dicts.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::function::{Arguments, Function, FunctionError, FunctionResult};
 use crate::value::{Type, Value, Version};
 
-/// The method `name` of `receiver`, which is its first argument.
+/// Finds the method `name` of `receiver`. The receiver is the method's first argument.
 pub(super) fn method(receiver: &Value, name: &str) -> Option<&'static Function<'static>> {
     let methods = match receiver {
         Value::Dict(dict) => dict.methods(),
@@ -16,7 +16,7 @@ pub(super) fn method(receiver: &Value, name: &str) -> Option<&'static Function<'
     methods.iter().find(|method| method.name == name)
 }
 
-/// The parameters of a method without arguments, and of one that takes another version.
+/// Parameters of a method without arguments, and of a method that takes another version.
 const ALONE: &[Type] = &[Type::Version];
 const TWO: &[Type] = &[Type::Version, Type::Version];
 

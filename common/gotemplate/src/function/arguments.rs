@@ -5,45 +5,45 @@ use std::rc::Rc;
 use super::FunctionError;
 use crate::value::{Dict, List, Type, Value, Version};
 
-/// The arguments of one call: as many as the function has parameters, of their types.
+/// The arguments of one call. Their number and types fit the function's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments<'a>(&'a [Value]);
 
 impl<'a> Arguments<'a> {
-    /// The arguments `values`.
+    /// Wraps `values`.
     #[must_use]
     pub fn new(values: &'a [Value]) -> Self {
         Self(values)
     }
 
-    /// Argument `index`; nil where there is none.
+    /// Returns argument `index`, or nil if it does not exist.
     #[must_use]
     pub fn value(self, index: usize) -> &'a Value {
         self.0.get(index).unwrap_or(&Value::Nil)
     }
 
-    /// The arguments from `index` on.
+    /// Returns the arguments from `index` on.
     #[must_use]
     pub fn rest(self, index: usize) -> &'a [Value] {
         self.0.get(index..).unwrap_or_default()
     }
 
-    /// How many there are.
+    /// The number of arguments.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no arguments.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// Argument `index`, a text.
+    /// Returns argument `index` as a text.
     ///
     /// # Errors
-    /// It has another type, which the function's parameters exclude. So for all methods below.
+    /// The argument has another type, which the function's parameters exclude. This applies to all methods below.
     pub fn text(self, index: usize) -> Result<&'a str, FunctionError> {
         match self.value(index) {
             Value::Text(text) => Ok(text),
@@ -51,7 +51,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `index`, an int or int64.
+    /// Returns argument `index`, an int or int64.
     pub fn int(self, index: usize) -> Result<i64, FunctionError> {
         match self.value(index) {
             Value::Int(number) | Value::Int64(number) => Ok(*number),
@@ -59,7 +59,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `index`, a float64.
+    /// Returns argument `index`, a float64.
     pub fn float(self, index: usize) -> Result<f64, FunctionError> {
         match self.value(index) {
             Value::Float(number) => Ok(*number),
@@ -67,7 +67,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `index`, a bool.
+    /// Returns argument `index`, a bool.
     pub fn bool(self, index: usize) -> Result<bool, FunctionError> {
         match self.value(index) {
             Value::Bool(value) => Ok(*value),
@@ -75,7 +75,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `index`, a list of any type.
+    /// Returns argument `index`, a list of any type.
     pub fn list(self, index: usize) -> Result<&'a List, FunctionError> {
         match self.value(index) {
             Value::List(list) => Ok(list),
@@ -83,7 +83,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `index`, a dict; an empty one for nil ([`Arguments::value`] distinguishes them).
+    /// Returns argument `index`, a dict. Nil becomes an empty dict ([`Arguments::value`] distinguishes the two).
     pub fn dict(self, index: usize) -> Result<Dict, FunctionError> {
         match self.value(index) {
             Value::Dict(dict) => Ok(dict.clone()),
@@ -92,7 +92,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `index`, a version.
+    /// Returns argument `index`, a version.
     pub fn version(self, index: usize) -> Result<&'a Rc<Version>, FunctionError> {
         match self.value(index) {
             Value::Version(version) => Ok(version),

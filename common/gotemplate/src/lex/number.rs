@@ -3,7 +3,7 @@
 use super::{Kind, Lexer, Problem, Token, is_alphanumeric};
 
 impl<'a> Lexer<'a> {
-    /// A number, which begins at the token's start; `1+2i` is one.
+    /// Reads a number from the token's start on. `1+2i` is one number.
     pub(super) fn number(&mut self) -> Result<Token<'a>, Problem> {
         if !self.scan_number() {
             return Err(bad_number(self.emit(Kind::Number)));

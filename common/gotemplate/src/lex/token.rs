@@ -1,19 +1,19 @@
-//! Tokens.
+//! Tokens of templates.
 
 use crate::error::Problem;
 
-/// A token.
+/// A token, with its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Its first byte in the text.
+    /// Offset of its first byte in the text.
     pub at: usize,
-    /// As it is written.
+    /// Its spelling.
     pub text: &'a str,
 }
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `true`, `false`
@@ -60,7 +60,7 @@ pub enum Kind {
     Keyword(Keyword),
 }
 
-/// The keywords.
+/// The keywords of templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyword {
     Block,
@@ -78,14 +78,14 @@ pub enum Keyword {
 }
 
 impl Token<'_> {
-    /// `message` about this token.
+    /// Returns a problem at this token.
     pub(crate) fn problem(self, message: impl Into<String>) -> Problem {
         Problem::new(self.at, message)
     }
 }
 
 impl Kind {
-    /// The kind of a word that begins with neither dot nor dollar.
+    /// Returns the kind of a word that begins with neither a dot nor a dollar sign.
     pub(super) fn of_word(word: &str) -> Self {
         Self::Keyword(match word {
             "block" => Keyword::Block,

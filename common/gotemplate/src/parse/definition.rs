@@ -1,4 +1,4 @@
-//! Templates that have a name: `define`, `block` and `template`.
+//! Named templates: `define`, `block` and `template`.
 
 use super::{Parser, unexpected};
 use crate::error::Problem;
@@ -6,7 +6,7 @@ use crate::lex::{Kind, Token};
 use crate::tree::{Call, Node, Tree, unquote};
 
 impl<'a> Parser<'a, '_> {
-    /// `{{define "name"}} … {{end}}`, of which `define` is read.
+    /// Parses the rest of `{{define "name"}} … {{end}}`, after `define`.
     pub(super) fn definition(&mut self, define: Token<'a>) -> Result<(), Problem> {
         let token = self.next_word()?;
         let name = self.template_name(token, "define clause")?;
@@ -15,7 +15,7 @@ impl<'a> Parser<'a, '_> {
         self.define(name, nodes, define)
     }
 
-    /// Adds a template. Two templates of one name are an error unless one of them prints nothing.
+    /// Adds a template. Two templates with the same name are an error unless one of them prints nothing.
     fn define(&mut self, name: String, nodes: Vec<Node<'a>>, at: Token<'a>) -> Result<(), Problem> {
         let is_empty = |nodes: &[Node<'_>]| {
             let blank =
@@ -36,7 +36,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// Parses in a scope of its own, where only `$` is declared and no loop is open.
+    /// Parses in a new scope, in which only `$` is declared and no loop is open.
     fn own_scope<T>(
         &mut self,
         parse: impl FnOnce(&mut Self) -> Result<T, Problem>,
@@ -49,7 +49,7 @@ impl<'a> Parser<'a, '_> {
         Ok(parsed)
     }
 
-    /// `{{template "name" data}}`
+    /// Parses the rest of `{{template "name" data}}`.
     pub(super) fn template(&mut self) -> Result<Node<'a>, Problem> {
         let token = self.next_word()?;
         let name = self.template_name(token, "template clause")?;
@@ -67,7 +67,7 @@ impl<'a> Parser<'a, '_> {
         }))
     }
 
-    /// `{{block "name" data}} … {{end}}`: a definition and its use.
+    /// Parses the rest of `{{block "name" data}} … {{end}}`: a definition and its use.
     pub(super) fn block(&mut self, word: Token<'a>) -> Result<Node<'a>, Problem> {
         let token = self.next_word()?;
         let name = self.template_name(token, "block clause")?;

@@ -1,4 +1,4 @@
-//! Pipelines, commands and operands.
+//! Parses pipelines, commands and operands.
 
 use super::{Parser, unexpected};
 use crate::error::Problem;
@@ -7,7 +7,7 @@ use crate::lex::{Keyword, Kind, Token};
 use crate::tree::{Command, Number, Operand, Pipeline, Term, unquote};
 
 impl<'a> Parser<'a, '_> {
-    /// A pipeline up to and with `}}`.
+    /// Parses a pipeline, including the `}}` after it.
     pub(super) fn action_pipeline(&mut self, context: &str) -> Result<Pipeline<'a>, Problem> {
         self.pipeline(context, Kind::RightDelimiter)
     }
@@ -47,7 +47,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// `$x :=`, `$x =`, and in a range `$k, $v :=`.
+    /// Parses `$x :=`, `$x =`, and in a range `$k, $v :=`.
     fn declarations(&mut self, context: &str) -> Result<(Vec<&'a str>, bool), Problem> {
         let mut variables = Vec::new();
         loop {
@@ -81,7 +81,7 @@ impl<'a> Parser<'a, '_> {
                     }
                 }
                 _ => {
-                    // It is an argument: everything is put back.
+                    // The variable is an argument: put everything back.
                     self.ahead.push(next);
                     if after.kind == Kind::Space {
                         self.ahead.push(after);
@@ -93,7 +93,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Operands up to a pipe, which is passed, or an end, which is not.
+    /// Parses operands up to a pipe, which is consumed, or the end of the pipeline, which is not.
     fn command(&mut self) -> Result<Command<'a>, Problem> {
         let mut operands = Vec::new();
         loop {
@@ -124,7 +124,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// A term, and fields of it.
+    /// Parses a term with its fields.
     fn operand(&mut self) -> Result<Operand<'a>, Problem> {
         let term = self.term()?;
         let mut fields = Vec::new();
@@ -210,7 +210,7 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// The name of a field, without its dot.
+/// Returns the name of a field, without its dot.
 fn name(token: Token<'_>) -> &str {
     token.text.strip_prefix('.').unwrap_or(token.text)
 }
@@ -232,7 +232,7 @@ fn begins_operand(kind: Kind) -> bool {
     )
 }
 
-/// Whether it cannot be called and has no fields.
+/// Returns whether a term can neither be called nor have fields.
 fn is_constant(term: &Term<'_>) -> bool {
     matches!(
         term,

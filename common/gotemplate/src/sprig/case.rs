@@ -1,6 +1,6 @@
-//! Upper and lower case: goutils 1.1.1 and xstrings 1.5.0, which sprig uses.
+//! Conversions between upper and lower case: goutils 1.1.1 and xstrings 1.5.0, which sprig uses.
 
-/// Go's `unicode.ToUpper`: one letter for one letter, so that `ß` stays.
+/// Go's `unicode.ToUpper`: maps one letter to one letter, so `ß` stays.
 fn to_upper(c: char) -> char {
     let mut letters = c.to_uppercase();
     match (letters.next(), letters.next()) {
@@ -35,7 +35,7 @@ pub(super) fn lower(text: &str) -> String {
     text.chars().map(to_lower).collect()
 }
 
-/// `title`: words begin after everything except letters, digits and `_`; outside of ASCII, only blanks separate words.
+/// `title`: a word begins after any character except letters, digits and `_`; outside of ASCII, only blanks separate words.
 pub(super) fn title(text: &str) -> String {
     let mut previous = ' ';
     let letter = |c: char| {
@@ -50,7 +50,7 @@ pub(super) fn title(text: &str) -> String {
     text.chars().map(letter).collect()
 }
 
-/// `untitle`: the first letter of each word in lower case.
+/// `untitle`: converts the first letter of each word to lower case.
 pub(super) fn untitle(text: &str) -> String {
     let mut starts_word = true;
     let letter = |c: char| {
@@ -85,7 +85,7 @@ pub(super) fn swapcase(text: &str) -> String {
     text.chars().map(letter).collect()
 }
 
-/// `initials`. goutils takes bytes for characters: what is not ASCII comes out as Latin-1.
+/// `initials`. goutils treats bytes as characters: characters outside of ASCII come out as Latin-1.
 pub(super) fn initials(text: &str) -> String {
     let mut starts_word = true;
     let first = |c: &char| {
@@ -95,7 +95,7 @@ pub(super) fn initials(text: &str) -> String {
     text.bytes().map(char::from).filter(first).collect()
 }
 
-/// `nospace`. goutils takes bytes for characters here too, but only where there is something to delete.
+/// `nospace`. goutils treats bytes as characters here as well, but only if there is something to delete.
 pub(super) fn nospace(text: &str) -> String {
     let characters = || text.bytes().map(char::from);
     if characters().any(char::is_whitespace) {
@@ -113,11 +113,11 @@ pub(super) fn camelcase(text: &str) -> String {
     out.push_str(connectors);
     let mut letters = rest.chars();
     let Some(first) = letters.next() else {
-        // A text of connectors only: xstrings writes the last one twice.
+        // A text of connectors only: xstrings writes the last connector twice.
         out.extend(connectors.chars().next_back());
         return out;
     };
-    // A word in capitals continues in lower case; one with a single capital stays as it is.
+    // A word in capitals continues in lower case; a word with a single capital stays as it is.
     let mut in_capitals = first.is_uppercase();
     let mut last = to_upper(first);
     for c in letters {
@@ -211,7 +211,7 @@ impl Words {
         }
     }
 
-    /// Adjacent words in lower case and numbers count as one word.
+    /// Appends adjacent lower-case words and numbers, which count as one word.
     fn push_alphabet<'a>(
         &mut self,
         mut kind: Word,
@@ -232,7 +232,7 @@ impl Words {
     }
 }
 
-/// The word at the start, and what follows it.
+/// Splits off the word at the start. Returns its kind, the word and the rest.
 fn next_word(text: &str) -> (Word, &str, &str) {
     let Some(first) = text.chars().next() else {
         return (Word::None, "", "");
@@ -257,7 +257,7 @@ fn next_word(text: &str) -> (Word, &str, &str) {
     (kind, word, rest)
 }
 
-/// Bytes of `HTTP` in `HTTPServer`, of `Server` in `ServerName`.
+/// Length of `HTTP` in `HTTPServer`, or of `Server` in `ServerName`, in bytes.
 fn upper_word(text: &str, first: usize, is_small: impl Fn(char) -> bool) -> usize {
     let capitals = run(text, char::is_uppercase);
     let next_is_small = text[capitals..].chars().next().is_some_and(&is_small);
@@ -271,7 +271,7 @@ fn upper_word(text: &str, first: usize, is_small: impl Fn(char) -> bool) -> usiz
     }
 }
 
-/// Bytes of the characters at the start that satisfy `is`.
+/// Length of the leading characters that satisfy `is`, in bytes.
 fn run(text: &str, is: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is(c)).unwrap_or(text.len())
 }

@@ -1,4 +1,4 @@
-//! Numbers from values of any type: spf13/cast 1.10, where every failure gives 0.
+//! Converts values of any type to numbers: spf13/cast 1.10, where every failure gives 0.
 
 use std::num::{IntErrorKind, ParseIntError};
 
@@ -32,7 +32,7 @@ pub(super) fn to_float(value: &Value) -> f64 {
     }
 }
 
-/// As `cast.ToInt64` reads text: `"1.9"` is 1, `"0x10"` is 16, `"08"` and `"1e3"` are 0.
+/// Reads a text as `cast.ToInt64` does: `"1.9"` is 1, `"0x10"` is 16, `"08"` and `"1e3"` are 0.
 fn int_of_text(text: &str) -> i64 {
     let number = parse_integer(whole_part(text));
     number
@@ -40,7 +40,7 @@ fn int_of_text(text: &str) -> i64 {
         .unwrap_or(0)
 }
 
-/// As `cast.ToFloat64` reads text.
+/// Reads a text as `cast.ToFloat64` does.
 fn float_of_text(text: &str) -> f64 {
     let is_named = text.contains(['n', 'N']);
     let Some(digits) = without_underscores(text) else {
@@ -52,7 +52,7 @@ fn float_of_text(text: &str) -> f64 {
     }
 }
 
-/// Go's conversion on amd64: towards zero, and the smallest number where the value does not fit.
+/// Converts as Go does on amd64: towards zero, and to the smallest number if the value does not fit.
 fn int_of_float(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) {
@@ -72,12 +72,12 @@ pub(super) fn atoi(text: &str) -> i64 {
         })
 }
 
-/// Text as an octal number, with 0 for errors.
+/// Reads a text as an octal number; errors give 0.
 pub(super) fn octal(text: &str) -> i64 {
     i64::from_str_radix(text, 8).unwrap_or(0)
 }
 
-/// Removes `.9` from `1.9`; other text stays.
+/// Removes the `.9` of `1.9`; other texts stay as they are.
 fn whole_part(text: &str) -> &str {
     let Some((whole, fraction)) = text.split_once('.') else {
         return text;

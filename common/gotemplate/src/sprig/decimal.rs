@@ -1,4 +1,4 @@
-//! Decimals, in which sprig computes with floats (shopspring/decimal 1.4).
+//! Decimal numbers, with which sprig computes floats (shopspring/decimal 1.4).
 
 /// `digits * 10^exponent`.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub(super) struct Decimal {
 const QUOTIENT_PLACES: i32 = 16;
 
 impl Decimal {
-    /// The shortest decimal that reads as this number; `None` for infinity and NaN.
+    /// Returns the shortest decimal that reads as `number`, or `None` for infinity and NaN.
     pub(super) fn new(number: f64) -> Option<Self> {
         let text = format!("{number:e}");
         let (mantissa, exponent) = text.split_once('e')?;
@@ -24,13 +24,13 @@ impl Decimal {
         })
     }
 
-    /// The nearest float.
+    /// Converts to the nearest float.
     pub(super) fn to_float(self) -> f64 {
         let text = format!("{}e{}", self.digits, self.exponent);
         text.parse().unwrap_or(f64::NAN)
     }
 
-    /// `None` where the result does not fit, as for all operations below.
+    /// Adds two decimals. `None` if the result does not fit; this applies to all operations below.
     pub(super) fn add(self, other: Self) -> Option<Self> {
         let exponent = self.exponent.min(other.exponent);
         let digits = self
@@ -52,7 +52,7 @@ impl Decimal {
         Some(Self { digits, exponent }.reduced())
     }
 
-    /// Rounded to [`QUOTIENT_PLACES`], halves away from zero. `other` is not 0.
+    /// Divides, and rounds to [`QUOTIENT_PLACES`], halves away from zero. `other` must not be 0.
     pub(super) fn divide(self, other: Self) -> Option<Self> {
         let shift = self.exponent - other.exponent + QUOTIENT_PLACES;
         let (over, under) = if shift >= 0 {
@@ -76,7 +76,7 @@ impl Decimal {
         scaled(self.digits, self.exponent - exponent)
     }
 
-    /// Without trailing zeros, so that more digits fit.
+    /// Removes trailing zeros, so that more digits fit.
     fn reduced(mut self) -> Self {
         if self.digits == 0 {
             self.exponent = 0;

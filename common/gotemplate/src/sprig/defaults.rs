@@ -29,7 +29,7 @@ pub(super) const DEFAULTS: &[Function<'static>] = &[
     Function::new("fail", &[Text], &|_, args| Err(args.text(0)?.into())),
 ];
 
-/// The zero value of its type; a pointer to false is not empty.
+/// Returns whether a value is the zero value of its type. A pointer to false is not empty.
 pub(super) fn is_empty(value: &Value) -> bool {
     !value.truth()
 }

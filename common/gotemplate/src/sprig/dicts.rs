@@ -1,4 +1,4 @@
-//! Dicts. `set` and `unset` change the dict itself, for everything that shares it, as in Go.
+//! Functions for dicts. As in Go, `set` and `unset` change the dict itself, so everything that shares it sees the change.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ pub(super) const DICTS: &[Function<'static>] = &[
         }
         Ok(Value::list(found))
     }),
-    // Go's order of keys and values is random; ours is that of the keys.
+    // Go's order of keys and values is random; here they are sorted by key.
     Function::variadic("keys", &[], MAP, &|ctx, args| {
         let mut keys = Vec::new();
         for index in 0..args.len() {
@@ -60,7 +60,7 @@ pub(super) const DICTS: &[Function<'static>] = &[
     Function::variadic("dig", &[Any, Any, Any], Any, &dig),
 ];
 
-/// Keys and values alternate; a last key without a value gets an empty text.
+/// Makes a dict of alternating keys and values. A last key without a value gets an empty text.
 fn dict(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     let pairs = args.rest(0).chunks(2);
     reserve_dict(ctx, pairs.len())?;
@@ -76,7 +76,7 @@ fn dict(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     Ok(Value::Dict(Dict::new(&Type::Any, entries)))
 }
 
-/// A new dict with the named keys, or without them.
+/// Returns a new dict with only the named keys, or without them.
 fn chosen(ctx: &mut Context, args: Arguments<'_>, named: bool) -> FunctionResult {
     let dict = args.dict(0)?;
     reserve_dict(ctx, dict.len())?;
@@ -94,7 +94,7 @@ fn dig(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
     let [keys @ .., default, dict] = args.rest(0) else {
         return Err("it needs keys, a default and a dict".into());
     };
-    // sprig checks all keys before it looks for the first.
+    // sprig checks all keys before it looks up the first one.
     let keys = keys.iter().map(|key| match key {
         Value::Text(text) => Ok(text),
         other => Err(format!(

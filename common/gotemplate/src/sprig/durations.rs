@@ -1,4 +1,4 @@
-//! Durations as Go writes them: `1h2m3s`.
+//! Functions for durations, written as Go does: `1h2m3s`.
 
 use super::cast::atoi;
 use crate::function::Function;
@@ -27,9 +27,9 @@ pub(super) const DURATIONS: &[Function<'static>] = &[
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Go's `time.Duration` of whole seconds: `1h2m3s`.
+/// Formats whole seconds as Go's `time.Duration`: `1h2m3s`.
 fn duration(seconds: i64) -> String {
-    // Nanoseconds wrap around, as Go's do.
+    // Nanoseconds wrap around, as in Go.
     let nanoseconds = seconds.wrapping_mul(SECOND.cast_signed());
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let total = nanoseconds.unsigned_abs();
@@ -47,7 +47,7 @@ fn duration(seconds: i64) -> String {
     }
 }
 
-/// The largest unit that is shorter than the duration.
+/// Formats a duration in the largest unit that is shorter than it.
 fn largest_unit(nanoseconds: u64) -> String {
     const UNITS: [(u64, &str); 6] = [
         (365 * 24 * 3600, "y"),
@@ -66,7 +66,7 @@ fn largest_unit(nanoseconds: u64) -> String {
     }
 }
 
-/// Go's `time.ParseDuration`: `-1h1.5m`.
+/// Parses a duration as Go's `time.ParseDuration`: `-1h1.5m`.
 fn nanoseconds(text: &str) -> Option<i64> {
     let (is_negative, mut rest) = sign(text);
     if rest == "0" {
@@ -92,7 +92,7 @@ fn nanoseconds(text: &str) -> Option<i64> {
             return None;
         }
         let fraction = fraction.get(..fraction.len().min(18))?;
-        // A leading zero changes no number, and makes one of an empty text.
+        // A leading zero changes no number, and turns an empty text into one.
         let whole: i64 = format!("0{whole}").parse().ok()?;
         let part: i128 = format!("0{fraction}").parse().ok()?;
         let parts = 10_i128.pow(u32::try_from(fraction.len()).ok()?);

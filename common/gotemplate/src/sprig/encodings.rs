@@ -17,9 +17,9 @@ pub(super) const ENCODINGS: &[Function<'static>] = &[
 
 struct Base {
     alphabet: &'static [u8],
-    /// Bits of a digit.
+    /// Bits per digit.
     bits: usize,
-    /// Digits that make whole bytes.
+    /// Number of digits that make whole bytes.
     group: usize,
 }
 
@@ -35,7 +35,7 @@ const BASE32: Base = Base {
     group: 8,
 };
 
-/// The byte at which it is wrong.
+/// The position of the first invalid byte.
 struct Corrupt(usize);
 
 impl Base {
@@ -44,7 +44,7 @@ impl Base {
         u64::try_from(digit).ok()
     }
 
-    /// The whole bytes of a group of digits, whose last digits may be missing.
+    /// Decodes the whole bytes of a group of digits. The last digits may be missing.
     fn bytes(&self, digits: &[u64]) -> Vec<u8> {
         let bits = digits
             .iter()
@@ -132,7 +132,7 @@ fn base64(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
     }
 }
 
-/// Go's `base32.StdEncoding`: places are counted without newlines.
+/// Go's `base32.StdEncoding`: positions are counted without newlines.
 fn base32(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
     let is_newline = |byte: &u8| matches!(byte, b'\n' | b'\r');
     let text: Vec<u8> = text
@@ -143,7 +143,7 @@ fn base32(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
     let mut out = Vec::with_capacity(text.len() / 8 * 5);
     for (index, group) in text.chunks(BASE32.group).enumerate() {
         let start = index * BASE32.group;
-        // Padding is only recognized within the last eight digits, and what follows it is ignored.
+        // Padding is recognized only within the last eight digits; everything after it is ignored.
         let padded = group.iter().position(|byte| *byte == b'=');
         let padded = padded.filter(|count| *count >= 2 && text.len() - start - count <= 8);
         let count = padded.unwrap_or(group.len());

@@ -1,5 +1,4 @@
-//! Functions of sprig that are refused: a rendering is repeated for each diff, check and repair, and must always be the
-//! same.
+//! Functions of sprig that are refused: every diff, check and repair renders again, and must get the same result.
 
 use crate::function::{Function, FunctionResult};
 use crate::value::Type::Any;

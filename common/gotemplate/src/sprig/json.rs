@@ -33,15 +33,15 @@ pub(super) const JSON: &[Function<'static>] = &[
 
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
-    /// `<`, `>` and `&` escaped.
+    /// `<`, `>` and `&` are escaped.
     Compact,
-    /// The same over many lines.
+    /// Like `Compact`, but over several lines.
     Pretty,
-    /// Nothing escaped for HTML.
+    /// No character is escaped for HTML.
     Raw,
 }
 
-/// The inner error is one that Go reports too; the outer one is a limit of ours.
+/// The inner error is one that Go reports as well; the outer error is a limit of this crate.
 type Limited = Result<FunctionResult, FunctionError>;
 
 fn parsed(ctx: &mut Context, text: &str) -> Limited {
@@ -50,7 +50,7 @@ fn parsed(ctx: &mut Context, text: &str) -> Limited {
         .filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':'));
     reserve_items(ctx, values.count() + 1, 2 * ITEM)?;
     ctx.reserve(text.len())?;
-    // serde_json reads at most 128 levels.
+    // serde_json reads at most 128 levels of nesting.
     match serde_json::from_str(text) {
         Ok(Decoded(value)) => Ok(Ok(value)),
         Err(error) => match error.to_string() {
@@ -62,7 +62,7 @@ fn parsed(ctx: &mut Context, text: &str) -> Limited {
 
 fn written(ctx: &mut Context, args: Arguments<'_>, style: Style) -> Limited {
     let (written, length) = write(args.value(0), style)?;
-    // Also where a value at the end is none of JSON's.
+    // Reserved even if a value at the end cannot be represented in JSON.
     ctx.reserve(length)?;
     Ok(written.map(Value::text))
 }
@@ -70,12 +70,12 @@ fn written(ctx: &mut Context, args: Arguments<'_>, style: Style) -> Limited {
 /// Go's `json.Marshal`: compact, with `<`, `>` and `&` escaped.
 ///
 /// # Errors
-/// A value that JSON does not have, or one nested too deeply.
+/// The value cannot be represented in JSON, or is nested too deeply.
 pub fn to_json(value: &Value) -> Result<String, FunctionError> {
     write(value, Style::Compact)?.0
 }
 
-/// The text, and how many bytes were written before a value was met that JSON does not have.
+/// Returns the text, and the number of bytes that were written until a value could not be represented in JSON.
 fn write(
     value: &Value,
     style: Style,
@@ -99,7 +99,7 @@ struct Writer {
     out: String,
     style: Style,
     depth: usize,
-    /// A value that JSON does not have: a NaN, a complex number.
+    /// The last value that cannot be represented in JSON: a NaN or a complex number.
     not_json: Option<String>,
 }
 
@@ -202,7 +202,7 @@ impl Writer {
     }
 }
 
-/// As ECMAScript writes it: an exponent below 1e-6 and from 1e21 on.
+/// Formats a float as ECMAScript does: with an exponent below 1e-6 and from 1e21 on.
 fn float(number: f64) -> String {
     let size = number.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {

@@ -1,4 +1,4 @@
-//! Types and kinds by Go's names.
+//! Functions that return types and kinds by Go's names.
 
 use crate::function::Function;
 use crate::value::Type::{Any, Text};
@@ -11,7 +11,7 @@ pub(super) const KINDS: &[Function<'static>] = &[
     Function::new("typeIs", &[Text, Any], &|_, args| {
         Ok(Value::Bool(args.text(0)? == args.value(1).type_name()))
     }),
-    // Also where the value is a pointer to the type.
+    // True as well if the value is a pointer to the type.
     Function::new("typeIsLike", &[Text, Any], &|_, args| {
         let (target, name) = (args.text(0)?, args.value(1).type_name());
         let is_pointer = name.strip_prefix('*') == Some(target);

@@ -1,4 +1,4 @@
-//! Lists. Each function returns a new one.
+//! Functions for lists. Each of them returns a new list.
 
 use super::defaults::is_empty;
 use super::{ITEM, cast, reserve_items};
@@ -24,7 +24,7 @@ pub(super) const LISTS: &[Function<'static>] = &[
     Function::variadic("concat", &[], Any, &concat),
 ];
 
-/// The list in argument `index`, for the action `doing`.
+/// Returns the list in argument `index`; `doing` describes the function in the error.
 fn items<'a>(args: Arguments<'a>, index: usize, doing: &str) -> Result<&'a List, FunctionError> {
     match args.value(index) {
         Value::List(list) => Ok(list),
@@ -39,7 +39,7 @@ fn not_a_list(value: &Value, doing: &str) -> FunctionError {
     })
 }
 
-/// `items` as `[]interface {}`.
+/// Makes a `[]interface {}`.
 fn made(ctx: &mut Context, items: Vec<Value>) -> FunctionResult {
     reserve_items(ctx, items.len(), ITEM)?;
     Ok(Value::list(items))
@@ -123,7 +123,7 @@ fn has(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     }))
 }
 
-/// By Go's deep equality: an int never equals an int64.
+/// Compares by Go's deep equality: an int never equals an int64.
 fn contains(ctx: &mut Context, items: &[Value], needle: &Value) -> Result<bool, FunctionError> {
     for item in items {
         if ctx.deep_equal(needle, item)? {

@@ -1,4 +1,4 @@
-//! Numbers: whole ones wrap around as Go's do, floats are added and multiplied as decimals.
+//! Functions for numbers: whole numbers wrap around as in Go, floats are computed as decimals.
 
 use super::cast::{atoi, octal, to_float, to_int};
 use super::decimal::Decimal;
@@ -97,7 +97,7 @@ fn largest(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
     Ok(Value::Int64(numbers.max().unwrap_or_default()))
 }
 
-/// NaN where one is NaN.
+/// The largest or smallest number; NaN if one of them is NaN.
 fn extreme(args: Arguments<'_>, choose: fn(f64, f64) -> f64) -> Value {
     let numbers = args.rest(0).iter().map(to_float);
     let chosen = numbers.reduce(|a, b| {
@@ -110,7 +110,7 @@ fn extreme(args: Arguments<'_>, choose: fn(f64, f64) -> f64) -> Value {
     Value::Float(chosen.unwrap_or_default())
 }
 
-/// As decimals, so that 0.1 and 0.2 are 0.3; as floats where a decimal has no room for the digits.
+/// Computes with decimals, so that 0.1 + 0.2 is 0.3, or with floats if the digits do not fit into a decimal.
 fn computed(first: f64, others: &[Value], operation: Operation) -> FunctionResult {
     let decimal = |number: f64| {
         Decimal::new(number)
@@ -140,7 +140,7 @@ fn computed(first: f64, others: &[Value], operation: Operation) -> FunctionResul
     Ok(Value::Float(exact.map_or(float, Decimal::to_float)))
 }
 
-/// As sprig rounds: a negative number always down, -2.5 to -3.
+/// Rounds as sprig does: a negative number always down, -2.5 to -3.
 fn rounded(number: f64, places: i64, half: f64) -> f64 {
     let power = 10_f64.powf(places as f64);
     let shifted = number * power;

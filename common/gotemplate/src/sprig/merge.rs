@@ -1,4 +1,4 @@
-//! Dicts merged into one, as mergo 1.0.2 does it, and deep copies.
+//! Functions that merge dicts, as mergo 1.0.2 does, and copy values deeply.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(super) const MERGE: &[Function<'static>] = &[
     Function::new("deepCopy", &[Any], &copied).or(&["mustDeepCopy"]),
 ];
 
-/// The first dict, changed in place: with `overwrite` the last value of a key wins, else the first that is not empty.
+/// Changes the first dict in place: with `overwrite`, the last value of a key wins, else the first value that is not empty.
 fn merged(ctx: &mut Context, args: Arguments<'_>, overwrite: bool) -> FunctionResult {
     let target = args.dict(0)?;
     for index in 1..args.len() {
@@ -56,7 +56,7 @@ fn merge(
     Ok(())
 }
 
-/// mergo follows pointers: a pointer to false counts as empty.
+/// mergo follows pointers, so a pointer to false counts as empty.
 fn is_empty(value: &Value) -> bool {
     !value.follow().truth()
 }
@@ -70,7 +70,7 @@ fn copied(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     }
 }
 
-/// A copy with new dicts on all levels; other values never change, so that they can be shared.
+/// Copies dicts on all levels. Other values never change, and are shared.
 fn copy(ctx: &mut Context, value: &Value, depth: usize) -> FunctionResult {
     if depth > MAX_DEPTH {
         return Err(FunctionError::too_deep());

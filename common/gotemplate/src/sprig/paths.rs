@@ -1,4 +1,4 @@
-//! Paths with slashes, as Go's `path` reads them; `os…` is the same, as on Linux.
+//! Functions for paths with slashes, as in Go's `path`; the `os…` functions do the same, as on Linux.
 
 use super::text_of_text;
 use crate::function::Function;
@@ -37,7 +37,7 @@ fn ext(path: &str) -> String {
     name[dot..].to_owned()
 }
 
-/// Without empty parts and `.`; `..` removes the part before it.
+/// Removes empty parts and `.`; `..` removes the part before it.
 fn clean(path: &str) -> String {
     let is_rooted = path.starts_with('/');
     let mut parts = Vec::new();

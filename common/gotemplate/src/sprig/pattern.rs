@@ -1,24 +1,24 @@
-//! Go's regular expressions (RE2) in the syntax of regex-lite.
+//! Translates Go's regular expressions (RE2) to the syntax of regex-lite.
 
-/// Why an expression cannot be used.
+/// Why an expression is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// Go does not accept it either.
     Invalid(&'static str),
-    /// Go accepts it: a class of Unicode, single bytes.
+    /// Go accepts it, but this crate does not: a Unicode class, or single bytes.
     Unsupported(char),
 }
 
-/// Times that an atom may be repeated.
+/// Maximum number of repetitions of an atom.
 const MAX_REPEAT: usize = 1000;
-/// Characters that must be escaped to be literal.
+/// Characters that must be escaped to stand for themselves.
 const META: &str = r"\.+*?()|[]{}^$&~#-";
 
-/// The same expression: literal braces and brackets are escaped, and `\Q…\E` is expanded. Expressions that only regex-lite
-/// accepts (`a**`, `a{1001}`) are refused, as in Go.
+/// Translates an expression: escapes literal braces and brackets, and expands `\Q…\E`. Expressions that only regex-lite accepts (`a**`,
+/// `a{1001}`) are refused, as in Go.
 pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
     let mut out = String::with_capacity(pattern.len() + 8);
-    // Operators after the last atom: at most one, perhaps with a `?` that makes it lazy.
+    // Number of operators after the last atom: at most one, perhaps with a `?` that makes it lazy.
     let (mut operators, mut is_lazy) = (0, false);
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
@@ -65,7 +65,7 @@ pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
     Ok(out)
 }
 
-/// The `2,3` of `2,3}`, and what follows it.
+/// Reads `2,3}`. Returns `2,3` and the rest.
 fn repetition(text: &str) -> Option<(&str, &str)> {
     let (numbers, rest) = text.split_once('}')?;
     let (least, most) = numbers.split_once(',').unwrap_or((numbers, ""));
@@ -73,14 +73,14 @@ fn repetition(text: &str) -> Option<(&str, &str)> {
     (!least.is_empty() && is_number(least) && is_number(most)).then_some((numbers, rest))
 }
 
-/// The `i` of `(?i)` and `(?i:…)`.
+/// Reads the flags: the `i` of `(?i)` and `(?i:…)`.
 fn flags(text: &str) -> Option<&str> {
     let flags = text.get(..text.find([':', ')'])?)?;
     let is_flag = |c: char| c.is_ascii_alphabetic() || c == '-';
     flags.chars().all(is_flag).then_some(flags)
 }
 
-/// Writes an escape, whose backslash is read; returns the rest.
+/// Writes the escape sequence after a backslash, and returns the rest.
 fn escape<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
     if let Some(quoted) = text.strip_prefix('Q') {
         let (quoted, rest) = quoted.split_once("\\E").unwrap_or((quoted, ""));
@@ -99,7 +99,7 @@ fn escape<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
     Ok(text.get(c.len_utf8()..).unwrap_or_default())
 }
 
-/// Writes a class; returns the rest. A bracket at its start is literal.
+/// Writes a bracketed class, and returns the rest. A `]` at its start is literal.
 fn class<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
     out.push('[');
     let mut rest = text;

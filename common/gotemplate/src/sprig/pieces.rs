@@ -1,4 +1,4 @@
-//! Parts of texts, and texts from parts. Positions are counted in bytes, as sprig counts them.
+//! Functions that take parts of texts, and that join them. As in sprig, positions are counted in bytes.
 
 use std::rc::Rc;
 
@@ -52,7 +52,7 @@ pub(super) const PIECES: &[Function<'static>] = &[
     }),
 ];
 
-/// sprig's `join`: the items of a list as texts with a separator between them.
+/// sprig's `join`: joins the items of a list, as texts, with a separator.
 ///
 /// # Errors
 /// The text would be too long.
@@ -75,7 +75,7 @@ pub(super) fn piece(text: &str, start: usize, end: usize) -> Result<&str, Functi
     })
 }
 
-/// As sprig's `strslice`: the items that are not nil; any other value is one item.
+/// Converts to texts as sprig's `strslice`: the items that are not nil; any other value counts as one item.
 fn texts(ctx: &mut Context, value: &Value) -> Result<Vec<String>, FunctionError> {
     let items = match value {
         Value::List(list) => list,
@@ -90,14 +90,14 @@ fn texts(ctx: &mut Context, value: &Value) -> Result<Vec<String>, FunctionError>
     Ok(texts)
 }
 
-/// A value as text, whose bytes are reserved one by one: a list can hold the same long text many times at no cost.
+/// Converts a value to text. Reserves its bytes each time, because a list can hold the same long text many times at no cost.
 pub(super) fn text(ctx: &mut Context, value: &Value) -> Result<String, FunctionError> {
     let text = value.to_text()?;
     ctx.reserve(text.len().saturating_add(ITEM))?;
     Ok(text)
 }
 
-/// A negative count keeps the end.
+/// Keeps the first `count` bytes; if it is negative, the last ones.
 fn truncated(count: i64, text: &str) -> FunctionResult {
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let (start, end) = match text.len().checked_sub(wanted) {
@@ -108,7 +108,7 @@ fn truncated(count: i64, text: &str) -> FunctionResult {
     Ok(Value::text(piece(text, start, end)?))
 }
 
-/// From the start where `start` is negative, to the end where `end` is.
+/// Takes `text[start..end]`. A negative `start` means the start of the text, a negative `end` its end.
 fn part(start: i64, end: i64, text: &str) -> FunctionResult {
     let end = match usize::try_from(end) {
         Ok(end) if end <= text.len() || start < 0 => end,
@@ -121,7 +121,7 @@ fn part(start: i64, end: i64, text: &str) -> FunctionResult {
     Ok(Value::text(piece(text, start, end)?))
 }
 
-/// goutils' `AbbreviateFull`: at most `width` bytes from about byte `offset` on, with dots for the omitted parts.
+/// goutils' `AbbreviateFull`: returns at most `width` bytes from about byte `offset` on, with dots for the omitted parts.
 fn abbreviated(text: &str, offset: i64, width: i64) -> FunctionResult {
     const DOTS: &str = "...";
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
@@ -146,7 +146,7 @@ fn abbreviated(text: &str, offset: i64, width: i64) -> FunctionResult {
     Ok(Value::text(format!("{DOTS}{end}")))
 }
 
-/// Parts under the names `_0`, `_1` …
+/// Splits into a dict with the keys `_0`, `_1` …
 fn numbered(ctx: &mut Context, text: &str, separator: &str, limit: i64) -> FunctionResult {
     let parts = parts(ctx, text, separator, limit)?;
     let named = parts.into_iter().enumerate();
@@ -154,7 +154,7 @@ fn numbered(ctx: &mut Context, text: &str, separator: &str, limit: i64) -> Funct
     Ok(Value::Dict(Dict::new(&Type::Text, named)))
 }
 
-/// Go's `strings.SplitN`: at most `limit` parts, all for a negative limit; single characters for an empty separator.
+/// Go's `strings.SplitN`: returns at most `limit` parts, or all if it is negative. An empty separator splits into single characters.
 fn parts<'a>(
     ctx: &mut Context,
     text: &'a str,

@@ -1,4 +1,4 @@
-//! Regular expressions: RE2's syntax, which regex-lite shares except for classes of Unicode.
+//! Functions for regular expressions. regex-lite shares RE2's syntax, except for Unicode classes.
 
 use regex_lite::{Captures, Regex, RegexBuilder};
 
@@ -35,47 +35,47 @@ pub(super) const REGEX: &[Function<'static>] = &[
     }),
 ];
 
-/// Bytes of the longest expression, of the largest compiled one, of the longest text, and the product of both, which bounds the
-/// time of one search.
+/// Size limits: of an expression, of a compiled expression, and of a text, all in bytes. `MAX_WORK` limits the product of the last two,
+/// which bounds the time of one search.
 const MAX_PATTERN: usize = 64 << 10;
 const MAX_EXPRESSION: usize = 1 << 20;
 const MAX_TEXT: usize = 8 << 20;
 const MAX_WORK: usize = 1 << 34;
-/// The smallest compiled expression that is tried: reading a byte with it counts once.
+/// Size of the smallest compiled expression that is tried. Reading a byte with it counts once.
 const UNIT: usize = 512;
-/// Reading with an expression is so much slower than other reading.
+/// Factor by which reading with an expression is slower than other reading.
 const SLOWER: usize = 4;
 
-/// A compiled expression, and how often a byte counts that it reads.
+/// A compiled expression, and the cost of reading a byte with it.
 struct Compiled {
     regex: Regex,
     cost: usize,
-    /// Bytes behind a match that may be read to find it; `None` where it may be all of the text, as with `[^x]*x|a`.
+    /// Bytes after a match that a search may read; `None` if that may be the whole text, as with `[^x]*x|a`.
     ahead: Option<usize>,
 }
 
 impl Compiled {
-    /// Counts one search in all of a text.
+    /// Counts one search in a whole text.
     fn search(&self, ctx: &mut Context, text: &str) -> Result<(), FunctionError> {
         ctx.work(text.len().saturating_mul(self.cost))
     }
 
-    /// Counts the next of several searches, from byte `from` on: each of them may read the whole rest.
+    /// Counts the next one of several searches, from byte `from` on. Each of them may read the whole rest.
     fn next(&self, ctx: &mut Context, text: &str, from: usize) -> Result<(), FunctionError> {
         let rest = text.len().saturating_sub(from);
         let read = self.ahead.map_or(rest, |ahead| ahead.min(rest));
         ctx.work(read.saturating_add(1).saturating_mul(self.cost))
     }
 
-    /// Counts what a search has read before its match, where that does not count already.
+    /// Counts the bytes that a search read before its match, if `next` did not count them already.
     fn found(&self, ctx: &mut Context, from: usize, end: usize) -> Result<(), FunctionError> {
         let read = self.ahead.map_or(0, |_| end.saturating_sub(from));
         ctx.work(read.saturating_mul(self.cost))
     }
 }
 
-/// The expression in the first argument, for the text in the second. The inner error is one that Go reports too; the outer
-/// one is a limit of ours, which must not make `regexMatch` silently false.
+/// Compiles the expression in the first argument, for the text in the second. The inner error is one that Go reports as well; the outer
+/// error is a limit of this crate, which must not make `regexMatch` silently return false.
 fn compiled(
     ctx: &mut Context,
     args: Arguments<'_>,
@@ -93,7 +93,7 @@ fn compiled(
             MAX_PATTERN >> 10
         )));
     }
-    // Brackets are searched from each place where one could be closed.
+    // The translation searches for a closing bracket from every opening one.
     ctx.work(pattern.len().saturating_mul(pattern.len()) / SLOWER)?;
     let invalid =
         |reason: &str| FunctionError::new(format!("error parsing regexp: {reason}: {pattern:?}"));
@@ -107,7 +107,7 @@ fn compiled(
         }
     };
     let limit = (MAX_WORK / text.len().max(1)).min(MAX_EXPRESSION);
-    // The size of an expression is only known by the limit that it fits into.
+    // The size of a compiled expression is known only as the limit into which it fits.
     let mut size = UNIT.min(limit);
     loop {
         ctx.work(size.saturating_mul(SLOWER))?;
@@ -116,7 +116,7 @@ fn compiled(
                 return Ok(Ok(Compiled {
                     regex,
                     cost: size.div_ceil(UNIT).saturating_mul(SLOWER),
-                    // Nothing repeats, so that no match is longer than the expression.
+                    // Nothing repeats, so no match is longer than the expression.
                     ahead: (!pattern.contains(['*', '+', '{'])).then_some(pattern.len() * 4),
                 }));
             }
@@ -133,7 +133,7 @@ fn compiled(
     }
 }
 
-/// Whether the expression matches; the errors are those of [`compiled`].
+/// Returns whether the expression matches. The errors are those of [`compiled`].
 fn matches(
     ctx: &mut Context,
     args: Arguments<'_>,
@@ -156,7 +156,7 @@ fn find(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     Ok(Value::text(found.map_or("", |found| found.as_str())))
 }
 
-/// At most as many as asked for; all where that is negative.
+/// Returns at most as many matches as asked for; all if the number is negative.
 fn find_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     let compiled = compiled(ctx, args)??;
     let text = args.text(1)?;
@@ -175,7 +175,7 @@ fn find_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     Ok(Value::texts(found))
 }
 
-/// `$1`, `${1}` and `${name}` are replaced by what a group matched.
+/// Replaces all matches; `$1`, `${1}` and `${name}` stand for the text of a group.
 fn replace_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     let template = args.text(2)?;
     replaced(ctx, args, |groups, out| expand(template, groups, out))
@@ -206,7 +206,7 @@ fn replaced(
     Ok(Value::text(out))
 }
 
-/// Go's `Regexp.Expand`: the longest name of letters, digits and `_`; a `$` before anything else is literal.
+/// Go's `Regexp.Expand`: takes the longest name of letters, digits and `_`; a `$` before anything else is literal.
 fn expand(template: &str, groups: &Captures<'_>, out: &mut String) {
     let mut rest = template;
     while let Some((before, behind)) = rest.split_once('$') {
@@ -232,7 +232,7 @@ fn expand(template: &str, groups: &Captures<'_>, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The name at the start, perhaps in braces, and what follows it.
+/// Splits off a name at the start, perhaps in braces, from the rest.
 fn group_name(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('{');
     let start = inner.unwrap_or(text);
@@ -245,7 +245,7 @@ fn group_name(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, rest))
 }
 
-/// At most as many parts as asked for; all where that is negative.
+/// Splits into at most as many parts as asked for; all if the number is negative.
 fn split(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     let compiled = compiled(ctx, args)??;
     let (pattern, text) = (args.text(0)?, args.text(1)?);

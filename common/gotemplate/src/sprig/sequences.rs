@@ -1,4 +1,4 @@
-//! Numbers in a row.
+//! Functions that return sequences of numbers.
 
 use super::{ITEM, reserve_items};
 use crate::function::{Context, Function, FunctionError, FunctionResult};
@@ -13,7 +13,7 @@ pub(super) const SEQUENCES: &[Function<'static>] = &[
     Function::new("untilStep", &[Int, Int, Int], &|ctx, args| {
         listed(ctx, args.int(0)?, args.int(1)?, args.int(2)?)
     }),
-    // `seq END`, `seq START END`, `seq START STEP END`, all with the end.
+    // `seq END`, `seq START END`, `seq START STEP END`; the end is included.
     Function::variadic("seq", &[], Int, &|ctx, args| {
         let (start, step, end) = match args.len() {
             1 => (1, None, args.int(0)?),
@@ -37,7 +37,7 @@ fn listed(ctx: &mut Context, start: i64, stop: i64, step: i64) -> FunctionResult
     Ok(Value::List(List::new(&Type::Int, numbers.collect())))
 }
 
-/// From `start` to before `stop`; none where `step` leads in the other direction.
+/// Returns the numbers from `start` to before `stop`; none if `step` leads in the other direction.
 fn numbers(
     ctx: &mut Context,
     start: i64,

@@ -1,4 +1,4 @@
-//! Texts made from texts.
+//! Functions that make texts from texts.
 
 use super::{case, pieces, text_of_text, wrap};
 use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
@@ -100,7 +100,7 @@ pub(super) const STRINGS: &[Function<'static>] = &[
     }),
 ];
 
-/// The arguments that are not nil, joined by blanks.
+/// Joins the arguments that are not nil with blanks, each converted by `make`.
 fn between(
     ctx: &mut Context,
     args: Arguments<'_>,
@@ -117,7 +117,7 @@ fn between(
     joined(ctx, &parts, " ")
 }
 
-/// Texts with a separator between them.
+/// Joins texts with a separator.
 pub(super) fn joined(ctx: &mut Context, items: &[String], separator: &str) -> FunctionResult {
     let separators = items.len().saturating_mul(separator.len());
     let texts = items.iter().map(String::len).sum::<usize>();
@@ -134,7 +134,7 @@ fn indented(ctx: &mut Context, spaces: i64, text: &str, before: &str) -> Functio
     Ok(Value::text(format!("{before}{pad}{text}")))
 }
 
-/// A number that is not negative.
+/// Checks that a number is not negative.
 fn length(number: i64, what: &str) -> Result<usize, FunctionError> {
     usize::try_from(number)
         .map_err(|_| FunctionError::new(format!("the {what} must not be negative: {number}")))

@@ -1,4 +1,4 @@
-//! URLs as Go's net/url 1.26 reads and writes them: nothing is resolved or normalised, unlike in browsers.
+//! Parses and prints URLs as Go's net/url 1.26 does: unlike in browsers, nothing is resolved or normalised.
 
 use core::net::Ipv6Addr;
 use std::fmt;
@@ -7,24 +7,24 @@ use std::fmt;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Url {
     pub(super) scheme: String,
-    /// The text after the scheme where that does not begin with a slash: `mailto:OPAQUE`.
+    /// The text after the scheme if it does not begin with a slash: `mailto:OPAQUE`.
     pub(super) opaque: String,
     pub(super) user: Option<User>,
-    /// With its port.
+    /// Host with port.
     pub(super) host: String,
     pub(super) path: String,
     pub(super) query: String,
     pub(super) fragment: String,
 }
 
-/// Name and password.
+/// User name and password.
 #[derive(Clone, Debug)]
 pub(super) struct User {
     name: String,
     password: Option<String>,
 }
 
-/// Why a text is not a valid URL. The text itself is not repeated, because it can contain passwords.
+/// Why a text is not a valid URL. The message does not repeat the text, because it can contain passwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UrlError {
     #[error("invalid control character in URL")]
@@ -45,7 +45,7 @@ pub(super) enum UrlError {
     Utf8,
 }
 
-/// The part of a URL determines which characters are escaped.
+/// A part of a URL. It determines which characters are escaped.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     User,
@@ -186,7 +186,7 @@ impl fmt::Display for User {
     }
 }
 
-/// The text before the first colon, if that can be a scheme, and the rest.
+/// Splits off the text before the first colon, if it can be a scheme.
 fn split_scheme(text: &str) -> Result<(&str, &str), UrlError> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'));
     let Some((scheme, rest)) = end.map(|end| text.split_at(end)) else {
@@ -231,7 +231,7 @@ fn parse_host(host: &str, is_http: bool) -> Result<String, UrlError> {
     unescape(host, Part::Host)
 }
 
-/// Nothing, or a colon and any number of digits.
+/// Returns whether a text is empty, or a colon and any number of digits.
 fn is_port(text: &str) -> bool {
     let digits = text.strip_prefix(':').unwrap_or(text);
     digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -258,7 +258,7 @@ fn unescape(text: &str, part: Part) -> Result<String, UrlError> {
         let (high, low) = digit().zip(digit()).ok_or(UrlError::Escape)?;
         let byte = u8::try_from(high << 4 | low).map_err(|_| UrlError::Escape)?;
         let is_allowed = match part {
-            // Only characters outside of ASCII are escaped in host names (RFC 6874).
+            // In host names, only characters outside of ASCII may be escaped (RFC 6874).
             Part::Host => byte == b'%' || !byte.is_ascii(),
             Part::Zone => matches!(byte, b'%' | b' ') || !is_escaped(byte, Part::Host),
             _ => true,

@@ -1,4 +1,4 @@
-//! URLs as dicts of their parts.
+//! Functions that convert between URLs and dicts of their parts.
 
 use std::rc::Rc;
 

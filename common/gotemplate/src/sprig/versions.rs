@@ -1,4 +1,4 @@
-//! Semantic versions, as Masterminds reads them.
+//! Functions for semantic versions, as Masterminds reads them.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::value::Type::Text;
 use crate::value::{Value, Version};
 use addons_versions::constraint::Constraint;
 
-/// Bytes that may be made of a byte of a constraint, for whoever reads one.
+/// Bytes that parsing a constraint may make per byte of its text. Callers reserve them.
 pub const COMPARISON: usize = 40;
 
 pub(super) const VERSIONS: &[Function<'static>] = &[
@@ -15,7 +15,7 @@ pub(super) const VERSIONS: &[Function<'static>] = &[
         Ok(Value::Version(Rc::new(version(args.text(0)?)?)))
     }),
     Function::new("semverCompare", &[Text, Text], &|ctx, args| {
-        // Every comparison of a constraint is larger than its text.
+        // A parsed comparison is larger than its text.
         ctx.reserve(args.text(0)?.len().saturating_mul(COMPARISON))?;
         let constraint = Constraint::parse(args.text(0)?);
         let constraint = constraint.map_err(|error| FunctionError::new(error.to_string()))?;

@@ -1,10 +1,10 @@
-//! Lines of a given length: goutils 1.1.1, which counts bytes and breaks lines only at `' '`.
+//! Wraps lines: goutils 1.1.1, which counts bytes and breaks lines only at `' '`.
 
 use super::pieces::piece;
 use crate::function::{Context, FunctionResult};
 use crate::value::Value;
 
-/// `text` with `line_break` (a newline where it is empty) before each line that would be longer than `width`.
+/// Puts `line_break` (a newline if it is empty) before each line that would be longer than `width`.
 pub(super) fn wrapped(
     ctx: &mut Context,
     text: &str,
@@ -21,7 +21,7 @@ pub(super) fn wrapped(
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
     let mut start = 0;
-    // A line ends at the last blank that still fits, and with it.
+    // A line ends at the last blank that fits; the blank is dropped.
     while bytes.len() - start > width {
         let rest = &bytes[start..];
         if rest.first() == Some(&b' ') {

@@ -1,23 +1,23 @@
-//! Constants: numbers, characters and texts as Go's strconv reads them.
+//! Parses constants: numbers, characters and texts, as Go's strconv does.
 
 use crate::value::number::{parse_integer, without_underscores};
 
 use crate::value::hexadecimal;
-/// A number without a type: it takes the type that a parameter needs.
+/// A number without a type: it gets the type of the parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number<'a> {
-    /// As it is written.
+    /// Its spelling.
     pub text: &'a str,
-    /// Its value if that is whole and fits an int64.
+    /// Its value if it is whole and fits an int64.
     pub int: Option<i64>,
-    /// Its value if that is a real number.
+    /// Its value if it is a real number.
     pub float: Option<f64>,
     /// Its value if it is written as a complex number.
     pub complex: Option<(f64, f64)>,
 }
 
 impl<'a> Number<'a> {
-    /// `17`, `0x1F`, `1_000`, `1.5e3`, `2i`
+    /// Parses `17`, `0x1F`, `1_000`, `1.5e3` or `2i`.
     pub fn parse(text: &'a str) -> Result<Self, String> {
         let illegal = || format!("illegal number syntax: {text:?}");
         if let Some(imaginary) = text.strip_suffix('i') {
@@ -55,7 +55,7 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// `1+2i`
+    /// Parses `1+2i`.
     pub fn parse_complex(text: &'a str) -> Result<Self, String> {
         let illegal = || format!("illegal number syntax: {text:?}");
         let body = text.strip_suffix('i').ok_or_else(illegal)?;
@@ -63,7 +63,7 @@ impl<'a> Number<'a> {
             .char_indices()
             .skip(1)
             .filter(|(_, c)| matches!(c, '+' | '-'));
-        // Not the sign of an exponent.
+        // Skip the sign of an exponent.
         let mut signs = signs.filter(|(at, _)| {
             let before = body.get(..*at).unwrap_or_default();
             !before.ends_with(['e', 'E', 'p', 'P'])
@@ -74,7 +74,7 @@ impl<'a> Number<'a> {
         Ok(Self::complex(text, real, imaginary))
     }
 
-    /// `'a'`
+    /// Parses `'a'`.
     pub fn parse_character(text: &'a str) -> Result<Self, String> {
         let malformed = || format!("malformed character constant: {text}");
         let body = text
@@ -92,7 +92,7 @@ impl<'a> Number<'a> {
         Ok(Self::real(text, Some(code), code as f64))
     }
 
-    /// Whether a parameter of any type gets it as a float64, which its spelling determines.
+    /// Returns whether a parameter of any type gets it as a float64. The spelling determines that.
     #[must_use]
     pub fn is_float(&self) -> bool {
         let is_hexadecimal = self
@@ -106,7 +106,7 @@ impl<'a> Number<'a> {
     }
 }
 
-/// A number with point and exponent, decimal or (with `p`) hexadecimal.
+/// Parses a number with point and exponent, decimal or (with `p`) hexadecimal.
 fn float(text: &str) -> Option<f64> {
     let text = without_underscores(text)?;
     if text.to_ascii_lowercase().contains("0x") {
@@ -118,16 +118,16 @@ fn float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// One character of a constant, or a byte that an escape gives.
+/// A character of a constant, or a byte from an escape sequence.
 enum Unquoted {
     Byte(u8),
     Char(char),
 }
 
-/// The text of a string constant: Go's `strconv.Unquote`.
+/// Returns the text of a string constant: Go's `strconv.Unquote`.
 ///
 /// # Errors
-/// An unknown escape, or bytes that are not UTF-8.
+/// An unknown escape sequence, or bytes that are not UTF-8.
 pub fn unquote(written: &str) -> Result<String, String> {
     let invalid = || format!("invalid syntax in the string {written}");
     if let Some(raw) = written.strip_prefix('`') {
@@ -149,7 +149,7 @@ pub fn unquote(written: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("the string {written} is not UTF-8"))
 }
 
-/// The first character of `text`, which may be an escape, and what follows it.
+/// Reads the first character of `text`, which may be an escape sequence. Returns it and the rest.
 fn unquote_one(text: &str, quote: char) -> Option<(Unquoted, &str)> {
     let mut chars = text.chars();
     let first = chars.next()?;
@@ -184,7 +184,7 @@ fn unquote_one(text: &str, quote: char) -> Option<(Unquoted, &str)> {
         '0'..='7' => (3, 8),
         _ => return None,
     };
-    // The first octal digit is the escape itself.
+    // The first octal digit is the character after the backslash itself.
     let rest = if radix == 8 { text.get(1..)? } else { rest };
     let (code, rest) = rest.split_at_checked(digits)?;
     if !code.chars().all(|digit| digit.is_digit(radix)) {

@@ -1,4 +1,4 @@
-//! Nodes as text, for messages: as Go prints them.
+//! Prints nodes for messages, as Go does.
 
 use std::fmt;
 

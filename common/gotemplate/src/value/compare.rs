@@ -1,18 +1,18 @@
-//! How values compare: `eq`, `lt` and sprig's `deepEqual`.
+//! Compares values: `eq`, `lt` and sprig's `deepEqual`.
 
 use std::cmp::Ordering;
 
 use super::{Dict, MAX_DEPTH, Value};
 use crate::function::FunctionError;
 
-/// Bytes that a value counts where it is compared, besides its text.
+/// Bytes that a compared value counts, in addition to its text.
 const COMPARED: usize = 32;
 
 impl Value {
-    /// Go's `eq a b`: numbers of different types do not compare but whole ones with and without sign; nil equals nil.
+    /// Go's `eq a b`. Numbers of different types cannot be compared, except for whole numbers with and without sign. Nil equals nil.
     ///
     /// # Errors
-    /// Types that do not compare.
+    /// The types cannot be compared.
     pub fn equals(&self, other: &Self) -> Result<bool, FunctionError> {
         if let (Some(a), Some(b)) = (self.integer(), other.integer()) {
             return Ok(a == b);
@@ -36,10 +36,10 @@ impl Value {
         })
     }
 
-    /// Go's `lt a b`, and where they are equal.
+    /// Orders two values as Go's `lt` and `le`; `None` if one is NaN.
     ///
     /// # Errors
-    /// Types that have no order, or two different ones.
+    /// The types have no order, or differ.
     pub fn order(&self, other: &Self) -> Result<Option<Ordering>, FunctionError> {
         if let (Some(a), Some(b)) = (self.integer(), other.integer()) {
             return Ok(Some(a.cmp(&b)));
@@ -54,15 +54,15 @@ impl Value {
         }
     }
 
-    /// Go's `reflect.DeepEqual`: same types, same values; an int never equals an int64.
+    /// Go's `reflect.DeepEqual`: same types and same values. An int never equals an int64.
     ///
     /// # Errors
-    /// Nested deeper than [`MAX_DEPTH`], or more bytes to look at than are `left`.
+    /// Values nested deeper than [`MAX_DEPTH`], or more bytes to compare than `left`.
     pub fn deep_equal(&self, other: &Self, left: &mut usize) -> Result<bool, FunctionError> {
         deep_equal(self, other, 0, left)
     }
 
-    /// Whether it has one of the kinds that Go compares.
+    /// Returns whether the kind is one that Go compares.
     fn is_basic(&self) -> bool {
         match self {
             Self::Bool(_) | Self::Float(_) | Self::Complex(..) | Self::Text(_) => true,
@@ -112,7 +112,7 @@ fn deep_equal(a: &Value, b: &Value, depth: usize, left: &mut usize) -> Result<bo
     })
 }
 
-/// Whether both values of every pair are deeply equal.
+/// Returns whether the values of every pair are deeply equal.
 fn all_equal<'v>(
     pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
     depth: usize,
@@ -133,7 +133,7 @@ fn dicts_equal(a: &Dict, b: &Dict, depth: usize, left: &mut usize) -> Result<boo
     if a.element() != b.element() || a.len() != b.len() {
         return Ok(false);
     }
-    // All entries are copied, also where the first ones differ.
+    // All entries are copied, even if the first ones differ.
     let cost = a.len().saturating_mul(2 * COMPARED);
     *left = left.checked_sub(cost).ok_or_else(FunctionError::too_much)?;
     let (a, b) = (a.entries(), b.entries());

@@ -8,11 +8,11 @@ use super::list::drop_values;
 use super::{Type, Value};
 use crate::function::Function;
 
-/// A dict. Clones are the SAME dict: what sprig's `set` changes in one changes in all.
+/// A dict. Clones are the SAME dict: a `set` on one changes all of them.
 #[derive(Clone, Debug)]
 pub struct Dict(Rc<Entries>);
 
-/// The entries by name. No borrow of them outlives a method of [`Dict`], so two borrows never conflict.
+/// The entries of a dict. No borrow of them outlives a method of [`Dict`], so borrows never conflict.
 #[derive(Debug)]
 struct Entries {
     element: &'static Type,
@@ -21,7 +21,7 @@ struct Entries {
 }
 
 impl Dict {
-    /// A new dict whose values are all of type `element`.
+    /// Makes a dict whose values are all of type `element`.
     #[must_use]
     pub fn new(
         element: &'static Type,
@@ -30,7 +30,7 @@ impl Dict {
         Self::with_methods(element, &[], entries)
     }
 
-    /// A new dict of a type that has `methods`: the dict is their first argument.
+    /// Makes a dict of a type that has `methods`. They get the dict as their first argument.
     #[must_use]
     pub fn with_methods(
         element: &'static Type,
@@ -44,48 +44,48 @@ impl Dict {
         }))
     }
 
-    /// A new dict of the same type.
+    /// Makes a dict of the same type.
     #[must_use]
     pub fn of_same_type(&self, entries: impl IntoIterator<Item = (Rc<str>, Value)>) -> Self {
         Self::with_methods(self.0.element, self.0.methods, entries)
     }
 
-    /// The type of its values.
+    /// Returns the type of the values.
     #[must_use]
     pub fn element(&self) -> &'static Type {
         self.0.element
     }
 
-    /// The methods of its type.
+    /// Returns the methods of the type.
     #[must_use]
     pub fn methods(&self) -> &'static [Function<'static>] {
         self.0.methods
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Value> {
         self.0.values.borrow().get(key).cloned()
     }
 
-    /// Whether `key` exists, even if its value is null.
+    /// Returns whether `key` exists, even if its value is null.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.0.values.borrow().contains_key(key)
     }
 
-    /// Sets `key`, for all who share this dict.
+    /// Sets `key`, in all clones of this dict.
     pub fn set(&self, key: impl Into<Rc<str>>, value: Value) {
         // The old value is dropped after the borrow has ended.
         let _old = self.0.values.borrow_mut().insert(key.into(), value);
     }
 
-    /// Removes `key`, for all who share this dict.
+    /// Removes `key`, from all clones of this dict.
     pub fn remove(&self, key: &str) {
         let _old = self.0.values.borrow_mut().remove(key);
     }
 
-    /// A copy of its entries, sorted by key.
+    /// Returns a copy of the entries, sorted by key.
     #[must_use]
     pub fn entries(&self) -> Vec<(Rc<str>, Value)> {
         let values = self.0.values.borrow();
@@ -95,31 +95,31 @@ impl Dict {
             .collect()
     }
 
-    /// A copy of its keys, sorted.
+    /// Returns a copy of the keys, sorted.
     #[must_use]
     pub fn keys(&self) -> Vec<Rc<str>> {
         self.0.values.borrow().keys().map(Rc::clone).collect()
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values.borrow().len()
     }
 
-    /// Whether it has no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether both are the same dict, not only equal ones.
+    /// Returns whether both are the same dict, not only equal dicts.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The values of the last clone; none while another clone exists.
+    /// Returns the values if this is the last clone, else none.
     pub(super) fn into_values(self) -> Vec<Value> {
         let values = Rc::into_inner(self.0).map(|entries| entries.values.take());
         values.unwrap_or_default().into_values().collect()

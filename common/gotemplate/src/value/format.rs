@@ -1,4 +1,4 @@
-//! The flags of a verb, and numbers and texts formatted by them: fmt/format.go.
+//! Formats numbers and texts with the flags of a verb: fmt/format.go.
 
 use std::fmt::Write as _;
 
@@ -13,17 +13,17 @@ pub(crate) struct Format {
     pub plus: bool,
     /// `#`: with a prefix; texts in backquotes.
     pub sharp: bool,
-    /// A blank: room for a sign, between bytes.
+    /// A blank: leaves room for a sign, and separates bytes.
     pub space: bool,
     /// `0`: padded with zeros.
     pub zero: bool,
-    /// At least so many characters.
+    /// Minimum number of characters.
     pub width: Option<usize>,
-    /// Digits, or at most so many characters.
+    /// Number of digits, or maximum number of characters.
     pub precision: Option<usize>,
-    /// `%#v`: as Go writes it.
+    /// `%#v`: Go syntax.
     pub go_syntax: bool,
-    /// `%+v`: with the names of fields.
+    /// `%+v`: with field names.
     pub names: bool,
 }
 
@@ -192,7 +192,7 @@ impl Format {
         self.pad(out, &digits);
     }
 
-    /// At most as many characters as the precision says.
+    /// Cuts a text to as many characters as the precision says.
     fn truncated<'a>(&self, text: &'a str) -> &'a str {
         let end = self
             .precision
@@ -201,7 +201,8 @@ impl Format {
     }
 }
 
-/// At least `least` digits. By hand, because the formatter of the standard library panics above a width of 65,535, and Go takes a million.
+/// Pads to at least `least` digits. Done by hand: the formatter of the standard library panics above a width of 65,535, and Go allows a
+/// million.
 fn with_zeros(digits: &str, least: usize) -> String {
     let mut text = "0".repeat(least.saturating_sub(digits.len()));
     text.push_str(digits);
@@ -214,7 +215,7 @@ fn character(code: i128) -> char {
         .unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Go's `strconv.Quote`: unprintable characters are escaped, with `ascii` also all others outside of ASCII.
+/// Go's `strconv.Quote`: escapes unprintable characters, and with `ascii` all characters outside of ASCII.
 pub(crate) fn quote(text: &str, quote: char, ascii: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
@@ -249,7 +250,7 @@ pub(crate) fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return matches!(c, ' '..='~');
     }
-    // The standard library escapes a combining mark that has no letter before it.
+    // The standard library escapes a combining mark unless a letter precedes it.
     let text: String = ['a', c].iter().collect();
     text.escape_debug().nth(1) == Some(c)
 }

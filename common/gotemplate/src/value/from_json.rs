@@ -1,4 +1,4 @@
-//! JSON as values.
+//! Converts JSON to values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use serde_json::{Number, Value as Json};
 
 use super::{Dict, MAX_DEPTH, Type, Value};
 
-/// Data that is nested too deeply.
+/// The data is nested too deeply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is nested deeper than {MAX_DEPTH} levels")]
 pub struct TooDeep;
 
-/// A whole number within 64 bits becomes an int64, any other number a float64, as Kubernetes decodes them.
+/// Converts as Kubernetes decodes: a whole number within 64 bits becomes an int64, any other number a float64.
 impl TryFrom<&Json> for Value {
     type Error = TooDeep;
 
@@ -28,8 +28,8 @@ impl TryFrom<&Json> for Value {
     }
 }
 
-/// JSON as Go's encoding/json decodes it: every number becomes a float64. Read without serde_json's own value, which takes a key of its
-/// own for JSON in the place of the map.
+/// JSON as Go's encoding/json decodes it: every number becomes a float64. It is not read through `serde_json::Value`, which treats maps
+/// with a certain private key as raw JSON.
 pub(crate) struct Decoded(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Decoded {

@@ -1,16 +1,15 @@
-//! Hexadecimal floating-point numbers as Go's strconv reads them.
+//! Parses hexadecimal floating-point numbers as Go's strconv does.
 
 use super::number::sign;
 
-/// Bits of a float64's mantissa, without the first.
+/// Bits of a float64's mantissa, without the first one.
 const MANTISSA: i64 = 52;
 /// Exponent of the smallest number above 0.
 const SMALLEST: i64 = -1074;
-/// Digits of an exponent that make a difference.
+/// Maximum number of significant digits that are read of an exponent.
 const EXPONENT_DIGITS: usize = 9;
 
-/// `-0x1.8p-3`: the exponent is required. Rounded once, halves to even; `None` for an invalid number and for one that is too
-/// large.
+/// Parses `-0x1.8p-3`; the exponent is required. Rounds once, halves to even. Returns `None` for a number that is invalid or too large.
 pub(crate) fn parse(text: &str) -> Option<f64> {
     let (is_negative, text) = sign(text);
     let text = text
@@ -29,7 +28,7 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
         if mantissa >> 60 == 0 {
             mantissa = mantissa << 4 | digit;
         } else {
-            // Of the bits that do not fit only matters whether one of them is set.
+            // Of the bits that do not fit, it only matters whether one of them is set.
             mantissa |= u64::from(digit != 0);
             exponent += 4;
         }
@@ -39,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Digits with an optional sign. An exponent beyond all floats is cut, but stays beyond them.
+/// Reads digits with an optional sign. An exponent beyond all floats is cut, but stays beyond them.
 fn read_exponent(text: &str) -> Option<i64> {
     let (is_negative, digits) = sign(text);
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -62,7 +61,7 @@ fn scaled(mantissa: u64, exponent: i64) -> f64 {
     if highest > 1023 {
         return f64::INFINITY;
     }
-    // The weight of the last bit that the float has.
+    // Exponent of the last bit that fits into the float.
     let last = (highest - MANTISSA).max(SMALLEST);
     let mantissa = u128::from(mantissa);
     let digits = match u32::try_from(last - exponent) {

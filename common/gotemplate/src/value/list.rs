@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{Dict, Type, Value};
 
-/// A list. It never changes: a function that changes a list returns a new one.
+/// A list. It is immutable: functions that change a list return a new one.
 #[derive(Clone, Debug)]
 pub struct List(Rc<Items>);
 
@@ -16,13 +16,13 @@ struct Items {
 }
 
 impl List {
-    /// A list of `values`, all of type `element`.
+    /// Makes a list of `values`, all of type `element`.
     #[must_use]
     pub fn new(element: &'static Type, values: Vec<Value>) -> Self {
         Self(Rc::new(Items { element, values }))
     }
 
-    /// The type of its items.
+    /// Returns the type of the items.
     #[must_use]
     pub fn element(&self) -> &'static Type {
         self.0.element

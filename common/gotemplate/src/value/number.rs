@@ -1,25 +1,25 @@
-//! Numbers as Go's strconv reads and writes them.
+//! Parses and formats numbers as Go's strconv does.
 
 use std::borrow::Cow;
 use std::iter;
 
-/// More places than any number has: the smallest one ends 1074 digits behind the point. All that follow are zeros, which are appended by
-/// hand, because the formatter of the standard library panics above 65,535 places and Go takes a million.
+/// More decimal places than any float has: the smallest one ends 1074 digits after the point. Further zeros are appended by hand, because
+/// the formatter of the standard library panics above 65,535 places and Go allows a million.
 const MOST_PLACES: usize = 1100;
 
-/// How a number is written.
+/// Notations of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `%f`: 1.500000
     Fixed,
     /// `%e`: 1.500000e+00
     Exponent,
-    /// `%g`: like `%e` where the exponent is below -4 or not below the precision, else like `%f`, without zeros at the end.
+    /// `%g`: like `%e` if the exponent is below -4 or not below the precision, else like `%f`, without trailing zeros.
     General,
 }
 
-/// `number` in `style` with `precision` digits; without a precision the shortest text that reads back as
-/// `number`. Go's `%v` is the general style without precision: `1000000.0` is `1e+06`, `1000000.5` is `1.0000005e+06`.
+/// Formats `number` in `style` with `precision` digits; without a precision, as the shortest text that reads back as `number`. Go's `%v` is
+/// the general style without precision: `1000000.0` is `1e+06`, `1000000.5` is `1.0000005e+06`.
 pub(crate) fn format(number: f64, style: Style, precision: Option<usize>) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -50,7 +50,7 @@ fn general(number: f64, precision: usize) -> String {
     let (mantissa, _) = scientific.split_once('e').unwrap_or((&scientific, ""));
     let mantissa = without_zeros(mantissa);
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
-    // A number without digits after the point is written without exponent while its digits fit the precision.
+    // Without a fraction, a number is written without exponent as long as its digits fit the precision.
     let point = exponent + 1;
     let limit = match i64::try_from(digits) {
         Ok(digits) if precision > digits as usize && digits >= point => digits,
@@ -97,7 +97,7 @@ fn exponent_of(scientific: &str) -> i64 {
         .unwrap_or_default()
 }
 
-/// `1.5e7` as `1.5e+07`.
+/// Converts `1.5e7` to `1.5e+07`.
 fn go_exponent(scientific: &str) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let (sign, digits) = match exponent.strip_prefix('-') {
@@ -107,7 +107,7 @@ fn go_exponent(scientific: &str) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
-/// Whether a number is negative, and what follows its optional sign.
+/// Splits off an optional sign. Returns whether the number is negative, and the rest.
 pub(crate) fn sign(text: &str) -> (bool, &str) {
     match text.strip_prefix('-') {
         Some(unsigned) => (true, unsigned),
@@ -136,8 +136,8 @@ pub(crate) fn parse_integer(text: &str) -> Option<i128> {
     (value >= i128::from(i64::MIN)).then_some(value)
 }
 
-/// A number without its underscores; `None` where one of them does not separate digits. A prefix like `0x` counts as a
-/// digit (Go's `underscoreOK`).
+/// Removes the underscores of a number. Returns `None` if one of them does not separate digits; a prefix like `0x` counts as a digit (Go's
+/// `underscoreOK`).
 pub(crate) fn without_underscores(number: &str) -> Option<Cow<'_, str>> {
     if !number.contains('_') {
         return Some(Cow::Borrowed(number));

@@ -1,15 +1,14 @@
-//! How values print: Go's `%v`, and the other verbs of `printf`.
+//! Prints values: Go's `%v`, and the other verbs of `printf`.
 
 use super::format::Format;
 use super::{MAX_DEPTH, MAX_TEXT, Value};
 use crate::function::FunctionError;
 
 impl Value {
-    /// Go's `fmt.Sprint` of one value, sprig's `strval`: `map[a:1]`, `[1 <nil>]`, 1e+06. A pointer prints what it points to
-    /// (Go prints its address).
+    /// Go's `fmt.Sprint` of one value, sprig's `strval`: `map[a:1]`, `[1 <nil>]`, 1e+06. A pointer prints its target (in Go, its address).
     ///
     /// # Errors
-    /// Nested deeper than [`MAX_DEPTH`], or longer than [`MAX_TEXT`].
+    /// A value nested deeper than [`MAX_DEPTH`], or a text longer than [`MAX_TEXT`].
     pub fn to_text(&self) -> Result<String, FunctionError> {
         let mut text = String::new();
         self.print(&mut text)?;
@@ -24,7 +23,7 @@ impl Value {
         self.print_as(out, &Format::default(), 'v', 0)
     }
 
-    /// Appends the value to `out` as `verb` says.
+    /// Appends the value to `out`, formatted by `verb`.
     pub(crate) fn print_as(
         &self,
         out: &mut String,
@@ -54,7 +53,7 @@ impl Value {
         }
         let print = |out: &mut String, value: &Self| value.print_as(out, format, verb, depth + 1);
         match (self, verb) {
-            // Inside of lists and dicts nil prints as nil for every verb.
+            // Inside of lists and dicts, nil prints as nil for every verb.
             (Self::Missing | Self::Nil, _) if depth > 0 => {
                 out.push_str(if format.go_syntax {
                     "interface {}(nil)"
@@ -104,7 +103,7 @@ impl Value {
         Ok(())
     }
 
-    /// Appends `items` between brackets; in Go's syntax between braces, after the type.
+    /// Appends `items` between brackets; in Go syntax between braces, after the type.
     fn print_nested<T>(
         &self,
         out: &mut String,
@@ -130,7 +129,7 @@ impl Value {
         Ok(())
     }
 
-    /// `%!d(string=x)`
+    /// Appends `%!d(string=x)`.
     fn bad_verb(&self, out: &mut String, format: &Format, verb: char) -> Result<(), FunctionError> {
         out.extend(["%!", verb.encode_utf8(&mut [0; 4]), "("]);
         self.print_with_type(out, format)?;
@@ -138,7 +137,7 @@ impl Value {
         Ok(())
     }
 
-    /// `string=x`, `<nil>`
+    /// Appends `string=x`, or `<nil>`.
     pub(crate) fn print_with_type(
         &self,
         out: &mut String,
@@ -153,7 +152,7 @@ impl Value {
     }
 }
 
-/// Appends a text; whether `verb` is one for texts.
+/// Appends a text. Returns whether `verb` is one for texts.
 fn text_as(out: &mut String, text: &str, format: &Format, verb: char) -> bool {
     match verb {
         'v' if format.go_syntax => format.quoted(out, text),

@@ -1,17 +1,17 @@
-//! Structs, whose shapes the caller describes.
+//! Structs. The caller describes their types.
 
 use super::{Type, Value};
 
 /// A struct type.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its name in error messages and `%T`.
+    /// Name in error messages and `%T`.
     pub type_name: &'static str,
-    /// Its fields in order.
+    /// Fields in order.
     pub fields: &'static [(&'static str, Type)],
 }
 
-/// A struct: a value for each field of its [`Shape`], in that order.
+/// A struct, with a value for each field of its [`Shape`], in that order.
 #[derive(Clone, Debug)]
 pub struct Record {
     shape: &'static Shape,
@@ -19,33 +19,33 @@ pub struct Record {
 }
 
 impl Record {
-    /// A struct with `values`, one for each field.
+    /// Makes a struct with `values`, one for each field.
     #[must_use]
     pub fn new(shape: &'static Shape, values: Vec<Value>) -> Self {
         Self { shape, values }
     }
 
-    /// A struct whose fields all have their zero values.
+    /// Makes a struct whose fields have their zero values.
     #[must_use]
     pub fn zero(shape: &'static Shape) -> Self {
         let values = shape.fields.iter().map(|(_, of)| of.zero()).collect();
         Self { shape, values }
     }
 
-    /// Its type.
+    /// Returns the struct type.
     #[must_use]
     pub fn shape(&self) -> &'static Shape {
         self.shape
     }
 
-    /// The value of `field`; `None` where the struct has no such field.
+    /// Returns the value of `field`, or `None` if there is no such field.
     #[must_use]
     pub fn get(&self, field: &str) -> Option<&Value> {
         let mut fields = self.fields();
         fields.find_map(|(name, value)| (name == field).then_some(value))
     }
 
-    /// Names and values in order.
+    /// Iterates over names and values, in order.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         let names = self.shape.fields.iter().map(|(name, _)| *name);
         names.zip(&self.values)

@@ -1,11 +1,11 @@
-//! Go's types: of values, of parameters and of the elements of lists and dicts.
+//! Go's types, of values, parameters, and elements of lists and dicts.
 
 use std::fmt;
 use std::rc::Rc;
 
 use super::{Dict, List, Pointer, Record, Shape, Value};
 
-/// A type, with Go's name for it.
+/// A type of Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// `interface {}`: a value of any type, or nil
@@ -39,7 +39,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The zero value, which `index` gives for a key that does not exist.
+    /// Returns the zero value, which `index` gives for a key that does not exist.
     #[must_use]
     pub fn zero(self) -> Value {
         match self {
@@ -59,7 +59,7 @@ impl Type {
         }
     }
 
-    /// Go's name of its kind, as `kindOf` prints it.
+    /// Returns Go's name of the kind, as `kindOf` prints it.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Type {
     }
 }
 
-/// As `%T` and `typeOf` print it.
+/// Prints the type as `%T` and `typeOf` do.
 impl fmt::Display for Type {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

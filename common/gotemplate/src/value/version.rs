@@ -5,7 +5,7 @@ use std::fmt;
 use addons_versions::constraint;
 use addons_versions::tolerant::VersionError;
 
-/// A version and its spelling.
+/// A version with its spelling.
 #[derive(Clone, Debug)]
 pub struct Version {
     version: semver::Version,
@@ -13,7 +13,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Reads a version as Masterminds' `NewVersion`: `v1.2` is 1.2.0.
+    /// Parses a version as Masterminds' `NewVersion`: `v1.2` is 1.2.0.
     ///
     /// # Errors
     /// The text is not a version.
@@ -24,13 +24,13 @@ impl Version {
         })
     }
 
-    /// The version, for constraints and comparisons.
+    /// Returns the version, for constraints and comparisons.
     #[must_use]
     pub fn version(&self) -> &semver::Version {
         &self.version
     }
 
-    /// As it was written.
+    /// Returns the original spelling.
     #[must_use]
     pub fn original(&self) -> &str {
         &self.original
@@ -44,7 +44,7 @@ impl From<semver::Version> for Version {
     }
 }
 
-/// The canonical spelling: three numbers without a `v`.
+/// Prints the canonical spelling: three numbers without a `v`.
 impl fmt::Display for Version {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.version.fmt(out)

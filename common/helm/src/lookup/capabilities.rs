@@ -1,4 +1,4 @@
-//! `.Capabilities` of a rendering without a cluster: those of one with our endpoint are made the same.
+//! Reads `.Capabilities` of a rendering without a cluster, so that a rendering with our endpoint gets the same.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 use crate::{Helm, HelmError};
 
 const FOLDER: &str = "capabilities";
-/// A chart that prints them. What helm's library knows counts as served, too, and differs from helm to helm.
+/// A chart that prints its capabilities. They include the kinds that helm's library knows, which differ between versions of helm.
 const FILES: [(&str, &str); 2] = [
     (
         "Chart.yaml",
@@ -23,14 +23,14 @@ const FILES: [(&str, &str); 2] = [
         "apiVersion: v1\nkind: ConfigMap\nall: {{ .Capabilities | toJson }}\n",
     ),
 ];
-/// How the line with them begins.
+/// Prefix of the line with the capabilities.
 const LINE: &str = "all: ";
 
-/// What a chart can ask about the cluster.
+/// What a chart can find out about the cluster.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Capabilities {
-    /// Its version.
+    /// Version of the cluster.
     pub(super) kube_version: KubeVersion,
     /// `v1`, `apps/v1`, `apps/v1/Deployment`.
     #[serde(rename = "APIVersions")]
@@ -46,10 +46,10 @@ pub(crate) struct KubeVersion {
     pub(super) minor: String,
 }
 
-/// Asks helm.
+/// Renders a chart with helm that prints its capabilities.
 ///
 /// # Errors
-/// Those of a rendering.
+/// The same as for any rendering.
 pub(crate) async fn capabilities(
     helm: &Helm,
     workspace: &Workspace,

@@ -1,4 +1,4 @@
-//! What the endpoint says that it serves, in the documents of an API server.
+//! The discovery documents of the endpoint, in the form of an API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use super::capabilities::Capabilities;
 
-/// Kinds by group and version; each with whether it is namespaced.
+/// Served kinds by group and version, each with whether it is namespaced.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Discovery {
     versions: BTreeMap<(String, String), BTreeMap<String, bool>>,
 }
 
 impl Discovery {
-    /// What a chart sees without a cluster, and how the cluster serves it.
+    /// Collects the kinds that a chart sees without a cluster, with the scope that they have in the cluster.
     pub(super) fn new(capabilities: &Capabilities, kinds: &KindTable) -> Self {
         let mut discovery = Self::default();
         for text in &capabilities.api_versions {
             let parts: Vec<&str> = text.split('/').collect();
             match parts.as_slice() {
                 [version] => discovery.version("", version),
-                // A kind begins with a capital, a version does not.
+                // A kind begins with a capital letter, a version does not.
                 [version, kind] if kind.starts_with(|c: char| c.is_ascii_uppercase()) => {
                     discovery.kind(&Gvk::new(version, kind), kinds);
                 }
@@ -41,7 +41,7 @@ impl Discovery {
         self.versions.entry(key).or_default();
     }
 
-    /// Adds a kind; one that the cluster does not serve counts as namespaced.
+    /// Adds a kind. If the cluster does not serve it, it counts as namespaced.
     pub(super) fn kind(&mut self, gvk: &Gvk, kinds: &KindTable) {
         let namespaced = kinds.get(gvk).is_none_or(|info| info.namespaced);
         let key = (gvk.group.clone(), gvk.version.clone());
@@ -49,14 +49,14 @@ impl Discovery {
         served.insert(gvk.kind.clone(), namespaced);
     }
 
-    /// `/api`.
+    /// The document `/api`.
     pub(super) fn core(&self) -> Value {
         let versions = self.versions.keys().filter(|(group, _)| group.is_empty());
         let versions: Vec<&str> = versions.map(|(_, version)| version.as_str()).collect();
         json!({"kind": "APIVersions", "versions": versions})
     }
 
-    /// `/apis`.
+    /// The document `/apis`.
     pub(super) fn groups(&self) -> Value {
         let named: BTreeSet<&str> = self
             .versions
@@ -75,7 +75,7 @@ impl Discovery {
         json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
     }
 
-    /// `/apis/GROUP/VERSION`. One that is not served has no kinds: `lookup` finds nothing of them then, as without a cluster.
+    /// The document `/apis/GROUP/VERSION`. A version that is not served has no kinds, so `lookup` finds nothing, as without a cluster.
     pub(super) fn resources(&self, group: &str, version: &str) -> Value {
         let served = self.versions.get(&(group.to_owned(), version.to_owned()));
         let resources: Vec<Value> = served
@@ -93,7 +93,7 @@ impl Discovery {
         json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources})
     }
 
-    /// The kind that is called so in a URL.
+    /// Finds the kind with this plural in URLs.
     pub(super) fn of_plural(&self, group: &str, version: &str, name: &str) -> Option<Gvk> {
         let served = self.versions.get(&(group.to_owned(), version.to_owned()))?;
         let kind = served.keys().find(|kind| plural(kind) == name)?;
@@ -105,8 +105,8 @@ impl Discovery {
     }
 }
 
-/// How a kind is called in URLs of the endpoint: what a server calls it need not be known, and no path of an object looks like that
-/// of a namespace.
+/// The plural of a kind in URLs of the endpoint. It need not be the one that a server uses; without an `s`, no path of an object looks like
+/// that of a namespace.
 fn plural(kind: &str) -> String {
     kind.to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! A small HTTP server on loopback: discovery, GET and LIST, for whoever knows its token.
+//! A small HTTP server on loopback. It serves discovery, GET and LIST to clients that know its token.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -25,38 +25,38 @@ use super::{Lookup, Query};
 use crate::HelmError;
 use crate::workspace::Workspace;
 
-/// How long a connection may send no request. Helm opens another one.
+/// Time after which an idle connection is closed. Helm opens another one.
 const SILENCE: Duration = Duration::from_secs(30);
 const KUBECONFIG: &str = "kubeconfig";
 
-/// The server, for the renderings of one chart.
+/// The server for the renderings of one chart.
 pub(crate) struct Endpoint<'a> {
-    /// Its token is the first segment of every path: clients of Kubernetes send no bearer token without TLS.
+    /// The token is the first segment of every path: Kubernetes clients send no bearer token without TLS.
     loopback: Loopback,
     version: &'a KubeVersion,
     discovery: Discovery,
     lookup: &'a Lookup<'a>,
-    /// Otherwise helm asks in the end whether the objects exist that it rendered.
+    /// Whether the release exists. If not, helm asks at the end whether the objects that it rendered exist.
     is_upgrade: bool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// How often the groups were listed. Helm lists them for `.Capabilities` first, and again to map the kinds of what it rendered.
+    /// How often helm listed the groups. It lists them first for `.Capabilities`, and again to map the kinds of the rendered objects.
     listings: usize,
-    /// Kinds of the second listing alone: those that this operation will define.
+    /// Kinds that only the second listing contains, because this operation will define them.
     unserved: BTreeSet<Gvk>,
 }
 
-/// Status and document.
+/// Status code and body.
 type Reply = (StatusCode, Value);
 
 impl<'a> Endpoint<'a> {
-    /// Opens it.
+    /// Opens the endpoint.
     ///
     /// # Errors
-    /// There is no free port, or no randomness.
+    /// There is no free port, or no source of randomness.
     pub(crate) async fn open(
         capabilities: &'a Capabilities,
         lookup: &'a Lookup<'a>,
@@ -73,12 +73,12 @@ impl<'a> Endpoint<'a> {
         })
     }
 
-    /// What a client has to know, and no text may say.
+    /// Returns the token that clients need. It must not appear in any output.
     pub(crate) fn token(&self) -> &str {
         self.loopback.token()
     }
 
-    /// Writes a kubeconfig for it.
+    /// Writes a kubeconfig for this endpoint.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -96,7 +96,7 @@ impl<'a> Endpoint<'a> {
         workspace.write(KUBECONFIG.as_ref(), kubeconfig.to_string().as_bytes())
     }
 
-    /// Begins a rendering that maps these kinds, too; whether there are any that were not known before.
+    /// Begins a rendering in which these kinds are mapped as well. Returns whether some of them were not known before.
     pub(crate) fn begin(&self, unserved: BTreeSet<Gvk>) -> bool {
         let mut state = self.state();
         let before = state.unserved.len();
@@ -105,7 +105,7 @@ impl<'a> Endpoint<'a> {
         state.unserved.len() > before
     }
 
-    /// Answers until the work is done.
+    /// Answers requests until `work` is done.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let serve = |stream| self.connection(stream);
         self.loopback.serve_while(work, serve).await
@@ -117,7 +117,7 @@ impl<'a> Endpoint<'a> {
         });
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(SILENCE);
-        // A client that breaks off explains nothing, and helm's own words say what it missed.
+        // A client that disconnects gives no reason; helm's own message says what it missed.
         let _ = server.serve_connection(TokioIo::new(stream), service).await;
     }
 
@@ -134,7 +134,7 @@ impl<'a> Endpoint<'a> {
         let path: Vec<&str> = path.collect();
         match path.as_slice() {
             ["version"] => (StatusCode::OK, self.version()),
-            // For a kind that no document of ours names, helm's `lookup` gets to a path like this one.
+            // Helm's `lookup` requests a path like this one for a kind that none of our documents contains.
             ["api"] if !discovers(request) => not_found(),
             ["api"] => (StatusCode::OK, self.discovery.core()),
             ["apis"] => (StatusCode::OK, self.groups()),
@@ -164,7 +164,7 @@ impl<'a> Endpoint<'a> {
         self.mapped(|discovery| discovery.resources(group, version))
     }
 
-    /// A document; with the kinds that will be defined, once helm maps what it rendered.
+    /// Returns a document. Once helm maps the rendered objects, it includes the kinds that this operation will define.
     fn mapped(&self, document: impl Fn(&Discovery) -> Value) -> Value {
         let state = self.state();
         if state.listings < 2 || state.unserved.is_empty() {
@@ -177,7 +177,7 @@ impl<'a> Endpoint<'a> {
         document(&discovery)
     }
 
-    /// `secret`, `secret/NAME`, `namespaces/NAMESPACE/secret`, `namespaces/NAMESPACE/secret/NAME`.
+    /// Answers `secret`, `secret/NAME`, `namespaces/NAMESPACE/secret` and `namespaces/NAMESPACE/secret/NAME`.
     async fn objects(&self, group: &str, version: &str, path: &[&str]) -> Reply {
         let (namespace, kind, name) = match path {
             ["namespaces", namespace, kind] => (Some(*namespace), kind, None),
@@ -187,7 +187,8 @@ impl<'a> Endpoint<'a> {
             _ => return not_found(),
         };
         let gvk = self.discovery.of_plural(group, version, kind);
-        // Everything is rendered once kinds are mapped, and no object is in the way of a release that there will not be.
+        // Once helm maps kinds, everything is rendered. Its remaining requests check for objects in the way of a new release, and find
+        // none.
         let is_rendered = !self.is_upgrade && self.state().listings > 1;
         let Some(gvk) = gvk.filter(|_| !is_rendered) else {
             return not_found();
@@ -212,7 +213,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Whether a request is for discovery, by what it accepts.
+/// Returns whether a request is for aggregated discovery, according to its `Accept` header.
 fn discovers(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get(ACCEPT);
     let accepted = accepted.and_then(|accepted| accepted.to_str().ok());

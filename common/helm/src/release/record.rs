@@ -1,4 +1,4 @@
-//! What helm answers about a release, as far as we read it: the rest holds values.
+//! Parses helm's output about a release. Only the fields used here are read, because the rest contains values.
 
 use serde::Deserialize;
 
@@ -6,21 +6,21 @@ use common::entrance;
 
 use super::HelmError;
 
-/// How a release is.
+/// The status of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The revision that this is about, from 1.
+    /// Number of the current revision, from 1.
     pub revision: u32,
     /// Its phase.
     pub phase: Phase,
-    /// Helm's words: `Install complete`.
+    /// Helm's description: `Install complete`.
     pub description: String,
 }
 
-/// One revision of a release.
+/// A revision of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Revision {
-    /// From 1.
+    /// Number, from 1.
     pub revision: u32,
     /// Its phase.
     #[serde(rename = "status")]
@@ -28,35 +28,35 @@ pub struct Revision {
     /// `NAME-VERSION`.
     #[serde(default)]
     pub chart: String,
-    /// When, as helm writes it.
+    /// Time of the update, as helm writes it.
     #[serde(default)]
     pub updated: String,
-    /// Helm's words.
+    /// Helm's description.
     #[serde(default)]
     pub description: String,
 }
 
-/// Phases of a revision, by helm's names for them.
+/// Phases of a revision, with helm's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// It is what runs.
+    /// The revision is running.
     Deployed,
-    /// It went, and its history was kept.
+    /// The release was uninstalled, and its history was kept.
     Uninstalled,
-    /// A newer one runs.
+    /// A newer revision is running.
     Superseded,
-    /// It failed.
+    /// The revision failed.
     Failed,
-    /// It is going.
+    /// The release is being uninstalled.
     Uninstalling,
-    /// It is being installed, or was when its helm went away.
+    /// The revision is being installed, or helm ended during the installation.
     PendingInstall,
-    /// The same of an upgrade.
+    /// The same for an upgrade.
     PendingUpgrade,
-    /// The same of a rollback.
+    /// The same for a rollback.
     PendingRollback,
-    /// Helm does not know.
+    /// Helm does not know the phase.
     #[serde(other)]
     Unknown,
 }
@@ -74,7 +74,7 @@ struct Info {
     description: String,
 }
 
-/// Of `helm status --output json`.
+/// Parses the output of `helm status --output json`.
 pub(super) fn status(text: &str) -> Result<Status, HelmError> {
     let answer: Answer =
         entrance::from_str(text).map_err(|_| HelmError::Answer { verb: "status" })?;
@@ -85,7 +85,7 @@ pub(super) fn status(text: &str) -> Result<Status, HelmError> {
     })
 }
 
-/// Of `helm history --output json`, the oldest first.
+/// Parses the output of `helm history --output json`. The oldest revision comes first.
 pub(super) fn history(text: &str) -> Result<Vec<Revision>, HelmError> {
     let mut history: Vec<Revision> =
         entrance::from_str(text).map_err(|_| HelmError::Answer { verb: "history" })?;

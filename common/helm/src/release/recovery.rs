@@ -1,23 +1,23 @@
-//! What becomes of a release whose helm went away in the middle of its work (KKP's #12846, #13125, #14705): helm refuses to touch
-//! it, "another operation is in progress".
+//! Decides how to recover a release that helm left unfinished (KKP's #12846, #13125, #14705). Helm itself refuses to touch it: "another
+//! operation is in progress".
 
 use std::fmt;
 
 use super::record::{Phase, Revision};
 
-/// What was done to a pending release.
+/// How a pending release is recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Nothing of it ever ran: it was uninstalled, to be installed again.
+    /// Uninstall it, because no revision has ever run; it is then installed again.
     Uninstalled {
         /// The pending revision.
         revision: u32,
     },
-    /// It was rolled back to the last revision that ran.
+    /// Roll it back to the last revision that ran.
     RolledBack {
         /// The pending revision.
         revision: u32,
-        /// The one that ran.
+        /// The revision that ran.
         to: u32,
     },
 }
@@ -37,7 +37,7 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// What a release needs; `history` from the oldest to the newest.
+/// Returns how to recover a release, or `None` if it is not pending. `history` is sorted from the oldest to the newest revision.
 pub(super) fn of(history: &[Revision]) -> Option<Recovery> {
     let pending = history.last().filter(|last| {
         matches!(
@@ -51,7 +51,7 @@ pub(super) fn of(history: &[Revision]) -> Option<Recovery> {
         newest_first.find(|revision| revision.phase == phase)
     };
     let good = ran(Phase::Deployed).or_else(|| ran(Phase::Superseded));
-    // A failed one may hold what others depend on: it is not thrown away either.
+    // A failed revision may contain objects that others depend on, so it is not uninstalled either.
     let good = good.or_else(|| ran(Phase::Failed));
     Some(match good {
         Some(good) if pending.phase != Phase::PendingInstall => Recovery::RolledBack {

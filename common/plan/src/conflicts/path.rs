@@ -1,7 +1,7 @@
 //! Field paths as the API server writes them in conflicts (structured-merge-diff): `spec.replicas`,
 //! `spec.ports[port=80,protocol="TCP"].targetPort`, `spec.finalizers[="a"]`, `args[0]`.
 //!
-//! Names are not quoted there (`metadata.labels.app.kubernetes.io/name`), so a path can be read only against an object.
+//! The server does not quote names in them (`metadata.labels.app.kubernetes.io/name`), so a path can only be resolved against an object.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use common::entrance;
 
-/// One step into an object.
+/// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Key(String),
@@ -58,10 +58,10 @@ pub fn remove(object: &mut Value, field: &str) -> bool {
     }
 }
 
-/// Removes the values at several paths, those below another one first.
+/// Removes the values at several paths, nested ones first.
 ///
 /// # Errors
-/// The first path without a value.
+/// The first path that has no value.
 pub fn remove_all<'f>(
     object: &mut Value,
     fields: impl IntoIterator<Item = &'f str>,
@@ -74,7 +74,7 @@ pub fn remove_all<'f>(
     }
 }
 
-/// The parts of `text` between separators that are neither in brackets nor in quotes.
+/// Splits `text` at separators that are neither in brackets nor in quotes.
 #[must_use]
 pub fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut begin) = (Vec::new(), 0);
@@ -104,7 +104,7 @@ fn places(object: &Value, field: &str) -> Option<Vec<Place>> {
     Some(places)
 }
 
-/// The way into `value` that `rest` describes, last step first. Recursion ends with the object.
+/// Resolves the path `rest` in `value`, last step first. The recursion ends with the object.
 fn find(value: &Value, rest: &str) -> Option<Vec<Place>> {
     if rest.is_empty() {
         return Some(Vec::new());
@@ -120,7 +120,7 @@ fn find(value: &Value, rest: &str) -> Option<Vec<Place>> {
                 .iter()
                 .filter_map(|(key, value)| Some((key, value, after(key)?)))
                 .collect();
-            // `data.a.yaml` is the key `a.yaml` before it is `yaml` in `a`.
+            // Longest key first: `data.a.yaml` is the key `a.yaml` rather than `yaml` in `a`.
             found.sort_by_key(|(key, ..)| Reverse(key.len()));
             found.into_iter().find_map(|(key, value, after)| {
                 let mut places = find(value, after)?;
@@ -139,7 +139,7 @@ fn find(value: &Value, rest: &str) -> Option<Vec<Place>> {
     }
 }
 
-/// `[selector]rest`.
+/// Splits `[selector]rest`.
 fn selector(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('[')?;
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -155,8 +155,8 @@ fn selector(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Which item of a list is meant. A key that our item leaves out (a default of the schema, `protocol`) fits as well, where no
-/// item has it.
+/// Finds the list item that a selector means. If no item has all of its keys, an item that lacks some of them matches as well, because the
+/// schema may fill in a default (`protocol`).
 fn position(items: &[Value], selector: &str) -> Option<usize> {
     if let Ok(index) = selector.parse() {
         return Some(index);

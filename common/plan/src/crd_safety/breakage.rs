@@ -1,4 +1,4 @@
-//! The effect of a changed definition on the live objects: counted, named, and refused unless accepted.
+//! The effect of a changed CRD on live objects: counted, listed, and refused unless the user accepts it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,12 +12,12 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::values::mask::Mask;
 
-/// Objects that are named one by one.
+/// The maximum number of objects to list by name.
 const NAMED: usize = 5;
-/// Harmless changes of one definition that are listed one by one.
+/// The maximum number of harmless changes of one CRD to list.
 const LISTED: usize = 3;
 
-/// The effect of a changed definition on the live objects of its kind.
+/// The effect of a changed CRD on the live objects of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Breakage {
@@ -25,15 +25,15 @@ pub struct Breakage {
     pub definition: ObjectKey,
     /// Kind of its objects.
     pub kind: String,
-    /// What the API server will refuse, whatever the user accepts.
+    /// Changes that the API server refuses, whatever the user accepts.
     pub impossible: Vec<Impossible>,
-    /// Every change that breaks live objects, or may break those that were not read, as sentences.
+    /// Changes that break live objects, or may break objects that were not read, as sentences.
     pub changes: Vec<String>,
     /// Objects that lose data.
     pub loses: Hurt,
-    /// Objects that become invalid and lose nothing.
+    /// Objects that become invalid but lose no data.
     pub invalid: Hurt,
-    /// Why live objects could not be read, if so: then it is not known what breaks.
+    /// Why some live objects could not be read. It is then unknown whether they break.
     pub unseen: Option<String>,
 }
 
@@ -41,38 +41,38 @@ pub struct Breakage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hurt {
-    /// The first of them, as `namespace/name`, sorted.
+    /// The first names, as `namespace/name`, sorted.
     pub names: Vec<String>,
-    /// How many.
+    /// Their total number.
     pub count: usize,
 }
 
-/// Why a plan is not executed. Exit 1.
+/// A plan that is refused because of changed CRDs. Exit code 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BreakageError {
-    /// The API server will refuse it.
+    /// The API server refuses the changes.
     #[error("the {} of {} cannot be done: {}", noun(*verb), installation.name, joined(reasons))]
     Impossible {
         /// The installation.
         installation: InstallationName,
-        /// What was to be done with it.
+        /// The operation that was planned.
         verb: Verb,
-        /// Definitions and what the API server refuses to change in them.
+        /// The CRDs, and the changes that the API server refuses.
         reasons: Vec<(ObjectKey, Impossible)>,
     },
-    /// Live objects would break, which the user did not accept.
+    /// Live objects would break, and the user did not accept this.
     #[error("the {} of {} would {harm}", noun(*verb), installation.name)]
     Breaks {
         /// The installation.
         installation: InstallationName,
-        /// What was to be done with it.
+        /// The operation that was planned.
         verb: Verb,
         /// `lose data in 3 Certificates (default/web, default/api, shop/web)`.
         harm: String,
     },
 }
 
-/// Judges live objects, page by page, by the changes of one definition.
+/// Checks live objects, page by page, against the changes of one CRD.
 #[derive(Debug)]
 pub struct Scan {
     comparison: Comparison,
@@ -85,7 +85,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Begins with no object seen.
+    /// Starts a scan without objects.
     #[must_use]
     pub fn new(comparison: Comparison) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Scan {
         }
     }
 
-    /// Judges objects that were read in `version`.
+    /// Checks objects that were read in `version`.
     pub fn judge(&mut self, version: &str, objects: &[Value]) {
         self.seen = self.seen.saturating_add(objects.len());
         for object in objects {
@@ -116,12 +116,12 @@ impl Scan {
         }
     }
 
-    /// There are more objects than were read: it is not known whether those break.
+    /// Records that not all objects were read: it is unknown whether the others break.
     pub fn there_are_more(&mut self) {
         self.more = true;
     }
 
-    /// The breakage, if there is one, and warnings for all else. `unseen`: why objects could not be read.
+    /// Returns the breakage, if any, and warnings about all other changes. `unseen` says why objects could not be read.
     #[must_use]
     pub fn finish(self, unseen: Option<String>) -> (Option<Breakage>, Vec<String>) {
         let definition = &self.comparison.definition;
@@ -172,7 +172,7 @@ impl Breakage {
         !self.impossible.is_empty() || !self.changes.is_empty() || self.unseen.is_some()
     }
 
-    /// The changes that the user has to know, a line each.
+    /// Describes the changes that the user has to know about, one per line.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let impossible = self.impossible.iter().map(ToString::to_string);
@@ -185,7 +185,7 @@ impl Breakage {
             .collect()
     }
 
-    /// The same with what comes from Secrets hidden.
+    /// Returns the breakage with values of Secrets masked.
     #[must_use]
     pub fn masked(mut self, mask: &Mask) -> Self {
         let impossible = self.impossible.iter_mut().flat_map(Impossible::texts);
@@ -235,8 +235,8 @@ impl fmt::Display for Hurt {
 }
 
 impl InstallationPlan {
-    /// Whether the plan may be executed as far as definitions and their objects are concerned; `accepted` is
-    /// the user's choice to break live objects.
+    /// Refuses the plan if its changed CRDs break live objects and the user did not accept this (`accepted`), or if the API server refuses
+    /// them.
     ///
     /// # Errors
     /// [`BreakageError`].
@@ -282,7 +282,7 @@ fn joined(reasons: &[(ObjectKey, Impossible)]) -> String {
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// The first few lines, and how many more there are.
+/// Keeps the first few lines, and counts the others.
 fn first_lines(definition: &ObjectKey, mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(LISTED);
     lines.truncate(LISTED);

@@ -9,21 +9,21 @@ use super::object::{Path, Segment};
 use super::rule::{self, Rule};
 use common::shorten::shortened;
 
-/// The API server's own limit for nested schemas is far below.
+/// The maximum depth. The API server's own limit for nested schemas is far lower.
 const DEEPEST: usize = 100;
-/// Fields of every object, whatever its schema says.
+/// Fields that every object may have, whatever its schema says.
 const IMPLICIT: [&str; 3] = ["apiVersion", "kind", "metadata"];
-/// Longest rule that a message repeats.
+/// The longest rule that a message shows in full, in characters.
 pub(super) const LONGEST_RULE: usize = 120;
 
-/// What was found, by place.
+/// The changes that were found, each with its path.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) changes: Vec<(Path, What)>,
     pub(super) unjudged: Vec<(Path, String)>,
 }
 
-/// Compares the schemas of whole objects. Without a live schema everything was allowed.
+/// Compares the schemas of whole objects. If there is no live schema, everything was allowed.
 pub(super) fn compare(live: Option<&Value>, wanted: &Value) -> Found {
     let mut found = Found::default();
     found.node(live, wanted, &Path::default(), 0);
@@ -32,11 +32,11 @@ pub(super) fn compare(live: Option<&Value>, wanted: &Value) -> Found {
 
 /// How a schema treats fields that it does not name.
 enum Others<'a> {
-    /// They are dropped.
+    /// The API server drops them.
     Dropped,
     /// They may have any value.
     Anything,
-    /// They have to fit.
+    /// They have to fit this schema.
     Fit(&'a Value),
 }
 
@@ -113,7 +113,7 @@ impl Found {
         let values = path.with(Segment::Values);
         match (old_others, new_others) {
             (Others::Dropped, _) | (_, Others::Anything) => {}
-            // Only objects have fields: a schema for text drops nothing.
+            // Only objects have fields: a schema for a string drops nothing.
             (_, Others::Dropped) if text(wanted, "type") == Some("object") => {
                 let named = new.keys().map(|name| (*name).to_owned());
                 let implicit = IMPLICIT.iter().filter(|_| is_whole);
@@ -127,7 +127,7 @@ impl Found {
         }
         let was_required: Vec<&str> = live.into_iter().flat_map(required).collect();
         for name in required(wanted).filter(|name| !was_required.contains(name)) {
-            // A missing field with a default is filled in when the object is read.
+            // The API server fills in a missing field that has a default when it reads the object.
             let has_default = new
                 .get(name)
                 .is_some_and(|schema| schema.get("default").is_some());

@@ -1,10 +1,10 @@
-//! Places in objects, as a schema names them.
+//! Paths into objects, as a schema describes them.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// One step from a value to a value inside it.
+/// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     /// A named field.
@@ -15,29 +15,29 @@ pub(super) enum Segment {
     Values,
 }
 
-/// A place, from the root of an object. Printed as `field spec.rules[*].host`.
+/// A path from the root of an object. Displayed as `field spec.rules[*].host`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Path(Vec<Segment>);
 
 impl Path {
-    /// One step further.
+    /// Appends a step.
     pub(super) fn with(&self, segment: Segment) -> Self {
         let mut path = self.clone();
         path.0.push(segment);
         path
     }
 
-    /// A field of it.
+    /// Appends a field.
     pub(super) fn field(&self, name: &str) -> Self {
         self.with(Segment::Field(name.to_owned()))
     }
 
-    /// Whether it is a field of the root, or inside it.
+    /// Whether the path is the field `name` of the root, or below it.
     pub(super) fn is_under(&self, name: &str) -> bool {
         matches!(self.0.first(), Some(Segment::Field(first)) if first == name)
     }
 
-    /// The parent of the field, and its name; `None` for the root, and for items and values.
+    /// Returns the parent path and the name of the field. Returns `None` for the root, and for items and values.
     pub(super) fn parent(&self) -> Option<(Self, &str)> {
         match self.0.split_last() {
             Some((Segment::Field(name), rest)) => Some((Self(rest.to_vec()), name)),
@@ -45,7 +45,7 @@ impl Path {
         }
     }
 
-    /// Whether one of the values at this place fits; a missing value does not.
+    /// Whether `is` holds for any value at this path. A missing value does not count.
     pub(super) fn any(&self, object: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
         any(object, &self.0, is)
     }

@@ -1,4 +1,4 @@
-//! The demands of one keyword of a schema on a value, and whether an older schema made them already.
+//! Rules of a schema, keyword by keyword: whether a value satisfies them, and whether an older schema implies them.
 
 use std::fmt;
 
@@ -8,34 +8,34 @@ use super::compare::LONGEST_RULE;
 use common::schema::check;
 use common::shorten::shortened;
 
-/// One demand on a value.
+/// One rule that a value has to satisfy.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rule {
     demand: Demand,
-    /// A schema that demands only this.
+    /// A schema with only this rule.
     schema: Value,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Demand {
     Type {
-        /// `string`, …; `integer` and `string` for x-kubernetes-int-or-string.
+        /// `string` etc.; `integer` and `string` for x-kubernetes-int-or-string.
         types: Vec<String>,
         nullable: bool,
     },
     Enum(Vec<Value>),
-    /// A bound, and whether a value has to be above it rather than at it.
+    /// A lower bound, and whether it is exclusive.
     Minimum(f64, bool),
-    /// As [`Demand::Minimum`].
+    /// An upper bound, and whether it is exclusive.
     Maximum(f64, bool),
     MultipleOf(f64),
-    /// Keyword and number: characters, items or fields at least.
+    /// A minimum number of characters, items or fields.
     AtLeast(Size, u64),
-    /// As [`Demand::AtLeast`].
+    /// A maximum number of characters, items or fields.
     AtMost(Size, u64),
     Pattern(String),
     Format(String),
-    /// No two items are equal, in these fields where there are any.
+    /// No two items are equal; with field names, in these fields.
     Unique(Vec<String>),
     /// `allOf`, `anyOf`, `oneOf` or `not` with its schemas.
     Junction(&'static str, Vec<Value>),
@@ -43,7 +43,7 @@ enum Demand {
 
 const NULLABLE: &str = "nullable";
 
-/// What is counted.
+/// The unit that a size limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Characters,
@@ -51,7 +51,7 @@ enum Size {
     Fields,
 }
 
-/// Every rule of one schema, without those of nested schemas.
+/// Returns the rules of one schema, without those of nested schemas.
 pub(super) fn of(schema: &Value) -> Vec<Rule> {
     let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
     let number = |name: &str| schema.get(name).and_then(Value::as_f64);
@@ -132,7 +132,7 @@ pub(super) fn of(schema: &Value) -> Vec<Rule> {
     rules
 }
 
-/// Some keywords of a schema, with `nullable`: without it null is allowed.
+/// Returns a schema with only these keywords. If `nullable` is not one of them, null is allowed.
 fn only(schema: &Value, keywords: &[&str]) -> Value {
     let mut fields = Map::new();
     for keyword in keywords {
@@ -145,7 +145,7 @@ fn only(schema: &Value, keywords: &[&str]) -> Value {
     Value::Object(fields)
 }
 
-/// Formats that the API server checks; it ignores any other.
+/// Whether the API server checks this format. It ignores all others.
 fn is_checked(format: &str) -> bool {
     matches!(
         format,
@@ -179,17 +179,17 @@ fn is_checked(format: &str) -> bool {
 }
 
 impl Rule {
-    /// Whether a value that fits this rule also fits `other`.
+    /// Whether every value that satisfies this rule also satisfies `other`.
     pub(super) fn implies(&self, other: &Self) -> bool {
         self.demand.implies(&other.demand)
     }
 
-    /// Whether a value fits; a rule that [`Rule::is_judged`] excludes always does.
+    /// Whether a value satisfies the rule. Always true for a rule that cannot be checked ([`Rule::is_judged`]).
     pub(super) fn holds(&self, value: &Value) -> bool {
         check::fits(&self.schema, value)
     }
 
-    /// Whether [`Rule::holds`] can judge it.
+    /// Whether [`Rule::holds`] can check this rule.
     pub(super) fn is_judged(&self) -> bool {
         match &self.demand {
             Demand::Format(format) => matches!(format.as_str(), "int32" | "int64"),
@@ -198,7 +198,7 @@ impl Rule {
         }
     }
 
-    /// Whether it demands a type.
+    /// Whether it is a rule about the type.
     pub(super) fn is_of_type(&self) -> bool {
         matches!(self.demand, Demand::Type { .. })
     }
@@ -248,7 +248,7 @@ impl Demand {
         }
     }
 
-    /// `1 item`, `3 items`.
+    /// Formats a size: `1 item`, `3 items`.
     fn words(size: Size, count: u64) -> String {
         let word = match size {
             Size::Characters => "character",

@@ -1,4 +1,4 @@
-//! Objects that another installation owned, and that become ours (semantics 7 and 13).
+//! Objects that move to this installation from another one (semantics 7.4 and 13.9).
 
 use super::Judge;
 use crate::desired::DesiredObject;
@@ -9,7 +9,7 @@ use common::api::names::owner_hash;
 use common::manifest::key::ObjectKey;
 
 impl Judge<'_> {
-    /// How an object of another installation becomes ours; `None` where it does not.
+    /// Describes how an object of another installation moves to this one. Returns `None` if it does not.
     pub(super) fn inheritance(
         &self,
         wanted: &DesiredObject,
@@ -29,8 +29,8 @@ impl Judge<'_> {
                 "moves from the installation {from}, which no longer wants it"
             ));
         }
-        // A move that was cut off: it is in our inventory only, and the label is still that of its former owner. What we only recorded
-        // looks the same, but for its state.
+        // An interrupted move: only this inventory records the object, and its label is still that of the former owner. An object that was
+        // only recorded looks the same except for its state.
         let is_ours = recorded.is_some_and(|item| {
             let is_only_recorded =
                 wanted.is_left() && item.object.state == ObjectState::Preexisting;
@@ -42,7 +42,7 @@ impl Judge<'_> {
         if let Some(other) = self.claims.retained.get(key)
             && owner_hash(&other.namespace, &other.name) == *owner
         {
-            // What is created only once is recorded as retained although it is wanted.
+            // Create-only objects are recorded as retained although the installation contains them.
             return (!live.create_only)
                 .then(|| format!("moves from the installation {other}, which only retains it"));
         }
@@ -54,7 +54,7 @@ impl Judge<'_> {
         })
     }
 
-    /// What was there before its former owner never becomes ours.
+    /// Returns the state of an object that moves here. An object that existed before its former owner stays preexisting.
     pub(super) fn inherited_state(&self, key: &ObjectKey) -> ObjectState {
         let leaving = self.claims.leaving.get(key);
         match leaving.map(|leaving| leaving.state) {

@@ -1,6 +1,6 @@
-//! Quantities of Kubernetes (apimachinery `resource.Quantity`), as far as two of them are compared.
+//! Kubernetes quantities (apimachinery `resource.Quantity`), parsed only to compare two of them.
 
-/// The number that a quantity stands for; `None` where it is none.
+/// Parses a quantity. Returns `None` if it is not valid.
 pub(super) fn parse(text: &str) -> Option<f64> {
     const SUFFIXES: [(&str, f64); 13] = [
         ("Ki", 1024.0),

@@ -1,7 +1,6 @@
-//! Annotations of four tools that existing manifests use for order.
+//! Annotations about the order that existing manifests have for four tools.
 //!
-//! | annotation | tool | what the tool does with a malformed value, and we as well |
-//! |---|---|---|
+//! | annotation | tool | effect of a malformed value, there and here |
 //! | `argocd.argoproj.io/sync-wave`, `argocd.argoproj.io/hook` | Argo CD | takes 0, or no hook: a warning |
 //! | `helm.sh/hook`, `helm.sh/hook-weight` | Helm | takes 0: a warning |
 //! | `config.kubernetes.io/depends-on` | cli-utils (kpt) | refuses the object: an error |
@@ -18,7 +17,7 @@ pub(super) use stage::{Phase, Stage, Tool};
 
 use common::manifest::key::ObjectKey;
 
-/// An annotation that its own tool would refuse.
+/// A malformed annotation that its own tool would refuse.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("annotation {annotation}: {value:?} {problem}")]
 pub struct AnnotationError {
@@ -26,41 +25,41 @@ pub struct AnnotationError {
     pub annotation: String,
     /// Its value.
     pub value: String,
-    /// What is wrong, and which values are valid.
+    /// The error, and which values are valid.
     pub problem: String,
 }
 
 /// The problems of one object's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// Errors.
+    /// Annotations that their own tool would refuse.
     pub errors: Vec<AnnotationError>,
-    /// Warnings: the value has another effect than its author may expect.
+    /// Warnings about values that have another effect than their author may expect.
     pub warnings: Vec<String>,
 }
 
-/// What the annotations of one object ask for.
+/// The order that the annotations of one object request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wishes {
-    /// When in its add-on.
+    /// Its stage within the add-on.
     pub stage: Option<Stage>,
-    /// After these objects.
+    /// Objects that come before it.
     pub after: Vec<ObjectKey>,
-    /// Groups that it belongs to.
+    /// Change groups that it belongs to.
     pub groups: Vec<String>,
-    /// After or before groups.
+    /// Change groups that it comes before or after.
     pub rules: Vec<ChangeRule>,
 }
 
 impl Wishes {
-    /// Of an object, without what is malformed.
+    /// Reads the annotations of an object, without malformed ones. Returns `None` if they request nothing.
     pub fn of(key: &ObjectKey, object: &Value) -> Option<Self> {
         let (wishes, _) = read(key, object)?;
         (wishes != Self::default()).then_some(wishes)
     }
 }
 
-/// The problems of an object's annotations.
+/// Returns the problems of an object's annotations.
 #[must_use]
 pub fn remarks(key: &ObjectKey, object: &Value) -> Remarks {
     read(key, object)
@@ -99,7 +98,7 @@ fn read(key: &ObjectKey, object: &Value) -> Option<(Wishes, Remarks)> {
     Some((wishes, remarks))
 }
 
-/// `NAME` or `NAME.anything`: how kapp lets one object carry several.
+/// Whether an annotation is `NAME` or `NAME.anything`. With suffixes, kapp allows several of them on one object.
 fn is_family(annotation: &str, name: &str) -> bool {
     annotation
         .strip_prefix(name)

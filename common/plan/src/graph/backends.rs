@@ -1,5 +1,5 @@
-//! Backends before what calls them: Service and workloads before webhook configurations, APIServices, and the objects
-//! that a conversion webhook converts. The sources of their certificates come before them.
+//! Edges from backends to the objects that call them: Services and workloads come before webhook configurations, APIServices, and the
+//! objects that a conversion webhook converts. The sources of their certificates come first.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ type Name<'a> = (&'a str, &'a str);
 
 const CERT_MANAGER: &str = "cert-manager.io";
 
-/// Every order around backends.
+/// Adds all edges of backends and their certificates.
 pub(super) fn backends(weak: &mut Weak<'_, '_>) {
     let called = called(weak);
     if called.is_empty() {
@@ -61,10 +61,10 @@ pub(super) fn backends(weak: &mut Weak<'_, '_>) {
     }
 }
 
-/// Objects with a backend, the nodes that need it, and its Services.
+/// Returns the objects with a backend, the nodes that need it, and its Services.
 ///
-/// A definition does not wait for its conversion webhook: the backend starts when the definitions exist, and nothing is
-/// converted before an object of the kind is written. So only the objects wait.
+/// A CRD does not wait for its conversion webhook: the backend starts when the CRDs exist, and nothing is converted before an object of the
+/// kind is written. So only the objects wait.
 fn called<'a>(weak: &Weak<'_, 'a>) -> Vec<(Item<'a>, Vec<NodeId>, Vec<Name<'a>>)> {
     let draft = &weak.draft;
     let mut called = Vec::new();
@@ -98,7 +98,7 @@ fn service<'a>(object: &'a Value, pointer: &str) -> Option<Name<'a>> {
     Some((text(service, "/namespace")?, text(service, "/name")?))
 }
 
-/// Service → the workloads whose pods it selects.
+/// Maps each Service to the workloads whose pods it selects.
 fn pods<'a>(weak: &Weak<'_, 'a>) -> BTreeMap<Name<'a>, Vec<NodeId>> {
     let mut by_namespace: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (id, template) in workloads(weak.draft) {
@@ -122,8 +122,8 @@ fn pods<'a>(weak: &Weak<'_, 'a>) -> BTreeMap<Name<'a>, Vec<NodeId>> {
     services.collect()
 }
 
-/// The sources of a webhook's certificate with cert-manager: issuer → Certificate → its Secret's issuer or workload. Without these
-/// edges a configuration that matches everything would come before its own certificate.
+/// Adds edges for certificates of cert-manager: issuer → Certificate → the issuer or workload that uses its Secret. Without these edges, a
+/// webhook configuration that matches everything would come before its own certificate.
 fn certificates(weak: &mut Weak<'_, '_>) {
     let certificates: Vec<_> = weak.draft.of_kind(CERT_MANAGER, "Certificate").collect();
     let mut made: BTreeMap<Name<'_>, NodeId> = BTreeMap::new();

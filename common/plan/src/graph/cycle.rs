@@ -1,4 +1,4 @@
-//! A cycle: objects without an order, named edge by edge.
+//! Cycles of the graph, reported edge by edge.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -6,15 +6,15 @@ use std::fmt;
 
 use super::{Edge, Graph, Node, NodeId, Reason};
 
-/// Objects that wait for each other: one shortest cycle.
+/// One shortest cycle of objects that wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Objects, and why the next one waits for each; the first waits for the last.
+    /// The nodes of the cycle, each with the reason why the next one waits for it. The first node waits for the last.
     pub steps: Vec<(Node, Reason)>,
 }
 
 impl Cycle {
-    /// A shortest cycle of a graph that has one; the first of them by the order of nodes.
+    /// Returns a shortest cycle of a graph that has cycles; of several, the first in the order of nodes.
     pub(super) fn shortest(graph: &Graph) -> Self {
         let count = graph.nodes.len();
         let mut open = vec![true; count];
@@ -45,7 +45,7 @@ impl Cycle {
 }
 
 impl Cycle {
-    /// What may be changed: the first order of the cycle that comes from a manifest, and the objects around it.
+    /// Describes what to change: the first edge of the cycle that a manifest or catalogue requests, and the objects around it.
     fn way_out(&self) -> Option<String> {
         let mut reasons = self.steps.iter().map(|(_, reason)| *reason);
         let (reason, written) = reasons.find_map(|reason| Some((reason, reason.written()?)))?;
@@ -84,7 +84,7 @@ impl fmt::Display for Cycle {
 
 impl std::error::Error for Cycle {}
 
-/// The shortest way from a node back to it, of at most `limit` edges.
+/// Returns the shortest path from a node back to itself, of at most `limit` edges.
 fn back_to(start: NodeId, graph: &Graph, limit: usize) -> Option<Vec<Edge>> {
     let mut reached: Vec<Option<&Edge>> = vec![None; graph.nodes.len()];
     let mut queue = VecDeque::from([(start, 0)]);
@@ -114,8 +114,8 @@ fn back_to(start: NodeId, graph: &Graph, limit: usize) -> Option<Vec<Edge>> {
     None
 }
 
-/// The nodes in an order that respects every edge, the smallest first where no edge decides. Nodes of cycles, and those that
-/// wait for them, are missing. `edges` are sorted.
+/// Sorts the nodes so that every edge leads forward, the smallest first if no edge decides. Nodes of cycles, and nodes that wait for them,
+/// are missing. `edges` have to be sorted.
 pub(super) fn topological(count: usize, edges: &[Edge]) -> Vec<NodeId> {
     let mut waits = vec![0usize; count];
     for edge in edges {

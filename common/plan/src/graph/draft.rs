@@ -1,4 +1,4 @@
-//! A graph while it is built: nodes in their order, found by key, kind and namespace, and the edges so far.
+//! A graph under construction: its nodes in order, indexed by key, kind and namespace, and its edges so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,33 +11,33 @@ use crate::order::Rank;
 use common::manifest::Place;
 use common::manifest::key::ObjectKey;
 
-/// A wanted object that becomes a node.
+/// A desired object that becomes a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
-    /// Which add-on.
+    /// The index of its add-on.
     pub part: usize,
-    /// Which object.
+    /// Its key.
     pub key: &'a ObjectKey,
-    /// How requests address it.
+    /// Its address for requests.
     pub target: &'a Target,
-    /// As it is sent.
+    /// The object as it is sent.
     pub object: &'a Value,
-    /// Where it was read.
+    /// Its position in the manifests.
     pub place: &'a Place,
     /// Its rank.
     pub rank: Rank,
-    /// Whether it is a definition from `crds/` of a chart.
+    /// Whether it is a CRD from `crds/` of a chart.
     pub is_of_crds: bool,
 }
 
-/// Nodes and edges; gates follow the objects.
+/// The nodes and edges of a graph under construction. Gates come after the objects.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     /// The add-ons.
     pub parts: &'a [Part<'a>],
-    /// The objects, in the order of the nodes.
+    /// The objects, in node order.
     pub items: Vec<Item<'a>>,
-    /// Group → kind → its objects.
+    /// The nodes by group and kind.
     kinds: BTreeMap<&'a str, BTreeMap<&'a str, Vec<NodeId>>>,
     keys: HashMap<&'a ObjectKey, NodeId>,
     gates: Vec<String>,
@@ -45,7 +45,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// Nodes without edges.
+    /// Creates the nodes of all objects, without edges.
     pub fn new(parts: &'a [Part<'a>]) -> Self {
         let of = |(part, given): (usize, &'a Part<'a>)| {
             let objects = given.desired.objects.iter();
@@ -81,7 +81,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The objects of a kind, in their order.
+    /// Returns the objects of a kind, in node order.
     pub fn of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = (NodeId, Item<'a>)> {
         let ids = self.kinds.get(group).and_then(|kinds| kinds.get(kind));
         ids.into_iter()
@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
             .filter_map(|id| Some((*id, *self.items.get(*id)?)))
     }
 
-    /// The objects of a group, kind after kind.
+    /// Returns the objects of a group, kind by kind.
     pub fn of_group(&self, group: &str) -> impl Iterator<Item = (NodeId, Item<'a>)> {
         let kinds = self.kinds.get(group).into_iter().flatten();
         kinds
@@ -97,7 +97,7 @@ impl<'a> Draft<'a> {
             .filter_map(|id| Some((*id, *self.items.get(*id)?)))
     }
 
-    /// The object of this kind and name.
+    /// Finds an object by kind, namespace and name.
     pub fn named(
         &self,
         group: &str,
@@ -113,24 +113,24 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The object of a key; of a Namespace that several add-ons want, the first.
+    /// Finds the object of a key. If several add-ons contain the same Namespace, returns the first.
     pub fn find(&self, key: &ObjectKey) -> Option<NodeId> {
         self.keys.get(key).copied()
     }
 
-    /// Every object with its node.
+    /// Returns every object with its node.
     pub fn objects(&self) -> impl Iterator<Item = (NodeId, Item<'a>)> {
         self.items.iter().copied().enumerate()
     }
 
-    /// The parts in an order that does not depend on their order in the command.
+    /// Returns the parts sorted by name, independent of their order in the command.
     pub fn parts_by_name(&self) -> Vec<usize> {
         let mut parts: Vec<usize> = (0..self.parts.len()).collect();
         parts.sort_by_key(|part| self.parts.get(*part).map(|part| part.name));
         parts
     }
 
-    /// A new gate.
+    /// Adds a gate.
     pub fn gate(&mut self, title: String) -> NodeId {
         self.gates.push(title);
         self.items.len() + self.gates.len() - 1
@@ -148,7 +148,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Puts every one of `from` before every one of `to`, over a gate where that saves edges. No node is on both sides.
+    /// Orders every node of `from` before every node of `to`, over a gate if that saves edges. No node may be in both lists.
     pub fn connect(
         &mut self,
         from: &[NodeId],
@@ -174,17 +174,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn count(&self) -> usize {
         self.items.len() + self.gates.len()
     }
 
-    /// The edges so far.
+    /// Returns the edges so far.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// The graph.
+    /// Returns the graph, or a cycle if it has one.
     pub fn finish(mut self) -> Result<Graph, Cycle> {
         self.sort_edges();
         let objects = self.items.iter().map(|item| Node::Object {
@@ -203,8 +203,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Sorts the edges, and removes those that another one between the same nodes implies: `Ready` includes `Applied`,
-    /// but not `Served`, which holds also where readiness is not waited for.
+    /// Sorts the edges, and removes edges that another one between the same nodes implies: `Ready` implies `Applied`, but not `Served`,
+    /// which holds even if the command does not wait for readiness.
     pub fn sort_edges(&mut self) {
         self.edges.sort();
         let strong: HashSet<(NodeId, NodeId)> = self

@@ -1,4 +1,4 @@
-//! The graph as a picture, in the languages of Graphviz and Mermaid.
+//! Drawings of the graph for Graphviz and Mermaid.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use super::cycle::topological;
 use super::{Edge, Graph, Node, NodeId};
 
-/// Up to this many nodes, edges that follow from others are left out: that costs nodes × edges.
+/// The maximum number of nodes for which redundant edges are left out. Finding them costs nodes × edges.
 const REDUCED: usize = 2000;
 
-/// The graph in Graphviz' DOT: a cluster an add-on, gates as diamonds, edges labelled with their reason. `names` are those
-/// of the parts.
+/// Draws the graph in Graphviz' DOT: a cluster per add-on, gates as diamonds, edges labelled with their reason. `names` are the names of
+/// the parts.
 #[must_use]
 pub fn to_dot(graph: &Graph, names: &[&str]) -> String {
     let mut dot = "digraph order {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
@@ -44,7 +44,7 @@ pub fn to_dot(graph: &Graph, names: &[&str]) -> String {
     dot
 }
 
-/// The graph as a Mermaid flowchart, with the same shapes.
+/// Draws the graph as a Mermaid flowchart, with the same shapes.
 #[must_use]
 pub fn to_mermaid(graph: &Graph, names: &[&str]) -> String {
     let mut chart = "flowchart LR\n".to_owned();
@@ -71,7 +71,7 @@ pub fn to_mermaid(graph: &Graph, names: &[&str]) -> String {
     chart
 }
 
-/// A quoted string of DOT, in which only the quote and the backslash mean something.
+/// Appends a quoted DOT string, in which only the quote and the backslash are special.
 fn quote_dot(into: &mut String, text: &str) {
     into.push('"');
     for c in text.chars() {
@@ -83,7 +83,7 @@ fn quote_dot(into: &mut String, text: &str) {
     into.push('"');
 }
 
-/// A quoted text of Mermaid: it knows no escapes but `#NUMBER;`, and reads Markdown and HTML.
+/// Quotes a text for Mermaid, which has no escapes but `#NUMBER;`, and interprets Markdown and HTML.
 fn quote_mermaid(text: &str) -> String {
     let mut quoted = "\"".to_owned();
     for c in text.chars() {
@@ -101,7 +101,7 @@ fn quote_mermaid(text: &str) -> String {
     quoted
 }
 
-/// The edges to draw: one between two nodes, and none that a longer path implies.
+/// Returns the edges to draw: one between two nodes, and none that a longer path implies.
 fn shown(graph: &Graph) -> Vec<&Edge> {
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
     edges.dedup_by_key(|edge| (edge.from, edge.to));
@@ -118,7 +118,7 @@ fn shown(graph: &Graph) -> Vec<&Edge> {
     let place = |node: NodeId| place.get(node).copied().unwrap_or_default();
     let mut redundant: HashSet<(NodeId, NodeId)> = HashSet::new();
     for node in 0..graph.nodes.len() {
-        // The nearest first: what is reached through them needs no edge of its own.
+        // Visit the nearest nodes first: nodes that they reach need no edge of their own.
         let mut next: Vec<NodeId> = graph.leads_to(node).iter().map(|edge| edge.to).collect();
         next.sort_by_key(|node| place(*node));
         next.dedup();

@@ -1,4 +1,4 @@
-//! Orders that objects ask for by name: `depends-on` between objects, change rules between an object and a group.
+//! Edges that objects request by name: `depends-on` between objects, and change rules between an object and a group.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,8 @@ use super::annotations::Wishes;
 use super::draft::Draft;
 use super::{NodeId, Reason, Until};
 
-/// Named → object. An object that is not part of the command is not waited for: it exists already, or is not ours to create.
+/// Adds edges from the named object to the one that depends on it. An object that is not part of the command is not waited for: it exists
+/// already, or this command does not create it.
 pub(super) fn depends_on(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
     for (id, wishes) in wishes {
         for key in &wishes.after {
@@ -17,8 +18,8 @@ pub(super) fn depends_on(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes
     }
 }
 
-/// Members of a group before those that come after it, and after those that come before it. Groups are of one add-on, as
-/// kapp's are of one app.
+/// Adds edges from the members of a group to the objects that come after it, and to the members from those that come before it. A group
+/// belongs to one add-on, as in kapp it belongs to one app.
 pub(super) fn change_rules(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
     let mut members: BTreeMap<(&str, usize), BTreeSet<NodeId>> = BTreeMap::new();
     let mut holders: BTreeMap<(&str, usize, bool), BTreeSet<NodeId>> = BTreeMap::new();
@@ -43,7 +44,7 @@ pub(super) fn change_rules(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wish
             true => format!("what comes before change group {group} of {name} is ready"),
             false => format!("change group {group} of {name} is ready"),
         };
-        // A member that waits for its own group avoids the gate, which it would wait for on both sides.
+        // A member that waits for its own group bypasses the gate, because it would be on both sides of it.
         let (inside, outside): (Vec<NodeId>, Vec<NodeId>) =
             holders.iter().partition(|id| members.contains(id));
         let members: Vec<NodeId> = members.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Admission before the objects that it concerns: webhook configurations before the objects that their rules match, APIServices
+//! Edges from admission to the objects that it concerns: webhook configurations come before the objects that their rules match, APIServices
 //! before the objects of their group.
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::{NodeId, Reason, Until};
 use crate::order::Rank;
 use common::manifest::kinds::traits::is_built_in;
 
-/// APIService → objects of its group and version.
+/// Adds edges from each APIService to the objects of its group and version.
 pub(super) fn api_services(weak: &mut Weak<'_, '_>) {
     let services: Vec<_> = weak
         .draft
@@ -37,8 +37,8 @@ pub(super) fn api_services(weak: &mut Weak<'_, '_>) {
     }
 }
 
-/// Webhook configuration → objects that it matches. A validating webhook with failure policy Ignore gives no order: without it the
-/// object is accepted as well; a mutating one would not have mutated it.
+/// Adds edges from each webhook configuration to the objects that it matches. A validating webhook with failure policy Ignore adds none,
+/// because the API server also accepts the object without it; a mutating one would fail to mutate the object.
 pub(super) fn judges(weak: &mut Weak<'_, '_>) {
     for kind in [
         "MutatingWebhookConfiguration",
@@ -75,16 +75,16 @@ struct Webhook<'a> {
     objects: Selector<'a>,
 }
 
-/// One rule, as the API server's matcher reads it.
+/// One rule of a webhook, as the API server's matcher reads it.
 struct Rule<'a> {
     groups: Vec<&'a str>,
-    /// Empty: any. With `matchPolicy: Equivalent`, the default, another version of a kind is converted and judged too.
+    /// Empty means any: with `matchPolicy: Equivalent`, the default, another version of a kind is converted and matches as well.
     versions: Vec<&'a str>,
     resources: Vec<&'a str>,
     scope: &'a str,
 }
 
-/// What a rule is compared with.
+/// The request that a rule is compared with.
 struct Request<'a> {
     group: &'a str,
     version: &'a str,
@@ -123,13 +123,13 @@ impl<'a> Webhook<'a> {
         }
     }
 
-    /// Whether an object, or its pods, come before this webhook.
+    /// Whether the webhook has to come before an object, because it matches the object or its pods.
     ///
-    /// Definitions and namespaces never wait for a webhook, nor do the accounts, roles and settings of
-    /// the configuration's own add-on: its backend may read them without naming them, and would never be ready. Its
-    /// workloads wait only where the selectors match beyond doubt, for the same reason. Objects of Kubernetes itself in
-    /// kube-system wait for no webhook either: its backend needs them. (In kops' many-addons, the load balancer's webhook matches
-    /// every Service: the cluster's DNS would wait for a controller that asks it for addresses.)
+    /// CRDs and namespaces never wait for a webhook, nor do the accounts, roles and settings of the configuration's own add-on: its backend
+    /// may read them without naming them, and would never be ready. For the same reason, workloads of that add-on wait only if the
+    /// selectors certainly match. Objects of Kubernetes itself in kube-system wait for no webhook either, because its backend needs them.
+    /// (In kops' many-addons, the load balancer's webhook matches every Service: the cluster's DNS would wait for a controller that asks it
+    /// for addresses.)
     fn judges(&self, item: &Item<'a>, configuration: &Item<'_>, draft: &Draft<'a>) -> bool {
         let own = item.part == configuration.part;
         let exempt = item.key.group == "admissionregistration.k8s.io";
@@ -177,7 +177,7 @@ impl<'a> Webhook<'a> {
         })
     }
 
-    /// Whether the namespace of an object is selected: its name is known, and the labels that the set itself gives it.
+    /// Whether the webhook selects the namespace of an object. Only its name and the labels that the command itself sets are known.
     fn in_namespace(&self, namespace: Option<&str>, draft: &Draft<'a>) -> Verdict {
         let Some(name) = namespace else {
             return Verdict::Yes;

@@ -1,5 +1,4 @@
-//! Containers before their members: a definition before the objects of its kind, a namespace before
-//! its objects.
+//! Edges from containers to their members: a CRD comes before the objects of its kind, a namespace before its objects.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +7,11 @@ use super::{NodeId, Reason, Until};
 use crate::order::Rank;
 use common::manifest::kinds::traits::defined_kind;
 
-/// CustomResourceDefinition → objects of its kind, in every add-on.
+/// Adds edges from each CustomResourceDefinition to the objects of its kind, in every add-on.
 pub(super) fn definitions(draft: &mut Draft<'_>) {
     let mut edges = Vec::new();
     for (definition, item) in draft.objects() {
-        // A definition in the group of definitions would wait for itself; the API server refuses it anyway.
+        // A CRD in the group of CRDs would wait for itself; the API server refuses it anyway.
         let Some((group, kind)) =
             defined_kind(item.object).filter(|_| item.rank == Rank::Definitions)
         else {
@@ -30,9 +29,9 @@ pub(super) fn definitions(draft: &mut Draft<'_>) {
     }
 }
 
-/// Namespace → members: applied is enough, the answer to its create says Active already.
+/// Adds edges from each Namespace to its members. Applied is enough, because the answer to its creation already reports Active.
 ///
-/// Where several add-ons want a Namespace, a member waits for that of its own add-on, or else for all of them.
+/// If several add-ons contain a Namespace, a member waits for that of its own add-on, or else for all of them.
 pub(super) fn namespaces(draft: &mut Draft<'_>) {
     let mut namespaces: BTreeMap<&str, Vec<(usize, NodeId)>> = BTreeMap::new();
     for (id, item) in draft.of_kind("", "Namespace") {

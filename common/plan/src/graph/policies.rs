@@ -1,4 +1,4 @@
-//! Quota, limits and network policies of a namespace before the pods that they judge.
+//! Edges from quotas, limits and network policies of a namespace to the pods that they apply to.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::template::workloads;
 use super::weak::Weak;
 use super::{NodeId, Reason, Until};
 
-/// Policy → workloads of its namespace: a pod that is older than its policy was never checked by it.
+/// Adds edges from each policy to the workloads of its namespace, because a pod that is older than its policy was never checked against it.
 pub(super) fn policies(weak: &mut Weak<'_, '_>) {
     let kinds = [
         ("", "ResourceQuota"),

@@ -1,4 +1,4 @@
-//! References: what an object names comes before it. Otherwise pods wait for a mount, and objects of an unknown class are ignored.
+//! Edges from named objects to the objects that name them. Otherwise pods wait for a mount, and objects of an unknown class are ignored.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ struct Named<'a> {
     name: &'a str,
 }
 
-/// Named → object that names it: applied is enough.
+/// Adds edges from each named object to the one that names it. Applied is enough.
 pub(super) fn references(draft: &mut Draft<'_>) {
     let mut edges: Vec<(NodeId, NodeId)> = Vec::new();
     let mut named = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn references(draft: &mut Draft<'_>) {
     }
 }
 
-/// The names of the Secrets that pods read.
+/// Returns the names of the Secrets that pods read.
 pub(super) fn secrets<'a>(template: &Template<'a>) -> impl Iterator<Item = &'a str> {
     let mut named = Vec::new();
     of_template(template, &mut named);
@@ -153,7 +153,7 @@ fn of_template<'a>(template: &Template<'a>, named: &mut Vec<Named<'a>>) {
     }
 }
 
-/// The scale target of a HorizontalPodAutoscaler; never another autoscaler, for they could scale each other.
+/// Finds the scale target of a HorizontalPodAutoscaler. Another autoscaler does not count, because two of them could scale each other.
 fn scale_target(draft: &Draft<'_>, item: &Item<'_>) -> Option<NodeId> {
     let autoscaler = ("autoscaling", "HorizontalPodAutoscaler");
     if (item.key.group.as_str(), item.key.kind.as_str()) != autoscaler {

@@ -1,11 +1,11 @@
-//! `requires` of a catalogue entry: everything of one add-on before anything of another.
+//! Edges for `requires` of a catalogue entry: all objects of one add-on come before all objects of another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::Draft;
 use super::{NodeId, Reason, Until};
 
-/// Objects of the required add-on → gate → objects of those that require it.
+/// Adds edges from the objects of a required add-on, over a gate, to the objects of the add-ons that require it.
 pub(super) fn gates(draft: &mut Draft<'_>) {
     let mut objects: BTreeMap<usize, Vec<NodeId>> = BTreeMap::new();
     for (id, item) in draft.objects() {

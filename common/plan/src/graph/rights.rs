@@ -1,4 +1,4 @@
-//! Rights before those who use them: a role before its bindings, bindings before the workloads of their accounts.
+//! Edges for rights: a role comes before its bindings, and bindings before the workloads of their accounts.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// Namespace and name of a ServiceAccount.
 type Account<'a> = (&'a str, &'a str);
 
-/// Role → binding: the API server resolves the role for users who are not cluster admins, and does not retry.
-/// Binding → workloads whose ServiceAccount it names: a pod that starts without its rights fails and is backed off.
-/// Bindings of groups (`system:serviceaccounts`) give no order: everyone has these rights.
+/// Adds two kinds of edges. Role → binding: the API server resolves the role for users who are not cluster admins, and does not retry.
+/// Binding → workloads whose ServiceAccount it names: a pod that starts without its rights fails and is backed off. Bindings of groups
+/// (`system:serviceaccounts`) add no edges, because every account is bound.
 pub(super) fn rights(draft: &mut Draft<'_>) {
     let mut roles: Vec<(NodeId, NodeId)> = Vec::new();
     let mut bindings: BTreeMap<Account<'_>, Vec<NodeId>> = BTreeMap::new();

@@ -1,32 +1,32 @@
-//! Label selectors, where not every label is known before the objects are in the cluster.
+//! Label selectors, evaluated before all labels are known.
 
 use serde_json::Value;
 
 use super::template::{list, text};
 
-/// A label, as far as it is known.
+/// The value of a label, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label<'a> {
     /// It has this value.
     Value(&'a str),
     /// It is missing.
     Missing,
-    /// It is not known.
+    /// Its value is unknown.
     Unknown,
 }
 
-/// The result of a selector.
+/// Whether a selector matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
-    /// It does not.
+    /// It does not match.
     No,
-    /// That depends on labels that are not known.
+    /// It depends on unknown labels.
     Perhaps,
-    /// It does.
+    /// It matches.
     Yes,
 }
 
-/// A label selector; without requirements it selects everything.
+/// A label selector. Without requirements, it matches everything.
 #[derive(Debug, Default)]
 pub(super) struct Selector<'a> {
     requirements: Vec<Requirement<'a>>,
@@ -40,7 +40,7 @@ struct Requirement<'a> {
 }
 
 impl<'a> Selector<'a> {
-    /// From a field that may be missing.
+    /// Reads a selector from a field that may be missing.
     pub fn new(selector: Option<&'a Value>) -> Self {
         let Some(selector) = selector else {
             return Self::default();
@@ -67,7 +67,7 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Whether labels are selected; `label` looks one up.
+    /// Evaluates the selector. `label` looks up a label.
     pub fn verdict<'l>(&self, label: impl Fn(&str) -> Label<'l>) -> Verdict {
         let verdicts = self.requirements.iter().map(|requirement| {
             let has = |value: &str| requirement.values.contains(&value);

@@ -1,4 +1,4 @@
-//! Waves and hooks of an add-on: stage after stage, each begun when the one before is ready. The definitions of `crds/` come first.
+//! Waves and hooks of an add-on, in stages: each begins when the one before is ready. CRDs from `crds/` come first.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use super::cycle::topological;
 use super::draft::Draft;
 use super::{NodeId, Reason, Until};
 
-/// Place of a stage among those of its add-on.
+/// Position of a stage within its add-on.
 type Place = (Phase, i64);
 
-/// Without an annotation, in an add-on where others have one (Argo CD: wave 0 of phase Sync).
+/// Position of objects without an annotation, in an add-on with annotations (Argo CD: wave 0 of phase Sync).
 const DEFAULT: Place = (Phase::With, 0);
-/// The definitions of `crds/`.
+/// Position of the CRDs from `crds/`.
 const DEFINITIONS: Place = (Phase::Definitions, 0);
 
-/// Stage → gate → next stage, add-on by add-on; an add-on without any annotation has no stages.
+/// Adds edges from each stage over a gate to the next one, add-on by add-on. An add-on without annotations has no stages.
 pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
     let mut tools: BTreeMap<usize, Tool> = BTreeMap::new();
     let said: BTreeMap<NodeId, Stage> = wishes
@@ -56,7 +56,7 @@ pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
         };
         for ((place, from), (_, to)) in stages.iter().zip(stages.iter().skip(1)) {
             let (until, reason) = match *place {
-                // A hook may need them also where readiness is not waited for.
+                // A hook may need the CRDs even if the command does not wait for readiness.
                 DEFINITIONS => (Until::Served, Reason::Definition),
                 _ => (Until::Ready, reason),
             };
@@ -65,8 +65,8 @@ pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
     }
 }
 
-/// The place of every object. One without a place comes with the first object that needs it: Argo CD does so with namespaces
-/// and definitions, and what a hook names would else wait for the hook.
+/// Returns the position of every object. An object without an annotation comes with the first object that needs it: Argo CD does the same
+/// with namespaces and CRDs, and an object that a hook names would otherwise wait for the hook.
 fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<Place>> {
     draft.sort_edges();
     let count = draft.count();
@@ -90,7 +90,7 @@ fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<P
             .iter()
             .skip(start)
             .take_while(|edge| edge.from == node);
-        // Between an object and a gate, which belongs to no add-on, places pass.
+        // A gate belongs to no add-on: positions pass through it.
         let first = after
             .filter(|edge| match (part(node), part(edge.to)) {
                 (Some(one), Some(other)) => one == other,

@@ -1,4 +1,4 @@
-//! Pod templates: what the kinds that run pods have in common.
+//! Pod templates of the kinds that run pods.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use super::draft::{Draft, Item};
 pub(super) struct Template<'a> {
     /// Their namespace.
     pub namespace: &'a str,
-    /// Their metadata, where something is written.
+    /// Their metadata, if present.
     pub metadata: Option<&'a Value>,
     /// Their spec.
     pub spec: &'a Value,
 }
 
 impl<'a> Template<'a> {
-    /// The pods of an object; `None` where it runs none.
+    /// Returns the pod template of an object; `None` if the object runs no pods.
     pub fn of(item: &Item<'a>) -> Option<Self> {
         let holder = match (item.key.group.as_str(), item.key.kind.as_str()) {
             ("", "Pod") => item.object,
@@ -34,7 +34,7 @@ impl<'a> Template<'a> {
         })
     }
 
-    /// Name of the ServiceAccount that the pods run as.
+    /// Returns the name of the ServiceAccount that the pods run as.
     pub fn account(&self) -> &'a str {
         let named = |field| {
             let name = self.spec.get(field).and_then(Value::as_str);
@@ -45,13 +45,13 @@ impl<'a> Template<'a> {
             .unwrap_or("default")
     }
 
-    /// One label of the pods.
+    /// Returns a label of the pods.
     pub fn label(&self, key: &str) -> Option<&'a str> {
         self.metadata?.get("labels")?.get(key)?.as_str()
     }
 }
 
-/// Every object that runs pods.
+/// Returns every object that runs pods.
 pub(super) fn workloads<'a>(draft: &Draft<'a>) -> Vec<(NodeId, Template<'a>)> {
     let objects = draft.objects();
     objects
@@ -59,13 +59,13 @@ pub(super) fn workloads<'a>(draft: &Draft<'a>) -> Vec<(NodeId, Template<'a>)> {
         .collect()
 }
 
-/// The items of a list in an object; none where there is no list.
+/// Returns the items of a list in an object; none if the list is missing.
 pub(super) fn list<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     let list = object.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten()
 }
 
-/// A text in an object that is not empty.
+/// Returns a string in an object, unless it is empty.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = object.pointer(pointer).and_then(Value::as_str);
     text.filter(|text| !text.is_empty())

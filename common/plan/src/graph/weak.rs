@@ -1,16 +1,16 @@
-//! Soft edges: they improve the order, and are dropped where they would close a cycle.
+//! Soft edges: they improve the order, and are dropped if they would close a cycle.
 
 use std::collections::HashSet;
 
 use super::draft::Draft;
 use super::{NodeId, Reason, Until};
 
-/// A draft with all its hard edges. Every edge added here leaves it without a new cycle.
+/// Adds soft edges to a draft that has all its hard edges. No edge that it adds closes a cycle.
 #[derive(Debug)]
 pub(super) struct Weak<'d, 'a> {
-    /// The graph so far.
+    /// The draft.
     pub draft: &'d mut Draft<'a>,
-    /// Neighbours of each node, found when they are first asked for: most sets need none.
+    /// Neighbours of each node, computed on first use because most commands do not need them.
     neighbours: Option<Neighbours>,
 }
 
@@ -21,7 +21,7 @@ struct Neighbours {
 }
 
 impl<'d, 'a> Weak<'d, 'a> {
-    /// Over the hard edges.
+    /// Starts with the hard edges of `draft`.
     pub fn new(draft: &'d mut Draft<'a>) -> Self {
         Self {
             draft,
@@ -29,7 +29,7 @@ impl<'d, 'a> Weak<'d, 'a> {
         }
     }
 
-    /// Each of `from` before `to`, but for those that wait for `to`.
+    /// Adds edges from each of `from` to `to`, except from nodes that wait for `to`.
     pub fn into(
         &mut self,
         from: impl IntoIterator<Item = NodeId>,
@@ -47,7 +47,7 @@ impl<'d, 'a> Weak<'d, 'a> {
         }
     }
 
-    /// `from` before each of `to`, but for those that it waits for.
+    /// Adds edges from `from` to each of `to`, except to nodes that `from` waits for.
     pub fn from(
         &mut self,
         from: NodeId,
@@ -65,7 +65,7 @@ impl<'d, 'a> Weak<'d, 'a> {
         }
     }
 
-    /// Each of `from` before each of `to` over one gate where that saves edges and closes no cycle, else edge by edge.
+    /// Orders each of `from` before each of `to`: over one gate if that saves edges and closes no cycle, else edge by edge.
     pub fn connect(
         &mut self,
         from: &[NodeId],
@@ -131,7 +131,7 @@ impl Neighbours {
     }
 }
 
-/// A node and everything that is reached from it.
+/// Returns a node and all nodes that can be reached from it.
 fn reached(neighbours: &[Vec<NodeId>], start: NodeId) -> HashSet<NodeId> {
     let mut reached = HashSet::from([start]);
     let mut open = vec![start];

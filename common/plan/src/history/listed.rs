@@ -1,5 +1,6 @@
-//! Whose an entry is that was kept with a revision. Who may write revisions in the namespace of a tenant is not to speak for a catalogue:
-//! the entry is a catalogue's where a catalogue lists it today, else it is theirs (semantics 12).
+//! Decides which catalogue a stored revision's entry belongs to. Anyone who may write revisions in a tenant's namespace could make one up,
+//! so the entry belongs to a catalogue only if that catalogue lists it now; otherwise it counts as named by the installation (semantics
+//! 12.4).
 
 use std::sync::Arc;
 
@@ -11,9 +12,9 @@ use common::catalogue::{Catalogue, Entry, Origin};
 use common::manifest::digest;
 
 impl StoredRevision {
-    /// The entry of today that has the content of the one that was kept, read from where it says; where it has no hash that can be
-    /// verified, with that of what was installed, unless its catalogue requires signatures: then only its own hash may stand for one.
-    /// `reference`: how the installation refers to it.
+    /// Finds the entry of a catalogue of today with the same content as the stored one, to be read from where the catalogue says. If it has
+    /// no hash that can be verified, it gets that of the installed content, unless its catalogue requires signatures: then only its own
+    /// hash may replace a signature. `reference` is how the installation refers to it.
     #[must_use]
     pub fn listed(&self, reference: &AddonRef, today: &Catalogue) -> Option<Entry> {
         let kept = self.entry.as_ref()?;
@@ -37,8 +38,8 @@ impl StoredRevision {
         Some(entry)
     }
 
-    /// The entry as one that the tenant names: from the index of the installation, or else from no catalogue, however the revision
-    /// calls it. `place`: what it is called then.
+    /// Returns the entry as one that the installation names: from its index, or otherwise from no catalogue, whatever the revision says.
+    /// `place` is its location in the second case.
     #[must_use]
     pub fn unlisted(&self, reference: &AddonRef, place: String) -> Option<Entry> {
         let mut entry = self.entry_as_installed()?;
@@ -58,7 +59,7 @@ impl StoredRevision {
         Some(entry)
     }
 
-    /// The names of the catalogues that an entry would be from which none lists; `None` where it is from an index.
+    /// Returns the catalogues that an unlisted entry claims to be from; `None` if it is from an index.
     #[must_use]
     pub fn claimed<'a>(&'a self, reference: &'a AddonRef) -> Option<Vec<&'a str>> {
         let entry = self.entry.as_ref()?;
@@ -74,15 +75,15 @@ impl StoredRevision {
     }
 }
 
-/// The index of an installation that an entry is from. What the program brings along is from no index of a tenant.
+/// Returns the index of the installation, if the entry is from it. Built-in entries are from no index of a tenant.
 fn index<'a>(entry: &Entry, reference: &'a AddonRef) -> Option<&'a str> {
     let is_of_index = matches!(*entry.origin, Origin::Index { .. });
     let index = reference.index.as_deref();
     index.filter(|index| is_of_index && *index != INDEX_BUILTIN)
 }
 
-/// Whether a version is one that a catalogue lists, apart from what a rollback wrote into it: the commit, the digest or the hash of what
-/// was installed.
+/// Whether a stored version is one that a catalogue lists, ignoring what a rollback wrote into it: the commit, the digest or the hash of
+/// the installed content.
 fn is_same(kept: &AddonVersion, listed: &AddonVersion) -> bool {
     let mut kept = kept.clone();
     let has_hash = |hash: &String| digest::check(hash).is_ok();

@@ -1,8 +1,8 @@
-//! Fields of built-in kinds that never change, as the validation of Kubernetes 1.36 has them (`pkg/apis/*/validation`): for
-//! objects that the server cannot judge in a dry run, because a webhook before it does not answer.
+//! Immutable fields of built-in kinds, from the validation of Kubernetes 1.36 (`pkg/apis/*/validation`). The table is used for objects that
+//! the server cannot check in a dry run, because a webhook does not answer.
 //!
-//! Only fields that the server stores as they were sent are in the table. Templates of Jobs and Pods are not: defaults and
-//! quantities in them are rewritten, and a change that is none would be refused.
+//! The table only has fields that the server stores as they were sent. Templates of Jobs and Pods are missing: the server rewrites defaults
+//! and quantities in them, so unchanged templates would be refused.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use common::manifest::key::ObjectKey;
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// One row a kind: group, kind, and its fields.
+/// The group and kind of an object, and its immutable fields.
 type Row = (&'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
@@ -43,8 +43,8 @@ const TABLE: [Row; 23] = [
     ("coordination.k8s.io", "LeaseCandidate", &["spec.leaseName"]),
 ];
 
-/// Fields of an object that would change and never do. A field that only one side has counts as changed where the live
-/// object has it from no default; a field that the manifest leaves out stays as it is.
+/// Returns the immutable fields that would change; `None` if the kind is not in the table. A field that only the manifest has counts as
+/// changed; one that only the live object has stays as it is.
 #[must_use]
 pub fn changed(key: &ObjectKey, live: &Value, wanted: &Value) -> Option<Vec<FixedField>> {
     let is_sealable = key.group.is_empty() && matches!(key.kind.as_str(), "ConfigMap" | "Secret");
@@ -88,7 +88,7 @@ fn differs(live: &Value, wanted: &Value, field: &str) -> bool {
     }
 }
 
-/// A selector is one value; of everything else the server may have added defaults.
+/// Whether two values are the same. Selectors are compared exactly; in everything else, the server may have added defaults.
 fn same(live: &Value, wanted: &Value, field: &str) -> bool {
     if field == "spec.selector" {
         return live == wanted;
@@ -104,13 +104,13 @@ fn same(live: &Value, wanted: &Value, field: &str) -> bool {
                     .zip(wanted)
                     .all(|(live, wanted)| same(live, wanted, ""))
         }
-        // `1Gi` and `1024Mi` are one size.
+        // `1Gi` and `1024Mi` are the same size.
         (Value::String(_), Value::String(_) | Value::Number(_)) if field == "storage" => true,
         (live, wanted) => live == wanted,
     }
 }
 
-/// Values that may still be set: a claim gets its volume once, and a Service its address by the server.
+/// Whether an immutable field may still be set: a claim gets its volume once, and a Service gets its address from the server.
 fn may_be_set(key: &ObjectKey, field: &str, live: &Value, wanted: &Value) -> bool {
     let text = |object: &Value, pointer: &str| {
         let text = object.pointer(pointer).and_then(Value::as_str);

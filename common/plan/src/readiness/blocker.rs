@@ -1,4 +1,4 @@
-//! What keeps a pod from getting ready, for the objects that wait for it.
+//! Reasons why a pod does not get ready, for the objects that wait for it.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,17 +6,17 @@ use serde_json::Value;
 use super::fields::{condition, field, text, why};
 use super::pod::containers;
 
-/// Why an object does not get ready.
+/// The reason why an object does not get ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Blocker {
-    /// One word: `ImagePullBackOff`, `Unschedulable`, `FailedMount`.
+    /// The reason in one word: `ImagePullBackOff`, `Unschedulable`, `FailedMount`.
     pub reason: String,
     /// The whole sentence: `pod web-1: ImagePullBackOff, "x:1" not found`.
     pub message: String,
 }
 
 impl Blocker {
-    /// `SUBJECT: REASON, MESSAGE`, cleaned and shortened as every message of a server.
+    /// Formats the message as `SUBJECT: REASON, MESSAGE`, cleaned and shortened like every message of a server.
     #[must_use]
     pub fn new(subject: &str, reason: &str, message: &str) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Blocker {
     }
 }
 
-/// From the pod's own status; a pod that runs without being ready has none (its events may).
+/// Finds the blocker in the pod's own status. A pod that runs without being ready has none there, but maybe in its events.
 #[must_use]
 pub fn of_pod(pod: &Value) -> Option<Blocker> {
     let name = text(pod, &["metadata", "name"]);
@@ -51,7 +51,7 @@ pub fn of_pod(pod: &Value) -> Option<Blocker> {
     ))
 }
 
-/// Whether a pod still has to get ready: it is neither ready nor finished.
+/// Whether a pod is neither ready nor finished.
 #[must_use]
 pub fn is_pending(pod: &Value) -> bool {
     let ready = condition(pod, "Ready").is_some_and(|ready| ready.is_true());
@@ -68,7 +68,7 @@ fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
         if matches!(reason, "" | "ContainerCreating" | "PodInitializing") {
             return None;
         }
-        // For a crash loop the kubelet only reports the back-off time; how the container ended is more helpful.
+        // In a crash loop, the kubelet only reports the back-off time; how the container ended is more helpful.
         let ended = field(status, &["lastState", "terminated"]);
         let message = match (reason, ended) {
             ("CrashLoopBackOff", Some(ended)) => how_it_ended(ended),
@@ -86,7 +86,7 @@ fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
     failed.then(|| Blocker::new(&subject(status), reason, &format!("exit code {code}")))
 }
 
-/// `OOMKilled, exit code 137`.
+/// Formats the end of a container: `OOMKilled, exit code 137`.
 fn how_it_ended(ended: &Value) -> String {
     let code = field(ended, &["exitCode"]).map_or_else(|| "?".to_owned(), Value::to_string);
     match text(ended, &["reason"]) {

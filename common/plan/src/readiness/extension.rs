@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::Readiness;
 use super::fields::{condition, text};
 
-/// Established does not mean served: discovery follows a moment later, and the engine asks it. A name that is not accepted is a failure only
-/// where objects cannot be reached by it: once a definition is established, it is served by the names that were accepted before.
+/// Established does not mean served: discovery follows a moment later, and the engine queries it. A name that is not accepted is a failure
+/// only if objects cannot be reached by it: once a CRD is established, it is served by the names that were accepted before.
 pub(super) fn crd(object: &Value) -> Readiness {
     let names = condition(object, "NamesAccepted").filter(|names| names.is_false());
     let established = condition(object, "Established");
@@ -28,7 +28,7 @@ pub(super) fn crd(object: &Value) -> Readiness {
     }
 }
 
-/// Whether a definition is served with the kind and the plural that it asks for.
+/// Whether a CRD is served with the kind and the plural that it asks for.
 fn is_served_as_named(object: &Value) -> bool {
     ["kind", "plural"].iter().all(|name| {
         let asked = text(object, &["spec", "names", name]);
@@ -36,7 +36,7 @@ fn is_served_as_named(object: &Value) -> bool {
     })
 }
 
-/// For kstatus every APIService is current; one that does not answer breaks namespaces and discovery.
+/// kstatus calls every APIService current, but one that does not answer breaks namespaces and discovery.
 pub(super) fn api_service(object: &Value) -> Readiness {
     match condition(object, "Available") {
         Some(available) if available.is_true() => Readiness::current("available"),

@@ -1,24 +1,24 @@
-//! Reading fields and conditions of live objects, whatever they hold.
+//! Reads fields and conditions of live objects, tolerating any content.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use common::shorten::shortened;
 
-/// Longest server message in a message of ours, in characters.
+/// The longest server message that a message shows in full, in characters.
 const MAX_TEXT: usize = 200;
 
-/// A field at a path.
+/// Returns the field at a path.
 pub(super) fn field<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |value, key| value.get(key))
 }
 
-/// A text at a path, empty where there is none.
+/// Returns the string at a path; empty if there is none.
 pub(super) fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     field(object, path).and_then(Value::as_str).unwrap_or("")
 }
 
-/// A whole number at a path; some controllers write it as text (helm#32615).
+/// Returns the whole number at a path; some controllers write it as a string (helm#32615).
 pub(super) fn number(object: &Value, path: &[&str]) -> Option<i64> {
     match field(object, path)? {
         Value::Number(number) => number.as_i64(),
@@ -32,11 +32,11 @@ pub(super) fn is_true(object: &Value, path: &[&str]) -> bool {
     field(object, path) == Some(&Value::Bool(true))
 }
 
-/// One condition of the status.
+/// A condition of the status.
 #[derive(Clone, Copy)]
 pub(super) struct Condition<'a>(&'a Value);
 
-/// The condition of a type.
+/// Finds the condition of a type.
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
     field(object, &["status", "conditions"])?
         .as_array()?
@@ -62,23 +62,23 @@ impl<'a> Condition<'a> {
         text(self.0, &["message"])
     }
 
-    /// When it last changed.
+    /// Returns when it last changed.
     pub(super) fn since(self) -> Option<Timestamp> {
         text(self.0, &["lastTransitionTime"]).parse().ok()
     }
 
-    /// The generation that it is about, if it has one.
+    /// Returns the generation that it describes, if it has one.
     pub(super) fn observed_generation(self) -> Option<i64> {
         number(self.0, &["observedGeneration"])
     }
 
-    /// `REASON, MESSAGE`, as far as they exist.
+    /// Formats `REASON, MESSAGE`, as far as they exist.
     pub(super) fn why(self) -> String {
         why(self.reason(), self.message())
     }
 }
 
-/// `REASON, MESSAGE`, on one line, short, without control characters, because it is shown on terminals.
+/// Formats `REASON, MESSAGE` for a terminal: on one line, short, without control characters.
 pub(super) fn why(reason: &str, message: &str) -> String {
     let message = message.trim().lines().next().unwrap_or_default();
     let mut joined = match (reason, message) {

@@ -1,4 +1,4 @@
-//! Rules for every kind, and custom resources by their conditions.
+//! Rules for all kinds, and custom resources by their conditions.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::fields::{condition, field, number, text, why};
 use super::{Context, GRACE, Readiness, Status};
 use common::entrance;
 
-/// Deletion, generation, Reconciling, Stalled: judged before the rule of the kind (kstatus).
+/// Checks deletion, generation, Reconciling and Stalled, which precede the rule of the kind (kstatus).
 pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
     if field(object, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null()) {
         return Some(Readiness::new(Status::Terminating, deletion(object)));
@@ -50,10 +50,10 @@ pub(super) fn is_unreported(object: &Value) -> bool {
     }
 }
 
-/// The first of these conditions that exists decides; an object without any is ready.
+/// Assesses an object by the first of these conditions that exists. An object without any of them is ready.
 ///
-/// A custom resource whose controller has not seen it yet has no status either (helm#32066, kapp, kstatus: ready at
-/// once). Where its kind has a status it gets [`GRACE`] from its creation; most that still have none never get one.
+/// A custom resource that its controller has not seen yet has no status either (helm#32066, kapp, kstatus: ready at once). If its kind has
+/// a status, it gets [`GRACE`] from its creation; most that have none by then never get one.
 pub(super) fn by_conditions(object: &Value, kinds: &[&str], ctx: &Context<'_>) -> Readiness {
     if ctx.has_status && is_unreported(object) {
         let created = text(object, &["metadata", "creationTimestamp"]).parse();

@@ -1,4 +1,4 @@
-//! Jobs: completion is waited for, which kstatus does not do.
+//! Jobs: they are ready when they complete, unlike in kstatus.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) fn job(object: &Value) -> Readiness {
     Readiness::in_progress(message)
 }
 
-/// A Job that has ended, also while it is being deleted for that.
+/// Assesses a Job that has ended, even while it is being deleted for that.
 pub(super) fn ended(object: &Value) -> Option<Readiness> {
     if let Some(failed) = condition(object, "Failed")
         && failed.is_true()
@@ -33,12 +33,12 @@ pub(super) fn ended(object: &Value) -> Option<Readiness> {
     complete.is_true().then(|| Readiness::current("completed"))
 }
 
-/// Whether the server deletes it by itself after its end.
+/// Whether the server deletes the Job after its end.
 pub(super) fn is_removed_at_its_end(object: &Value) -> bool {
     field(object, &["spec", "ttlSecondsAfterFinished"]).is_some_and(Value::is_number)
 }
 
-/// How a Job ended that was deleted before it was observed, by its events: the job controller writes one at its end.
+/// Assesses a Job that was deleted before its end was seen, by its events: the job controller writes one at its end.
 #[must_use]
 pub fn ended_by_events(events: &[Value]) -> Option<Readiness> {
     let newest = events

@@ -1,4 +1,4 @@
-//! Kinds that report a phase, an address or a reason of their own: Namespace, Service, HorizontalPodAutoscaler.
+//! Kinds with rules about a phase, an address or a condition of their own: Namespace, Service, HorizontalPodAutoscaler.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(super) fn service(object: &Value) -> Readiness {
     Readiness::current("ready, no load balancer address yet")
 }
 
-/// Argo CD's rule: it fails where it cannot find or scale its target. Without metrics it merely has no effect.
+/// Argo CD's rule: a HorizontalPodAutoscaler is not ready if it cannot find or scale its target. Without metrics, it merely has no effect.
 pub(super) fn autoscaler(object: &Value) -> Readiness {
     match condition(object, "AbleToScale") {
         Some(able) if able.is_false() => Readiness::in_progress(format!("waiting: {}", able.why())),

@@ -1,4 +1,4 @@
-//! Pods, also as blockers of their workload.
+//! Pods, including as blockers of their workload.
 
 use serde_json::Value;
 
@@ -33,8 +33,7 @@ pub(super) fn pod(object: &Value) -> Readiness {
     Readiness::in_progress(format!("{ready}/{all} containers ready"))
 }
 
-/// A container that does not run. One in a crash loop has failed (kstatus); an image or a ConfigMap may still
-/// appear.
+/// Assesses a container that is waiting. One in a crash loop has failed (kstatus); a missing image or ConfigMap may still appear.
 fn waiting(status: &Value) -> Option<Readiness> {
     let state = field(status, &["state", "waiting"])?;
     let reason = text(state, &["reason"]);
@@ -62,7 +61,7 @@ fn waiting(status: &Value) -> Option<Readiness> {
     }
 }
 
-/// Why a pod failed: its own reason (Evicted), else that of the first container that failed.
+/// Describes why a pod failed: its own reason (Evicted), else that of the first container that failed.
 fn failure(object: &Value) -> String {
     let reason = text(object, &["status", "reason"]);
     let message = text(object, &["status", "message"]);
@@ -83,7 +82,7 @@ fn failure(object: &Value) -> String {
         )
 }
 
-/// Init containers first: they block the others.
+/// Returns the container statuses, init containers first because they block the others.
 pub(super) fn containers(object: &Value) -> impl Iterator<Item = &Value> {
     list(object, "initContainerStatuses")
         .iter()

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaim and PersistentVolume: bound at once, or once a pod wants it.
+//! PersistentVolumeClaim and PersistentVolume: bound at once, or once a pod uses the claim.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 use super::Readiness;
 use super::fields::{field, text, why};
 
-/// Marks the default class; the second name is the one of old clusters, which still counts.
+/// Annotations that mark the default class. Old clusters use the second one, which still counts.
 const DEFAULT_CLASS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 ];
 
-/// The StorageClasses of a cluster, as far as they decide whether a claim is bound without a pod.
+/// The StorageClasses of a cluster, reduced to what decides whether a claim is bound without a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageClasses {
-    /// Name → whether its claims wait for their first consumer.
+    /// Whether claims of a class, by its name, wait for their first consumer.
     waits: BTreeMap<String, bool>,
     default: Option<String>,
 }
 
 impl StorageClasses {
-    /// From the live objects. Of several default classes the newest counts, then the first name, as in the API server.
+    /// Reads live StorageClasses. Of several default classes, the newest counts, then the first by name, as in the API server.
     #[must_use]
     pub fn of(classes: &[Value]) -> Self {
         let mode = |class: &Value| text(class, &["volumeBindingMode"]) == "WaitForFirstConsumer";
@@ -41,8 +41,8 @@ impl StorageClasses {
         }
     }
 
-    /// Whether this claim is bound only when a pod uses it. A class that does not exist binds at once, as in the volume
-    /// controller: to volumes that name the same class.
+    /// Whether a claim is bound only when a pod uses it. A class that does not exist binds at once to volumes that name the same class, as
+    /// in the volume controller.
     fn wait_for_consumer(&self, claim: &Value) -> bool {
         let named = field(claim, &["spec", "storageClassName"]).and_then(Value::as_str);
         let class = named.or(self.default.as_deref());
@@ -56,8 +56,8 @@ fn is_default(class: &Value) -> bool {
         .any(|name| text(class, &["metadata", "annotations", name]) == "true")
 }
 
-/// kstatus wants `Bound` of every claim; one that waits for its first consumer would block the pods that it waits for
-/// (argo-cd#29205). Where the classes are not known, a claim that no pod uses counts as waiting for its consumer.
+/// kstatus expects every claim to be `Bound`, but one that waits for its first consumer would block the pods that it waits for
+/// (argo-cd#29205). If the classes are unknown, a claim that no pod uses counts as waiting for its consumer.
 pub(super) fn claim(object: &Value, classes: Option<&StorageClasses>) -> Readiness {
     match text(object, &["status", "phase"]) {
         "Bound" => Readiness::current("bound"),
@@ -71,8 +71,8 @@ pub(super) fn claim(object: &Value, classes: Option<&StorageClasses>) -> Readine
     }
 }
 
-/// A claim that the scheduler has placed no pod for. `storageClassName: ""` asks for an existing volume: a pod does not
-/// change that.
+/// Whether a claim is pending and the scheduler has placed no pod for it. `storageClassName: ""` asks for an existing volume, which a pod
+/// does not change.
 pub(super) fn no_pod_wants(object: &Value) -> bool {
     let placed = field(
         object,

@@ -1,5 +1,5 @@
-//! Webhook configurations: ready when every Service that they call has a ready endpoint and they have the certificate
-//! to verify it with. For kstatus they are current as soon as they exist, and then the next write fails.
+//! Webhook configurations: ready when every Service that they call has a ready endpoint and they have the certificate to verify it with.
+//! kstatus calls them current as soon as they exist, and then the next write fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,28 +8,28 @@ use serde_json::Value;
 use super::Readiness;
 use super::fields::{field, text};
 
-/// Which Services there are, and which of them have a ready endpoint, kept up from EndpointSlices as they are listed and watched.
+/// The Services that exist, and those with a ready endpoint, updated from EndpointSlices as they are listed and watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoints {
-    /// Namespace → name of the slice → the Service whose ready endpoints it has.
+    /// Per namespace and slice, the Service whose ready endpoints the slice has.
     slices: BTreeMap<String, BTreeMap<String, String>>,
-    /// Namespace → its Services, where they are known.
+    /// Per namespace, its Services, if known.
     services: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Endpoints {
-    /// Replaces what is known of the Services of a namespace.
+    /// Replaces the known Services of a namespace.
     pub fn list_services(&mut self, namespace: &str, services: BTreeSet<String>) {
         self.services.insert(namespace.to_owned(), services);
     }
 
-    /// Whether a Service certainly does not exist.
+    /// Whether a Service is known not to exist.
     fn is_absent(&self, namespace: &str, service: &str) -> bool {
         let services = self.services.get(namespace);
         services.is_some_and(|services| !services.contains(service))
     }
 
-    /// Replaces what is known of a namespace by all its slices.
+    /// Replaces the known slices of a namespace with `slices`.
     pub fn list(&mut self, namespace: &str, slices: &[Value]) {
         self.slices.insert(namespace.to_owned(), BTreeMap::new());
         for slice in slices {
@@ -37,7 +37,7 @@ impl Endpoints {
         }
     }
 
-    /// Takes in a slice that was added or changed.
+    /// Updates a slice that was added or changed.
     pub fn change(&mut self, slice: &Value) {
         self.remove(slice);
         let service = text(slice, &["metadata", "labels", "kubernetes.io/service-name"]);
@@ -50,7 +50,7 @@ impl Endpoints {
         }
     }
 
-    /// Forgets a slice that was deleted.
+    /// Removes a slice that was deleted.
     pub fn remove(&mut self, slice: &Value) {
         let (namespace, name) = names(slice);
         if let Some(slices) = self.slices.get_mut(namespace) {
@@ -64,7 +64,7 @@ impl Endpoints {
     }
 }
 
-/// The namespaces of the Services that a webhook configuration calls.
+/// Returns the namespaces of the Services that a webhook configuration calls.
 #[must_use]
 pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
     let services = webhooks(configuration).filter_map(service);
@@ -73,9 +73,10 @@ pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Without endpoints (they may not be read) only the certificate is checked. Two webhooks are not waited for, because their backend may
-/// come with an add-on that needs this one: a validating one whose failures are ignored, which stops nothing while no backend answers,
-/// and one whose Service does not exist, for a Service of the add-on itself is applied before.
+/// Assesses a webhook configuration. Without `endpoints`, which the client may not be allowed to read, only the certificate is checked. Two
+/// webhooks are not waited for, because their backend may come with an add-on that needs this one: a validating one whose failures are
+/// ignored, which denies nothing while no backend answers, and one whose Service does not exist, because a Service of the add-on itself is
+/// applied before.
 pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Readiness {
     let is_validating = text(object, &["kind"]) == "ValidatingWebhookConfiguration";
     let mut passed = None;
@@ -101,15 +102,15 @@ pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Re
     Readiness::current(passed.unwrap_or_else(|| "ready".to_owned()))
 }
 
-/// The Service that a webhook calls, where it does not exist.
+/// Returns the Service that a webhook calls, if it does not exist.
 fn absent<'a>(webhook: &'a Value, endpoints: Option<&Endpoints>) -> Option<(&'a str, &'a str)> {
     let endpoints = endpoints?;
     service(webhook).filter(|(namespace, service)| endpoints.is_absent(namespace, service))
 }
 
-/// What a webhook needs before it can be called.
+/// Describes what a webhook lacks before it can be called.
 fn missing(webhook: &Value, endpoints: Option<&Endpoints>) -> Option<String> {
-    // A webhook by url may have a publicly trusted certificate.
+    // A webhook with a URL may have a publicly trusted certificate.
     let (namespace, name) = service(webhook)?;
     if text(webhook, &["clientConfig", "caBundle"]).is_empty() {
         return Some(format!("{} has no caBundle", text(webhook, &["name"])));
@@ -118,7 +119,7 @@ fn missing(webhook: &Value, endpoints: Option<&Endpoints>) -> Option<String> {
     (!is_served).then(|| format!("{namespace}/Service {name} has no ready endpoints"))
 }
 
-/// `None` counts as ready: then its writer does not know (documented in the API).
+/// Whether an endpoint is ready. A missing condition counts as ready: the API documents that its state is then unknown.
 fn is_ready(endpoint: &Value) -> bool {
     let addresses = field(endpoint, &["addresses"]).and_then(Value::as_array);
     addresses.is_some_and(|addresses| !addresses.is_empty())

@@ -1,11 +1,11 @@
-//! Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController: counts of pods.
+//! Workloads, assessed by their pod counts: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController.
 
 use serde_json::Value;
 
 use super::fields::{Condition, condition, field, is_true, number, text};
 use super::{Context, GRACE, Readiness};
 
-/// The value of `progressDeadlineSeconds` for no deadline: then Progressing is never set.
+/// The value of `progressDeadlineSeconds` that means no deadline: Progressing is then never set.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn deployment(object: &Value, ctx: &Context<'_>) -> Readiness {
@@ -56,7 +56,7 @@ pub(super) fn deployment(object: &Value, ctx: &Context<'_>) -> Readiness {
     {
         return Readiness::in_progress(format!("{ready}/{wanted} ready, the rollout is not over"));
     }
-    // Also where no deadline is set, where kstatus ignores it (T12).
+    // This also holds without a deadline, when kstatus ignores the condition (T12).
     if let Some(progressing) = progressing
         && progressing.is_false()
     {
@@ -78,7 +78,7 @@ pub(super) fn stateful_set(object: &Value) -> Readiness {
     if count(object, "replicas") > wanted {
         return Readiness::in_progress(surplus(object, wanted));
     }
-    // With OnDelete the revisions differ until the pods are deleted.
+    // With OnDelete, the revisions differ until the pods are deleted.
     if text(object, &["spec", "updateStrategy", "type"]) == "OnDelete" {
         return counted(ready, wanted);
     }
@@ -108,7 +108,7 @@ pub(super) fn stateful_set(object: &Value) -> Readiness {
 }
 
 pub(super) fn daemon_set(object: &Value) -> Readiness {
-    // Without an observed generation the counts may be those from before the controller saw the object.
+    // Without an observed generation, the counts may be from before the controller saw the object.
     if field(object, &["status", "observedGeneration"]).is_none() {
         return Readiness::in_progress("waiting: not yet seen by its controller");
     }
@@ -133,7 +133,7 @@ pub(super) fn daemon_set(object: &Value) -> Readiness {
     counted(ready, wanted)
 }
 
-/// Also for a ReplicationController, which has the same status.
+/// Assesses a ReplicaSet or a ReplicationController, which has the same status.
 pub(super) fn replica_set(object: &Value, ctx: &Context<'_>) -> Readiness {
     let wanted = wanted(object);
     let ready = count(object, "readyReplicas");
@@ -157,9 +157,9 @@ pub(super) fn replica_set(object: &Value, ctx: &Context<'_>) -> Readiness {
     counted(ready, wanted)
 }
 
-/// Pods cannot be created: a quota, pod security, a missing service account (semantics 17: terminal). kstatus waits for ever
-/// and kops calls it healthy (T12); here it is a failure once it has lasted, because in a new namespace
-/// the service account and the quota's count may still be missing.
+/// Assesses a failure to create pods: a quota, pod security, a missing service account (semantics 17.5: it will not pass by itself).
+/// kstatus waits for ever and kops calls it healthy (T12); here it is a failure once it has lasted, because in a new namespace the service
+/// account and the quota's count may still be missing.
 fn replica_failure(object: &Value, ctx: &Context<'_>) -> Option<Readiness> {
     let failure = condition(object, "ReplicaFailure").filter(|failure| failure.is_true())?;
     Some(match has_lasted(failure, ctx) {
@@ -168,8 +168,8 @@ fn replica_failure(object: &Value, ctx: &Context<'_>) -> Option<Readiness> {
     })
 }
 
-/// Whether a condition of failure is there long enough to stay. The cause of one that was there before the wait may have been mended
-/// since: controllers try again after pauses that double, so the next try comes before the failure is twice as old.
+/// Whether a failure condition has lasted long enough to count. The cause of one from before the wait may have been resolved since:
+/// controllers retry after pauses that double, so the next retry comes before the failure is twice as old.
 fn has_lasted(failure: Condition<'_>, ctx: &Context<'_>) -> bool {
     let (Some(now), Some(since)) = (ctx.now, failure.since()) else {
         return true;
@@ -190,12 +190,12 @@ fn surplus(object: &Value, wanted: i64) -> String {
     format!("{wanted}/{wanted} ready, {surplus} more going away")
 }
 
-/// `spec.replicas`; the server's default is 1.
+/// Returns `spec.replicas`; the server's default is 1.
 fn wanted(object: &Value) -> i64 {
     number(object, &["spec", "replicas"]).unwrap_or(1).max(0)
 }
 
-/// A count of the status, which omits zeros; never negative.
+/// Returns a count of the status, which omits zeros; never negative.
 fn count(object: &Value, name: &str) -> i64 {
     number(object, &["status", name]).unwrap_or(0).max(0)
 }

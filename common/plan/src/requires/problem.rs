@@ -1,4 +1,4 @@
-//! Why add-ons cannot be installed beside the installed ones.
+//! Unmet requirements that prevent an installation.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use crate::found::Install;
 use crate::one_a_line;
 use common::api::catalogue::Requirement;
 
-/// Every reason, sorted.
+/// All problems with the requirements of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", one_a_line(problems))]
 pub struct RequiresError {
-    /// The reasons; one at least.
+    /// The problems, sorted; at least one.
     pub problems: Vec<Problem>,
 }
 
-/// One reason.
+/// A problem with one requirement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Problem {
     /// The constraint of the catalogue cannot be read.
     Constraint {
-        /// The add-on that requires.
+        /// The add-on with the requirement.
         addon: String,
         /// What it requires.
         requires: String,
@@ -29,22 +29,22 @@ pub enum Problem {
     },
     /// Neither an installed add-on nor one of the command meets the requirement.
     Unmet {
-        /// The add-on that requires, and its version.
+        /// The add-on with the requirement, and its version.
         addon: String,
         /// The required add-on.
         requires: String,
-        /// In which versions, as written.
+        /// The required versions, as written.
         constraint: Option<String>,
-        /// Installed versions, and those of the command, that do not match; empty: the add-on is missing.
+        /// Versions that are installed or part of the command, and do not match; empty if the add-on is missing.
         there: Vec<String>,
-        /// The newest version of the catalogues that matches.
+        /// The newest matching version in the catalogues.
         fitting: Option<String>,
-        /// What another tool has installed of the missing add-on: a second one beside it would be wrong.
+        /// The install of the missing add-on by another tool: a second one beside it would be wrong.
         elsewhere: Option<Box<Install>>,
     },
     /// Add-ons that require each other.
     Cycle {
-        /// Each requires the next, the last one the first.
+        /// Each requires the next, and the last one the first.
         names: Vec<String>,
     },
 }
@@ -78,7 +78,7 @@ impl Problem {
         }
     }
 
-    /// The add-on that is missing altogether.
+    /// Returns the required add-on, if no version of it is installed or part of the command.
     #[must_use]
     pub fn missing(&self) -> Option<&str> {
         match self {

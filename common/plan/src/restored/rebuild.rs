@@ -1,4 +1,4 @@
-//! The plan that records again what is there: no object changes, and the next upgrade is due (semantics 13).
+//! The plan that rebuilds an inventory from the live objects: no object changes, and the next upgrade is due (semantics 13.11).
 
 use serde::{Deserialize, Serialize};
 
@@ -11,42 +11,42 @@ use common::api::names::{InstallationName, owner_hash};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 
-/// What an inventory is recorded again from.
+/// The input for rebuilding an inventory.
 #[derive(Clone, Copy, Debug)]
 pub struct Rebuild<'a> {
     /// The installation.
     pub installation: &'a InstallationName,
     /// The add-on.
     pub addon: &'a str,
-    /// What its record says is installed.
+    /// The installed version, according to its record.
     pub from: Option<&'a Installed>,
-    /// What is recorded.
+    /// The recorded inventory.
     pub inventory: &'a Inventory,
-    /// The recorded objects, and every object that carries the label of the installation.
+    /// The live recorded objects, and every object with the owner label of the installation.
     pub snapshot: &'a Snapshot,
-    /// What the cluster serves.
+    /// The kinds that the cluster serves.
     pub kinds: &'a KindTable,
-    /// What other installations use.
+    /// Claims of other installations.
     pub claims: &'a Claims,
-    /// The namespace of objects that name none, as far as the record says it.
+    /// The namespace for objects that do not name one, if the record has it.
     pub target_namespace: Option<&'a str>,
-    /// Whether the record is of another cluster, where its Jobs have run.
+    /// Whether the record belongs to another cluster, where its Jobs have run.
     pub is_other_cluster: bool,
 }
 
-/// How an inventory differs that is recorded again.
+/// The differences between the rebuilt inventory and the recorded one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rebuilt {
     /// Objects that were not recorded.
     pub added: Vec<ObjectKey>,
-    /// Recorded objects that are gone, or are of someone else.
+    /// Recorded objects that no longer exist, or belong to another owner.
     pub forgotten: Vec<ObjectKey>,
-    /// The target namespace, where it carries the label of the installation, which has created it then.
+    /// The target namespace, if its owner label shows that the installation created it.
     pub namespace: Option<CreatedNamespace>,
 }
 
-/// Makes the plan.
+/// Creates the plan.
 ///
 /// # Errors
 /// The inventory does not fit into the record.
@@ -100,7 +100,8 @@ pub fn rebuild(input: &Rebuild<'_>) -> Result<InstallationPlan, TooLarge> {
     })
 }
 
-/// A recorded object as it is now; `None` where it is not the recorded one. What was edited since is applied by the next upgrade.
+/// Updates the item of a recorded object to its live state. Returns `None` if the live object is another one. The next upgrade applies what
+/// was edited.
 fn known(recorded: &Item, live: &LiveObject, owner: &str) -> Option<Item> {
     let is_ours = live.owner.as_deref() == Some(owner);
     let is_same = live.uid == recorded.object.uid;
@@ -120,7 +121,8 @@ fn known(recorded: &Item, live: &LiveObject, owner: &str) -> Option<Item> {
     Some(item)
 }
 
-/// An object that is not recorded. Only our own field manager proves that it is ours: other tools copy labels.
+/// Creates the item of an unrecorded object. Only the installation's field manager proves that the installation owns it, because other
+/// tools copy labels.
 fn found(input: &Rebuild<'_>, key: &ObjectKey, live: &LiveObject) -> Option<Item> {
     let claims = input.claims;
     let is_claimed = claims.objects.contains_key(key) || claims.retained.contains_key(key);
@@ -135,7 +137,7 @@ fn found(input: &Rebuild<'_>, key: &ObjectKey, live: &LiveObject) -> Option<Item
     Some(item)
 }
 
-/// What was applied of an object is not known: without its digest, whatever differs is due.
+/// Records the live state of an object without a digest, because its applied content is unknown: any difference is due.
 fn seen(item: &mut Item, live: &LiveObject) {
     item.object.digest.clear();
     item.object.see(&live.state());
@@ -149,7 +151,7 @@ fn state(live: &LiveObject) -> ObjectState {
     }
 }
 
-/// A Job may be gone because it ended (`ttlSecondsAfterFinished`): to forget it is to run it again.
+/// A missing Job may have been deleted after its end (`ttlSecondsAfterFinished`): forgetting it would run it again.
 fn is_job(key: &ObjectKey) -> bool {
     (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
 }

@@ -1,21 +1,21 @@
-//! What failed, where the last operation did: objects that are not ready do not tell that by themselves.
+//! The last operation, if it failed. Objects that are not ready do not show this by themselves.
 
 use crate::continuation::Continuation;
 use common::api::conditions::{self, STALLED};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
 use common::catalogue::label;
 
-/// Why the last operation failed, and the way on.
+/// Why the last operation failed, and how to continue it.
 #[derive(Clone, Debug)]
 pub(super) struct Failed {
-    /// As it was recorded.
+    /// The recorded reason.
     pub(super) why: String,
-    /// What continues it.
+    /// How to continue it.
     pub(super) next: Continuation,
 }
 
 impl Failed {
-    /// `None` where the last operation did not fail, or nothing is recorded of it.
+    /// Reads the failure from a record. Returns `None` if the last operation did not fail, or no reason is recorded.
     pub(super) fn of(record: &AddonInstallation) -> Option<Self> {
         let status = record.status.as_ref();
         let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
@@ -28,7 +28,7 @@ impl Failed {
     }
 }
 
-/// `upgrade to 1.2.0`; `None` where the last operation did not fail, or is not known.
+/// Describes the failed operation, `upgrade to 1.2.0`. Returns `None` if the last operation did not fail, or is not known.
 pub(super) fn operation(status: Option<&AddonInstallationStatus>) -> Option<String> {
     let status = status.filter(|status| status.phase == Some(Phase::Failed))?;
     let failed = status.history.first().filter(|one| !one.is_done())?;

@@ -1,11 +1,11 @@
-//! Operations whose client is gone: nothing goes on until someone continues them.
+//! Interrupted operations: their client no longer renews the lock, so they do not proceed until another client continues them.
 
 use crate::continuation::Continuation;
 use common::api::installation::{AddonInstallation, Operation};
 use jiff::Timestamp;
 
-/// What continues an operation whose holder has not renewed its lock; `None` while it lives, or while a deletion is under
-/// way.
+/// Returns how to continue an operation whose holder has not renewed its lock. Returns `None` while the holder is alive, or during a
+/// deletion.
 pub(super) fn continued_by(
     record: &AddonInstallation,
     operation: &Operation,

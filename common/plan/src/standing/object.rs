@@ -1,4 +1,4 @@
-//! How one recorded object is: whether it exists, whose it is, whether it was edited, and whether it is ready.
+//! The state of one recorded object: whether it exists, who owns it, whether it was edited, and whether it is ready.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -19,48 +19,48 @@ pub struct ObjectHealth {
     /// The object.
     #[serde(flatten)]
     pub key: ObjectKey,
-    /// Its readiness; `None` where it does not exist.
+    /// Its readiness; `None` if it does not exist.
     pub readiness: Option<Readiness>,
-    /// Whether it was planned and, as far as is known, never created.
+    /// Whether it was planned and never created, as far as is known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub planned: bool,
-    /// What keeps it from getting ready, where something was found.
+    /// Why it does not get ready, if a reason was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocker: Option<Blocker>,
-    /// Whether it was edited since our last apply.
+    /// Whether it was edited since the last apply.
     pub edited: bool,
-    /// The release of Helm whose marks it has, `shop/web`: helm can change and delete it, too.
+    /// The Helm release whose marks it has, `shop/web`: Helm can change and delete it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<String>,
-    /// Fields that were left to other managers: the object is not as the add-on wants it.
+    /// Fields that were left to other managers: the object differs from its manifest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub yielded: Vec<String>,
 }
 
-/// What was seen under the name of a recorded object.
+/// The live object with the name of a recorded one.
 #[derive(Clone, Debug)]
 pub enum Sight<'a> {
-    /// An object.
+    /// It exists.
     There {
-        /// The live object; its metadata are enough.
+        /// The live object; its metadata is enough.
         live: &'a Value,
-        /// What tells whether it was edited.
+        /// The state that shows whether it was edited.
         state: LiveState<'a>,
-        /// Whether it is ready.
+        /// Its readiness.
         readiness: Readiness,
     },
-    /// None.
+    /// It does not exist.
     Gone,
-    /// It cannot be looked at, and why.
+    /// It cannot be read. Holds the reason.
     Unread(&'a str),
 }
 
 impl ObjectHealth {
-    /// Judges an object by its record and by what was seen under its name. `owner`: the value of the owner label of its installation.
+    /// Assesses an object by its inventory item and the live object with its name. `owner` is the owner label of its installation.
     ///
-    /// What was only recorded (a Namespace that was there before, an object that is only created) carries no label of ours, and is there as
-    /// long as its name is. What we applied is ours by its label or its uid; where another client took the label away or created the object
-    /// again, it was edited, and where another installation has it, it is not ours any more.
+    /// An object that was only recorded (a preexisting Namespace, a create-only object) carries no owner label, and exists as long as its
+    /// name does. An applied object belongs to the installation by its label or its uid. If another client removed the label or recreated
+    /// the object, it counts as edited; if another installation has it, it no longer belongs to this one.
     #[must_use]
     pub fn of(key: &ObjectKey, item: &Item, owner: &str, sight: &Sight<'_>) -> Self {
         let object = &item.object;
@@ -87,8 +87,8 @@ impl ObjectHealth {
                 let message = format!("cannot be read: {why}");
                 return health.with(Status::Unknown, message);
             }
-            // A Job that deleted itself (ttlSecondsAfterFinished) cannot be distinguished from one that a user deleted. Neither is
-            // missed: it did its work when it was installed.
+            // A Job that was deleted after its end (ttlSecondsAfterFinished) looks like one that a user deleted. Both are fine: the Job did
+            // its work when it was installed.
             Sight::Gone if is_job(key) && !health.planned => {
                 return health.ready("gone, as a Job may be after its end");
             }
@@ -138,15 +138,15 @@ impl ObjectHealth {
             .is_some_and(|readiness| readiness.status == Status::Current)
     }
 
-    /// Whether it cannot be read: then it is not known whether it exists and is ready.
+    /// Whether it cannot be read, so that it is unknown whether it exists and is ready.
     #[must_use]
     pub fn is_unread(&self) -> bool {
         let readiness = self.readiness.as_ref();
         readiness.is_some_and(|readiness| readiness.status == Status::Unknown)
     }
 
-    /// Whether the installation is not well because of it: it does not exist, is being deleted, or is of a kind that an operation waits for
-    /// and is not ready.
+    /// Whether it makes the installation degraded: it does not exist, is being deleted, or is not ready and of a kind that an operation
+    /// waits for.
     #[must_use]
     pub fn is_trouble(&self) -> bool {
         match self.readiness.as_ref().map(|readiness| readiness.status) {
@@ -156,13 +156,13 @@ impl ObjectHealth {
         }
     }
 
-    /// Whether an apply of what is installed would restore it: it is gone, or was edited.
+    /// Whether applying the installed version would restore it: it was deleted or edited.
     #[must_use]
     pub fn is_restorable(&self) -> bool {
         self.edited || self.readiness.is_none() && !self.planned
     }
 
-    /// Its readiness, for people.
+    /// Describes its readiness, for display.
     #[must_use]
     pub fn message(&self) -> &str {
         match &self.readiness {
@@ -173,14 +173,14 @@ impl ObjectHealth {
     }
 }
 
-/// Whether the readiness of an object tells how its installation is: it is of a kind that an operation waits for. All others are ready once
-/// they exist, or get ready for reasons outside the cluster.
+/// Whether the readiness of an object affects how its installation stands: it is of a kind that an operation waits for. All others are
+/// ready once they exist, or get ready for reasons outside the cluster.
 #[must_use]
 pub fn tells(key: &ObjectKey) -> bool {
     KindTraits::of_key(key).waited != Waited::Never
 }
 
-/// What is said of an object that was kept because it holds data: no version wants it, so nothing waits for it.
+/// Describes an object that is retained because it holds data. No version contains it, so nothing waits for it.
 fn retained(item: &Item, owner: &str, sight: &Sight<'_>) -> &'static str {
     match sight {
         Sight::There { live, state, .. }

@@ -1,5 +1,5 @@
-//! `Chart.lock`: which version of each dependency the author of a chart meant. Its digest covers names, ranges, repositories and
-//! versions; it does not cover the charts themselves.
+//! `Chart.lock`: the version of each dependency that the author of a chart tested. Its digest covers names, ranges, repositories and
+//! versions, but not the dependencies themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use super::{CHART, Chart, ChartError, LOCKS, Origin, REQUIREMENTS, dependencies,
 use crate::package::Package;
 use common::manifest::digest::sha256;
 
-/// A dependency that has to be fetched, in the version that the lock file names.
+/// A dependency to fetch, at the version in the lock file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pinned {
     /// `name`.
     pub name: String,
-    /// An exact version.
+    /// Exact version.
     pub version: String,
-    /// A chart repository or a registry.
+    /// A chart repository or registry.
     pub repository: String,
 }
 
 impl Pinned {
-    /// The file in `charts/` that helm expects.
+    /// Returns the path in `charts/` that helm expects.
     #[must_use]
     pub fn path(&self) -> String {
         format!("charts/{}-{}.tgz", self.name, self.version)
     }
 }
 
-/// A dependency in the order of helm's own fields, which its digest depends on.
+/// A dependency with fields in helm's own order, on which the digest depends.
 #[derive(Serialize)]
 struct Hashed<'a> {
     name: &'a str,
@@ -50,10 +50,10 @@ struct Hashed<'a> {
 }
 
 impl Chart {
-    /// The dependencies that have to be fetched, each once; `archived` as in [`Chart::missing`].
+    /// Returns the dependencies to fetch, without repetitions; `archived` as in [`Chart::missing`].
     ///
     /// # Errors
-    /// One that cannot be resolved; a lock file that was made for another chart, or names another repository or no exact version.
+    /// A dependency cannot be resolved, or the lock file was made for another chart, or names another repository or no exact version.
     pub fn pinned(
         &self,
         package: &Package,
@@ -106,7 +106,7 @@ fn lock(package: &Package) -> Result<(&'static str, Map<String, Value>), ChartEr
     Ok((LOCKS[0], Map::new()))
 }
 
-/// Whether the lock file was made for what the chart says now, as helm judges it; charts of Helm 2 also by the digest of Helm 2.
+/// Checks, as helm does, that the lock file was made for the current chart. For Helm 2 charts, the digest of Helm 2 is accepted as well.
 fn check_digest(
     package: &Package,
     file: &'static str,
@@ -165,7 +165,7 @@ fn hashed(map: &Map<String, Value>) -> Vec<Hashed<'_>> {
     read.collect()
 }
 
-/// `sha256:` of the JSON that Go writes: it escapes what HTML could read.
+/// Returns the `sha256:` digest of the JSON that Go writes, in which characters of HTML are escaped.
 fn digest_of(value: &impl Serialize) -> String {
     let mut json = serde_json::to_string(value).unwrap_or_default();
     for (letter, escaped) in [
@@ -175,13 +175,13 @@ fn digest_of(value: &impl Serialize) -> String {
         ('\u{2028}', "\\u2028"),
         ('\u{2029}', "\\u2029"),
     ] {
-        // Outside of texts JSON has none of these letters.
+        // In JSON, these characters occur only in strings.
         json = json.replace(letter, escaped);
     }
     format!("sha256:{}", sha256(json.as_bytes()))
 }
 
-/// Whether a version is exact, and in a range; helm takes no range for any.
+/// Returns whether a version is exact and in a range. As in helm, an empty range means any version.
 fn is_in_range(exact: &str, range: &str) -> bool {
     let Ok(exact_version) = version(exact) else {
         return false;

@@ -1,45 +1,47 @@
-//! What the JSON schema of a chart's values refers to. Helm reads every file and every address that a schema names, on the machine and
-//! with the network of whoever renders the chart: so a schema may refer to itself alone, and to what describes schemas, which helm has.
+//! Checks the references in the JSON schema of a chart's values (semantics 10.4). Helm reads every file and every address that a schema
+//! refers to, on the machine and with the network of whoever renders the chart. Therefore a schema may refer only to itself and to the
+//! meta-schemas that helm contains.
 
 use serde_json::Value;
 
 use common::entrance;
 use common::shorten::shortened;
 
-/// The keywords whose text names another schema.
+/// The keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// The keyword that says in which language a schema is written.
+/// The keyword that names the language of a schema.
 const LANGUAGE: &str = "$schema";
-/// The languages that helm knows.
+/// Prefixes of the languages that helm knows.
 const LANGUAGES: [&str; 2] = ["http://json-schema.org/", "https://json-schema.org/"];
-/// Characters of a reference in its error.
+/// Number of characters of a reference that an error shows.
 const SHOWN: usize = 200;
 
-/// Why helm is not given a schema.
+/// Why a schema is not passed to helm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// It is not known what it refers to.
+    /// Its references cannot be determined.
     #[error("cannot be read as JSON")]
     NotJson,
-    /// It refers to something else.
+    /// It refers to something outside of itself.
     #[error(
         "{keyword} {target:?} leaves the chart: copy what it names into the schema, and refer to it by {{\"$ref\": \"#/definitions/NAME\"}}"
     )]
     Leaves {
         /// The keyword.
         keyword: &'static str,
-        /// What it names.
+        /// The target of the reference.
         target: String,
     },
 }
 
-/// Whether helm reads a file of a chart as the schema of values. It takes the paths of archives of Windows, too.
+/// Returns whether helm reads a file of a chart as the schema of values. Backslashes separate paths as well, as in archives made on
+/// Windows.
 #[must_use]
 pub fn is_schema(path: &str) -> bool {
     path.rsplit(['/', '\\']).next() == Some(super::SCHEMA)
 }
 
-/// Whether helm reads a file of a chart as another chart.
+/// Returns whether helm reads a file of a chart as another chart.
 #[must_use]
 pub fn is_chart(path: &str) -> bool {
     let mut parts = path.rsplit(['/', '\\']);

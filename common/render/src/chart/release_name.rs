@@ -1,26 +1,26 @@
-//! The name of a chart's release: names of objects contain it, so it never changes.
+//! The release name of a chart. It never changes, because names of objects contain it.
 
 use common::api::names::{hex_prefix, is_object_name};
 
-/// Longest name that helm accepts: charts append to it, and many names end at 63.
+/// Maximum length that helm accepts. It leaves room for suffixes: many names are limited to 63 characters.
 pub const MAX_LENGTH: usize = 53;
-/// Digits of the hash that replaces the rest of a longer name (KKP cuts the same way).
+/// Number of digits of the hash at the end of a shortened name (KKP shortens the same way).
 const HASH: usize = 9;
 
-/// A name that helm would refuse.
+/// The name is not valid for helm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "template.helm.releaseName {name:?} is not a valid release name: at most {MAX_LENGTH} lower-case letters, digits, - and ."
 )]
 pub struct ReleaseNameError {
-    /// As the catalogue has it.
+    /// The name in the catalogue.
     pub name: String,
 }
 
-/// The name that the catalogue sets, else that of the installation, cut where it is too long.
+/// Returns the name in the catalogue, else the name of the installation, shortened if it is too long.
 ///
 /// # Errors
-/// A name of the catalogue that helm would refuse: a cut name would differ from the requested one.
+/// The name in the catalogue is not valid. It is not shortened, because it would differ from the requested one.
 pub fn release_name(set: Option<&str>, installation: &str) -> Result<String, ReleaseNameError> {
     match set {
         Some(name) if name.len() <= MAX_LENGTH && is_object_name(name) => Ok(name.to_owned()),

@@ -1,12 +1,12 @@
-//! What the JSON schema of a chart's values says of a key that it may not know.
+//! Determines whether the JSON schema of a chart's values refuses a certain key.
 
 use serde_json::Value;
 
-/// How many references are followed, one from another.
+/// Maximum depth, including references that are followed.
 const DEPTH: usize = 32;
 
-/// Whether values with `key` at the root fail the schema because of that key. Only the keywords that close an object are read; what
-/// else a schema asks for is for helm to judge.
+/// Returns whether values with `key` at the root fail the schema because of that key. Only keywords that restrict the keys of an object are
+/// read; helm checks everything else.
 pub(super) fn refuses(schema: &Value, key: &str) -> bool {
     let document = Document { root: schema, key };
     document.refuses(schema, DEPTH)
@@ -41,7 +41,7 @@ impl<'a> Document<'a> {
             || any("oneOf")
     }
 
-    /// Whether a part of a schema speaks of the key, so that it does not count as unevaluated.
+    /// Returns whether a part of a schema applies to the key, so that the key does not count as unevaluated.
     fn evaluates(&self, schema: &'a Value, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else {
             return true;
@@ -61,7 +61,7 @@ impl<'a> Document<'a> {
         properties.is_some_and(|properties| properties.get(self.key).is_some())
     }
 
-    /// What `$ref` points at in this document; other documents are not read.
+    /// Returns the target of `$ref` in this document; other documents are not read.
     fn target(&self, schema: &Value) -> Option<&'a Value> {
         let reference = schema.get("$ref")?.as_str()?;
         self.root.pointer(reference.strip_prefix('#')?)

@@ -1,15 +1,16 @@
-//! Values that a chart has no use for: a misspelt key changes nothing, and no one says so.
+//! Finds values that a chart does not use: a misspelt key has no effect, and helm does not report it.
 
 use serde_json::{Map, Value};
 
 use super::Chart;
 use common::nearest::nearest;
 
-/// Keys of helm's own at the root of all values.
+/// Keys at the root that helm itself uses.
 const OF_HELM: [&str; 2] = ["global", "tags"];
 
-/// The paths in `given` that neither `known`, which is all that the layers below set, nor a text of the chart has, each with the
-/// nearest key that there is. Below the root, only a key that is near another one counts: many maps are handed on as they are.
+/// Returns the paths in `given` that occur neither in `known`, the values of all layers below, nor as a word in a text of the chart, each
+/// with the nearest known key. Below the root, only keys that are similar to a known one count, because many maps are passed on as they
+/// are.
 pub fn unknown<'a>(
     chart: &Chart,
     known: &Value,
@@ -53,7 +54,7 @@ impl<'a, T: Iterator<Item = &'a [u8]> + Clone> Search<T> {
                 }
             }
             (Some(_), _) => {}
-            // A null takes a default away that is not there.
+            // A null that removes a default which does not exist.
             (None, Value::Null) => {}
             (None, _) => {
                 let near = nearest(key, known.keys().map(String::as_str));
@@ -66,7 +67,7 @@ impl<'a, T: Iterator<Item = &'a [u8]> + Clone> Search<T> {
     }
 }
 
-/// Whether a text has a key as a word of its own.
+/// Returns whether a text contains a key as a whole word.
 fn has_word(text: &[u8], word: &str) -> bool {
     let is_part =
         |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'_');

@@ -1,4 +1,4 @@
-//! Facts from the configuration that kubeadm stored: ConfigMap `kubeadm-config`, key `ClusterConfiguration`.
+//! Reads facts from the configuration that kubeadm stored: ConfigMap `kubeadm-config`, key `ClusterConfiguration`.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ const NODE_PORTS: &str = "30000-32767";
 const MASK_SIZE_V4: u8 = 24;
 const MASK_SIZE_V6: u8 = 64;
 
-/// Fills in the facts of the configuration.
+/// Sets the facts that the configuration contains.
 ///
-/// Defaults of the control plane's flags are facts only where kubeadm really started it, which `networking` shows: KKP
-/// creates a `kubeadm-config` for the kubelets of control planes that it runs elsewhere.
+/// Defaults of the control plane's flags are facts only if kubeadm started the control plane, which `networking` shows: KKP creates a
+/// `kubeadm-config` for the kubelets of control planes that it runs elsewhere.
 pub(super) fn fill(facts: &mut Facts, configuration: &Value) {
     let text = |pointer| {
         let text = configuration.pointer(pointer).and_then(Value::as_str);
@@ -59,7 +59,7 @@ pub(super) fn fill(facts: &mut Facts, configuration: &Value) {
     }
 }
 
-/// Ranges as flags list them: `10.244.0.0/16,fd00::/48`.
+/// Splits ranges in the form of a flag: `10.244.0.0/16,fd00::/48`.
 pub(super) fn ranges(list: &str) -> Vec<String> {
     let ranges = list.split(',').map(str::trim);
     ranges
@@ -68,7 +68,8 @@ pub(super) fn ranges(list: &str) -> Vec<String> {
         .collect()
 }
 
-/// A flag of a component: a map up to v1beta3, a list of name and value since v1beta4, whose last one counts.
+/// Returns a flag of a component. Flags are a map up to v1beta3; since v1beta4, they are a list of names and values, and the last one
+/// counts.
 fn argument<'a>(configuration: &'a Value, component: &str, flag: &str) -> Option<&'a str> {
     match configuration.get(component)?.get("extraArgs")? {
         Value::Object(flags) => flags.get(flag)?.as_str(),

@@ -1,4 +1,4 @@
-//! From objects of a cluster to facts.
+//! Derives facts from objects of a cluster.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Facts, kubeadm, plugin, provider};
 use addons_versions::kubernetes;
 use common::values;
 
-/// The objects that contain facts, as the API serves them; what does not exist, or may not be read, is empty.
+/// The objects that contain facts, as the API serves them. An object that does not exist, or may not be read, is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// `gitVersion` of the server.
@@ -28,7 +28,7 @@ pub struct Observed {
 }
 
 impl Facts {
-    /// The facts from these objects; where several have the same fact, in this order:
+    /// Derives the facts. If several objects contain a fact, they have this precedence:
     ///
     /// | fact | from |
     /// |---|---|
@@ -38,11 +38,12 @@ impl Facts {
     /// | network plugin | its DaemonSet and the tag of its image |
     /// | endpoint | kubeadm's `controlPlaneEndpoint` |
     /// | DNS domain | kubeadm's `networking.dnsDomain`, the zone of CoreDNS' plugin `kubernetes` |
-    /// | DNS address | `clusterIP` of Service `kube-dns`, else of the one that carries the label `k8s-app` of one |
+    /// | DNS address | `clusterIP` of Service `kube-dns`, else of a Service with the label `k8s-app: kube-dns` |
     /// | resolver | first `-localip` of DaemonSet `node-local-dns`, else the DNS address |
-    /// | pod ranges | kubeadm's `networking.podSubnet`, kube-proxy's `clusterCIDR`; never `podCIDR` of a node, which is a part of it |
+    /// | pod ranges | kubeadm's `networking.podSubnet`, kube-proxy's `clusterCIDR`; never `podCIDR` of a node, which is only a part of them
+    /// |
     /// | service ranges | ServiceCIDR `kubernetes`, kubeadm's `networking.serviceSubnet` |
-    /// | proxy mode | kube-proxy's `mode` (none is iptables); ebpf where cilium runs without kube-proxy |
+    /// | proxy mode | kube-proxy's `mode` (empty means iptables); ebpf if cilium runs without kube-proxy |
     /// | strictARP | kube-proxy's `ipvs.strictARP`, with mode ipvs |
     /// | node ports, mask sizes | kubeadm's flags of the control plane, else their defaults |
     #[must_use]
@@ -103,7 +104,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     text.unwrap_or_default()
 }
 
-/// A document in a key of a ConfigMap; null where there is none, or none that can be read.
+/// Parses the document in a key of a ConfigMap; null if it is missing or cannot be read.
 fn nested(config_map: &Value, key: &str) -> Value {
     let document = config_map
         .get("data")
@@ -112,7 +113,7 @@ fn nested(config_map: &Value, key: &str) -> Value {
     document.unwrap_or_default()
 }
 
-/// The zone that CoreDNS' plugin `kubernetes` answers for, the reverse ones excepted.
+/// Returns the zone of CoreDNS' plugin `kubernetes`, except for reverse zones.
 fn zone(corefile: &str) -> &str {
     let mut lines = corefile.lines();
     let zones = lines.find_map(|line| {
@@ -124,7 +125,7 @@ fn zone(corefile: &str) -> &str {
     zone.unwrap_or_default().trim_end_matches('.')
 }
 
-/// The address of the cluster's DNS.
+/// Returns the address of the cluster's DNS.
 fn dns_address(services: &[Value]) -> &str {
     let by = |pointer: &str, wanted: &str| {
         let mut services = services.iter();
@@ -138,7 +139,7 @@ fn dns_address(services: &[Value]) -> &str {
     }
 }
 
-/// The address on which NodeLocal DNSCache answers the pods of each node.
+/// Returns the address on which NodeLocal DNSCache answers the pods of each node.
 fn local_resolver(daemon_sets: &[Value]) -> Option<&str> {
     let mut daemon_sets = daemon_sets.iter();
     let cache = daemon_sets.find(|object| {

@@ -1,18 +1,18 @@
-//! Which network plugin runs, by its DaemonSet.
+//! Detects the network plugin of a cluster by its DaemonSet.
 
 use serde_json::Value;
 
-/// `.Cluster.CNIPlugin`; both fields are empty where none is known.
+/// `.Cluster.CNIPlugin`. Both fields are empty if no plugin is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkPlugin {
     /// `canal`, `cilium`, `calico` or `flannel`.
     pub kind: String,
-    /// By the tag of the image, as KKP spells versions: `v3.31` of canal, `1.19.4` of cilium; of the others the tag.
+    /// Version from the tag of the image, as KKP spells it: `v3.31` for canal, `1.19.4` for cilium, and the whole tag for the others.
     pub version: String,
 }
 
-/// A plugin: its name, the namespaces and the name of its DaemonSet, and how the repository of its image ends. Where one
-/// replaced another, whose DaemonSet is still there, the first counts.
+/// A network plugin: its name, the namespaces and the name of its DaemonSet, and the last part of its image's repository. If one plugin
+/// replaced another whose DaemonSet still exists, the first in the table counts.
 struct Known {
     kind: &'static str,
     namespaces: &'static [&'static str],
@@ -47,13 +47,13 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
-/// Whether an add-on has the name of a network plugin.
+/// Returns whether an add-on has the name of a network plugin.
 #[must_use]
 pub fn is_network_plugin(addon: &str) -> bool {
     KNOWN.iter().any(|known| known.kind == addon)
 }
 
-/// The plugin among the DaemonSets of a cluster.
+/// Finds the plugin among the DaemonSets of a cluster.
 pub(super) fn of(daemon_sets: &[Value]) -> NetworkPlugin {
     let found = KNOWN.iter().find_map(|known| {
         let mut own = daemon_sets.iter().filter(|object| known.is(object));
@@ -77,7 +77,7 @@ pub(super) fn of(daemon_sets: &[Value]) -> NetworkPlugin {
     }
 }
 
-/// Whether a DaemonSet exists.
+/// Returns whether a DaemonSet exists.
 pub(super) fn has(daemon_sets: &[Value], namespace: &str, name: &str) -> bool {
     daemon_sets
         .iter()
@@ -105,7 +105,7 @@ fn images(object: &Value) -> impl Iterator<Item = &str> {
     containers.filter_map(|container| container.get("image")?.as_str())
 }
 
-/// Repository and tag of an image; a digest after the tag is not a version.
+/// Splits an image into repository and tag. A digest after the tag is ignored.
 fn tagged(image: &str) -> Option<(&str, &str)> {
     let image = image.split_once('@').map_or(image, |(image, _)| image);
     let (repository, tag) = image.rsplit_once(':')?;
@@ -113,7 +113,7 @@ fn tagged(image: &str) -> Option<(&str, &str)> {
     (!tag.contains('/')).then_some((repository, tag))
 }
 
-/// `v3.31` of `v3.31.2`.
+/// Returns `v3.31` of `v3.31.2`.
 fn minor(tag: &str) -> &str {
     match tag.match_indices('.').nth(1) {
         Some((end, _)) => tag.get(..end).unwrap_or(tag),

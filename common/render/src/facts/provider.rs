@@ -1,12 +1,12 @@
-//! The cloud provider of the nodes.
+//! Detects the cloud provider of the nodes.
 
 use serde_json::Value;
 
-/// Scheme of `spec.providerID` → KKP's name of the provider, where the two differ.
+/// Schemes of `spec.providerID` for which KKP uses another name.
 const NAMES: [(&str, &str); 3] = [("gce", "gcp"), ("hcloud", "hetzner"), ("hrobot", "hetzner")];
 
-/// The provider of a page of nodes: KKP's name, else the scheme of their `spec.providerID`. Of several (a cluster may have
-/// nodes elsewhere) the first by name, so that it does not depend on their numbers.
+/// Returns the provider of a page of nodes: KKP's name, else the scheme of `spec.providerID`. If there are several (a cluster may have
+/// nodes elsewhere), it is the first by name, so that it does not depend on their number.
 pub(super) fn of(nodes: &[Value]) -> String {
     let schemes = nodes.iter().filter_map(|node| {
         let id = node.pointer("/spec/providerID")?.as_str()?;

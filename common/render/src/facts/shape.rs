@@ -1,8 +1,8 @@
-//! The whole shape of the data, every field with the zero value of its Go type.
+//! The shape of the data: every field with the zero value of its Go type.
 
 use serde_json::{Value, json};
 
-/// KKP's TemplateData without content. An unset pointer is null, a list and a map are empty.
+/// Returns KKP's TemplateData without content. A nil pointer is null; lists and maps are empty.
 pub(super) fn zero() -> Value {
     json!({
         "SeedName": "",

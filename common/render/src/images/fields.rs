@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-/// Fields of one kind.
+/// Fields with images in one or more kinds of a group.
 struct Fields {
     group: &'static str,
     kinds: &'static [&'static str],
-    /// Steps from the root; `*` is every item of a list.
+    /// Paths from the root; `*` stands for every item of a list.
     paths: &'static [&'static [&'static str]],
 }
 
-/// Each row from the API reference of its project, without fields that hold only a registry or only a tag.
+/// Taken from the API reference of each project, without fields that hold only a registry or only a tag.
 const FIELDS: &[Fields] = &[
     // prometheus-operator, Documentation/api-reference/api.md; baseImage until 0.60
     Fields {
@@ -215,7 +215,7 @@ const FIELDS: &[Fields] = &[
     },
 ];
 
-/// The paths of images in objects of this kind.
+/// Returns the paths of images in objects of this kind.
 pub(super) fn of(object: &Value) -> impl Iterator<Item = &'static [&'static str]> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));

@@ -1,4 +1,4 @@
-//! `.Cluster.Network.ConfigHash`: changes when the network's settings change, so that pods roll out again.
+//! `.Cluster.Network.ConfigHash`. It changes if the network settings change, so that pods roll out again.
 
 use addons_gotemplate::sprig::to_json;
 use addons_gotemplate::value::{Record, Value};
@@ -8,7 +8,7 @@ use super::field::{Field, FieldError, Null};
 use super::shapes::HASHED;
 use common::hex;
 
-/// The lower-case hex SHA-1 of the compact JSON that Go writes of the struct, whose lists are sorted.
+/// Returns the lower-case hex SHA-1 of the struct's compact JSON, as Go writes it. All lists are sorted before.
 pub(super) fn config_hash(network: &Field<'_>) -> Result<String, FieldError> {
     let mut values = Vec::with_capacity(HASHED.fields.len());
     for (name, of) in HASHED.fields {

@@ -1,7 +1,7 @@
-//! From JSON to the data of a template: a TemplateData document of KKP.
+//! Converts JSON to the data of a template: a TemplateData document of KKP.
 //!
-//! Templates can see the types of KKP's Go structs: `StrictArp` is a pointer, which is true even if it points to false, and
-//! `.Cluster.Features` has a method. Any part of the document may be missing: it then stays missing.
+//! Templates can distinguish the types of KKP's Go structs: `StrictArp` is a pointer, which is true even if it points to false, and
+//! `.Cluster.Features` has a method. Any part of the document may be missing, and then stays missing.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::config_hash::config_hash;
 use super::field::{Field, FieldError, Null};
 use super::shapes;
 
-/// The values of a set.
+/// The type of the values in a set.
 const NOTHING: Type = Type::Record(&shapes::NOTHING);
 
 /// The methods of a set (`sets.Set` of k8s.io/apimachinery).
@@ -49,14 +49,14 @@ pub(super) fn read(json: &Json) -> Result<Value, FieldError> {
     Ok(root)
 }
 
-/// An object of the document, and its dict.
+/// An object of the document, with its dict.
 struct Object<'a> {
     field: Field<'a>,
     dict: Dict,
 }
 
 impl<'a> Object<'a> {
-    /// `field`, as `value`, if it is an object.
+    /// Returns the object for `field` if `value` is a dict.
     fn new(field: Field<'a>, value: Option<Value>) -> Option<Self> {
         match value? {
             Value::Dict(dict) => Some(Self { field, dict }),
@@ -69,7 +69,7 @@ impl<'a> Object<'a> {
         Self::new(self.field.child(name, json), self.dict.get(name))
     }
 
-    /// Replaces field `name`, if it exists.
+    /// Replaces field `name` with the result of `read`, if it exists.
     fn replace(
         &self,
         name: &str,
@@ -81,14 +81,14 @@ impl<'a> Object<'a> {
         Ok(())
     }
 
-    /// Reads those of `fields` that exist, with their types.
+    /// Reads those of `fields` that exist as their types.
     fn replace_all(&self, fields: &'static [(&str, Type)]) -> Result<(), FieldError> {
         let mut fields = fields.iter();
         fields.try_for_each(|(name, of)| self.replace(name, |field| field.value(of, Null::Empty)))
     }
 }
 
-/// A set of names: a list of them, or an object whose keys they are.
+/// Reads a set of names: a list of names, or an object whose keys are the names.
 fn features(field: &Field<'_>) -> Result<Value, FieldError> {
     let names: Vec<Rc<str>> = match field.json {
         Json::Object(object) => object.keys().map(|name| Rc::from(name.as_str())).collect(),

@@ -1,27 +1,27 @@
-//! A field of the TemplateData document that must have a certain type.
+//! Reads fields of the TemplateData document as certain types.
 
 use std::rc::Rc;
 
 use addons_gotemplate::value::{Dict, List, Pointer, Record, Type, Value, Version};
 use serde_json::{Map, Value as Json};
 
-/// A field of the data that does not have the type that KKP gives it.
+/// A field of the data does not have the type that it has in KKP.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the template data at {path}: {problem}")]
 pub struct FieldError {
-    /// The field.
+    /// Path of the field.
     pub path: String,
     /// What is wrong.
     pub problem: String,
 }
 
-/// A field and its path.
+/// A field with its path.
 pub(super) struct Field<'a> {
     pub json: &'a Json,
     pub path: String,
 }
 
-/// The value of null where Go has a list or a map.
+/// How a null becomes a value if Go has a list or a map.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Null {
     /// An empty list or map, as templates see it.
@@ -31,7 +31,7 @@ pub(super) enum Null {
 }
 
 impl<'a> Field<'a> {
-    /// The field `name` of an object: null where it does not exist.
+    /// Returns the field `name` of an object; null if it does not exist.
     pub(super) fn get(&self, name: &str) -> Result<Self, FieldError> {
         let json = self.object()?.and_then(|object| object.get(name));
         Ok(self.child(name, json.unwrap_or(&Json::Null)))
@@ -44,7 +44,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The field as a value of type `of`. Null is the zero value, as in Go.
+    /// Returns the field as a value of type `of`. As in Go, null becomes the zero value.
     pub(super) fn value(&self, of: &'static Type, null: Null) -> Result<Value, FieldError> {
         Ok(match of {
             Type::Text => Value::text(self.text()?),

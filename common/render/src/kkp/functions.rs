@@ -1,4 +1,4 @@
-//! KKP's functions besides sprig's. Two of them have names of sprig's functions, but another order of arguments.
+//! KKP's functions in addition to those of sprig. Two of them have the name of a function of sprig, but another order of arguments.
 
 use addons_gotemplate::function::{Function, FunctionError, FunctionResult};
 use addons_gotemplate::sprig;
@@ -10,7 +10,7 @@ use common::image::Image;
 use common::registry::Registry;
 
 pub(super) const FUNCTIONS: &[Function<'static>] = &[
-    // Go's strings.Join: sprig's takes the separator first and any list.
+    // Go's strings.Join. In sprig, the separator comes first, and any list is allowed.
     Function::new("join", &[Type::List(&Text), Text], &|ctx, args| {
         sprig::join(ctx, args.value(0), args.text(1)?)
     }),
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function<'static>] = &[
     }),
 ];
 
-/// The full reference of an image, in `registry` instead of its own if there is one.
+/// Returns the full reference of an image. If `registry` is set, it replaces the registry of the image.
 pub(super) fn image(reference: &str, registry: Option<&Registry>) -> FunctionResult {
     let image = match registry {
         None => Image::parse(reference).map(|image| image.to_string()),

@@ -30,7 +30,7 @@ pub(super) const NETWORK: &[(&str, Type)] = &[
     ("IPAMAllocations", ALLOCATIONS),
 ];
 
-/// All fields of KKP's `ClusterNetwork` that its hash covers, in the order of the struct.
+/// All fields of KKP's `ClusterNetwork` that the hash covers, in the order of the struct.
 pub(super) static HASHED: Shape = Shape {
     type_name: "addon.ClusterNetwork",
     fields: &[
@@ -51,7 +51,7 @@ pub(super) static HASHED: Shape = Shape {
     ],
 };
 
-/// The values in the set of features.
+/// The type of the values in the set of features.
 pub(super) static NOTHING: Shape = Shape {
     type_name: "struct {}",
     fields: &[],

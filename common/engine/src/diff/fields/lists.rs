@@ -1,5 +1,5 @@
-//! How the API server merges a list: by keys of its items, or as a set. It says so itself, in the fields that it writes down for each
-//! manager, for built-in kinds and for those of definitions alike.
+//! How the API server merges a list: by keys of its items, or as a set. The fields that it records for each manager show this, for built-in
+//! kinds and for custom resources alike.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use common::entrance;
 
 use super::plain;
 
-/// Keys that identify items of a list that is merged as a whole, or of which no manager is recorded: the first that are unique.
+/// Keys that may identify items of a list that is merged as a whole, or that no manager owns: the first unique ones are used.
 const GUESSES: [&[&str]; 7] = [
     &["name"],
     &["containerPort", "protocol"],
@@ -25,7 +25,7 @@ const GUESSES: [&[&str]; 7] = [
 pub(super) enum Merge {
     /// Items are identified by these fields.
     Keys(Vec<String>),
-    /// Items are values, each of them once.
+    /// Items are values, each of which occurs once.
     Set,
 }
 
@@ -38,7 +38,7 @@ impl Merge {
     }
 }
 
-/// How a list is merged, by what managers own of it: `k:{"name":"web"}`, `v:"a"`. `None` where it is merged as a whole.
+/// Returns how a list is merged, according to the fields of managers: `k:{"name":"web"}`, `v:"a"`. `None` if it is merged as a whole.
 pub(super) fn merge_of<'a>(fields: impl Iterator<Item = &'a Value>) -> Option<Merge> {
     let mut keys = fields.filter_map(Value::as_object).flat_map(|it| it.keys());
     keys.find_map(|key| match key.split_once(':')? {
@@ -51,14 +51,14 @@ pub(super) fn merge_of<'a>(fields: impl Iterator<Item = &'a Value>) -> Option<Me
     })
 }
 
-/// What probably identifies items.
+/// Returns the keys that probably identify items.
 pub(super) fn guesses() -> impl Iterator<Item = Vec<String>> {
     GUESSES
         .iter()
         .map(|keys| keys.iter().map(|key| (*key).to_owned()).collect())
 }
 
-/// Items by what identifies them; `None` where that is not unique.
+/// Returns the items by their keys; `None` if these are not unique.
 pub(super) fn items<'a>(
     items: &'a [Value],
     identity: &[String],

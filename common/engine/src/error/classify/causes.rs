@@ -1,4 +1,4 @@
-//! The causes of a refusal, field by field: `status.details.causes`.
+//! Reads the causes of a refusal field by field, from `status.details.causes`.
 
 use kube::core::Status;
 use kube::core::response::StatusCause;
@@ -7,7 +7,7 @@ use common::foreign::Foreign;
 
 use super::super::FieldCause;
 
-/// Messages that refuse the change of a field without the word `immutable`.
+/// Messages for immutable fields, most without the word `immutable`.
 const NEVER_CHANGES: &[&str] = &[
     "immutable",
     // RoleBinding, ClusterRoleBinding.
@@ -27,11 +27,11 @@ const NEVER_CHANGES: &[&str] = &[
     "updates to provisioner are forbidden",
     "updates to reclaimPolicy are forbidden",
     "updates to driverName are forbidden",
-    // completions of a Job, beside its completionMode.
+    // completions of a Job that do not match its completionMode.
     "can only be modified in tandem",
 ];
 
-/// The fields of an apply that other managers hold.
+/// Returns the fields of an apply that other managers own.
 pub(super) fn conflicts(status: Option<&Status>) -> Vec<FieldCause> {
     let conflicts = causes(status).filter(|cause| cause.reason == "FieldManagerConflict");
     conflicts
@@ -46,14 +46,14 @@ fn field_cause(field: &str, message: &str) -> FieldCause {
     }
 }
 
-/// The fields that never change, where these are all that the server objects to: with any other problem the object could
-/// not be created again either.
+/// Returns the immutable fields if the server objects to nothing else: with any other problem, the object could not be created again
+/// either.
 pub(super) fn immutable(status: Option<&Status>) -> Vec<FieldCause> {
     let found: Option<Vec<FieldCause>> = causes(status).map(immutable_field).collect();
     found.unwrap_or_default()
 }
 
-/// The fields that the server refuses, whatever the reason.
+/// Returns all fields that the server refuses.
 pub(super) fn invalid(status: Option<&Status>) -> Vec<FieldCause> {
     let found = causes(status).map(|cause| {
         let field = match cause.field.as_str() {
@@ -71,7 +71,7 @@ fn causes(status: Option<&Status>) -> impl Iterator<Item = &StatusCause> {
 }
 
 fn immutable_field(cause: &StatusCause) -> Option<FieldCause> {
-    // Values are repeated before the rule (`Invalid value: {…}: field is immutable`) or, as a diff, below it.
+    // Values precede the rule (`Invalid value: {…}: field is immutable`) or follow it as a diff.
     let rule = match cause.reason.as_str() {
         "FieldValueInvalid" => cause.message.rsplit(": ").next(),
         "FieldValueForbidden" => {

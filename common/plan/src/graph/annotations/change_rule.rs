@@ -8,16 +8,16 @@ use common::manifest::kinds::traits::defined_kind;
 pub(super) const GROUP: &str = "kapp.k14s.io/change-group";
 pub(super) const RULE: &str = "kapp.k14s.io/change-rule";
 
-/// `upsert before|after upserting GROUP`.
+/// A rule `upsert before|after upserting GROUP`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::graph) struct ChangeRule {
-    /// Before the group, else after it.
+    /// Whether the object comes before the group rather than after it.
     pub before: bool,
     /// The group.
     pub group: String,
 }
 
-/// The name of a group.
+/// Reads the name of a change group.
 pub(super) fn group(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String> {
     let group = filled(value, key, object)?;
     if is_qualified_name(&group) {
@@ -30,7 +30,7 @@ pub(super) fn group(value: &str, key: &ObjectKey, object: &Value) -> Result<Stri
     }
 }
 
-/// A rule; `None` for one about deletion, which does not concern the order of applies.
+/// Reads a rule. Returns `None` for a rule about deletion, which does not affect the order of applies.
 pub(super) fn rule(
     value: &str,
     key: &ObjectKey,
@@ -63,7 +63,7 @@ pub(super) fn rule(
     )
 }
 
-/// The value with its placeholders replaced: `{namespace}` and the like.
+/// Replaces placeholders in a value: `{namespace}` etc.
 fn filled(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String> {
     let defined = defined_kind(object).unwrap_or_default();
     let mut filled = String::new();
@@ -98,7 +98,7 @@ fn filled(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String
     Ok(filled)
 }
 
-/// What apimachinery calls a qualified name, of any length: `[DNS subdomain/]name`.
+/// Whether `name` is a qualified name as in apimachinery, but of any length: `[DNS subdomain/]name`.
 fn is_qualified_name(name: &str) -> bool {
     let (prefix, name) = match name.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),

@@ -4,7 +4,7 @@ use common::manifest::key::ObjectKey;
 
 pub(super) const ANNOTATION: &str = "config.kubernetes.io/depends-on";
 
-/// `GROUP/KIND/NAME` or `GROUP/namespaces/NS/KIND/NAME`, by commas; the group of core objects is empty.
+/// Reads a list of `GROUP/KIND/NAME` or `GROUP/namespaces/NS/KIND/NAME`, separated by commas. The group of core objects is empty.
 pub(super) fn read(value: &str, own: &ObjectKey) -> Result<Vec<ObjectKey>, String> {
     value
         .split(',')

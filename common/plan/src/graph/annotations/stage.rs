@@ -1,5 +1,5 @@
-//! Phases and waves: `argocd.argoproj.io/sync-wave` and `…/hook` as Argo CD v3.5 reads them (gitops-engine/pkg/sync), and
-//! `helm.sh/hook` with `helm.sh/hook-weight`, which Argo CD reads too, and in the same way.
+//! Phases and waves: `argocd.argoproj.io/sync-wave` and `…/hook` as Argo CD v3.5 reads them (gitops-engine/pkg/sync), and `helm.sh/hook`
+//! with `helm.sh/hook-weight`, which Argo CD reads in the same way.
 
 use serde_json::{Map, Value};
 
@@ -10,31 +10,31 @@ const SYNC_HOOK: &str = "argocd.argoproj.io/hook";
 const HELM_HOOK: &str = "helm.sh/hook";
 const HELM_WEIGHT: &str = "helm.sh/hook-weight";
 
-/// When in its add-on an object is applied.
+/// The stage of an add-on in which an object is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::graph) struct Stage {
-    /// Before, with, or after all that is not a hook.
+    /// The phase relative to the objects that are not hooks.
     pub phase: Phase,
-    /// The wave, or the weight of a hook.
+    /// The wave, or the hook weight.
     pub wave: i64,
-    /// The tool of the annotation.
+    /// The tool that defines the annotation.
     pub tool: Tool,
 }
 
-/// Before, with, or after all that is not a hook.
+/// A phase relative to the objects that are not hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph) enum Phase {
-    /// `crds/` of a chart, which helm applies before any hook: no annotation says it.
+    /// Definitions from `crds/` of a chart. Helm applies them before any hook; no annotation requests this phase.
     Definitions,
-    /// `PreSync`, `pre-install`, `pre-upgrade`.
+    /// Before them: `PreSync`, `pre-install`, `pre-upgrade`.
     Before,
-    /// No hook.
+    /// With them: not a hook, or `Sync`.
     With,
-    /// `PostSync`, `post-install`, `post-upgrade`.
+    /// After them: `PostSync`, `post-install`, `post-upgrade`.
     After,
 }
 
-/// Whose annotation it is.
+/// The tool that defines an annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::graph) enum Tool {
     /// Argo CD.
@@ -43,7 +43,7 @@ pub(in crate::graph) enum Tool {
     Helm,
 }
 
-/// The stage of an object that has one, and warnings.
+/// Reads the stage of an object and collects warnings. Returns `None` if no annotation sets a stage.
 pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>) -> Option<Stage> {
     let argo = text(annotations, SYNC_HOOK).and_then(|hooks| {
         phase(hooks, |hook| match hook {
@@ -53,7 +53,7 @@ pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>)
             _ => None,
         })
     });
-    // Helm 2 called definitions crd-install: they were not hooks, and Argo CD ignores them, too.
+    // Helm 2 marked CRDs as crd-install. They are not hooks, and Argo CD ignores the value as well.
     let hooks = text(annotations, HELM_HOOK).filter(|hooks| *hooks != "crd-install");
     let helm = hooks.filter(|_| argo.is_none()).and_then(|hooks| {
         phase(hooks, |hook| match hook {
@@ -76,13 +76,13 @@ pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>)
     })
 }
 
-/// The first phase of a list of hooks: an object is applied once. Hooks of other occasions than install and upgrade were left out
-/// when the object was rendered (`addons_render::hooks`).
+/// Returns the first phase of a list of hooks, because an object is applied only once. Hooks for other occasions than install and upgrade
+/// were left out when the object was rendered (`addons_render::hooks`).
 fn phase(hooks: &str, known: impl Fn(&str) -> Option<Phase>) -> Option<Phase> {
     hooks.split(',').map(str::trim).filter_map(known).min()
 }
 
-/// A whole number, as Go's strconv.Atoi reads it; for anything else both tools take 0.
+/// Reads a whole number as Go's strconv.Atoi does. Both tools take 0 for anything else.
 fn number(
     annotations: &Map<String, Value>,
     annotation: &str,
