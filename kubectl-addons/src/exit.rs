@@ -6,7 +6,7 @@ use addons_airgap::AirgapError;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
-use addons_operation::verdict::Refused;
+use addons_operation::error::Refused;
 use addons_plan::immutable::RecreationError;
 use addons_plan::planner::{PlanError, RefusalReason};
 use addons_plan::refusal::Cause;

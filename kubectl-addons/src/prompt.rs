@@ -2,8 +2,8 @@
 
 use std::io::{BufRead as _, Read as _};
 
+use addons_operation::error::Questions;
 use addons_operation::resolve::Answers;
-use addons_operation::verdict::Questions;
 use addons_operation::{Intent, Resolution, Resolver};
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{FieldType, FormField};

@@ -19,7 +19,7 @@ pub mod typed;
 
 use addons_engine::crds::Installed;
 use addons_operation::Work;
-use addons_operation::required_types::named;
+use addons_operation::text::join_types;
 use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 
@@ -29,7 +29,7 @@ pub fn work(work: &Work) -> String {
         Work::Fetch { addon, source } => format!("{addon}  fetching {source}"),
         Work::Dependencies { addon } => format!("{addon}  fetching what the chart depends on"),
         Work::Render { addon } => format!("{addon}  helm renders the chart"),
-        Work::Types { addon, missing } => format!("{addon}  waiting for {}", named(missing)),
+        Work::Types { addon, missing } => format!("{addon}  waiting for {}", join_types(missing)),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The layers of the workspace, as cargo sees them: who may depend on whom.
 
 mod entrance;
+mod files;
+mod graph;
 mod modules;
 mod promises;
 mod static_policies;

@@ -1,4 +1,5 @@
-//! What the API server lets a requester do. Only for the few reviews whose verdict depends on it: all others are answered from watches.
+//! Asks the API server what a requester may do. Only the few reviews whose verdict depends on it need this: all others are answered from
+//! watches.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,10 +13,10 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// Below the 5 s that the API server waits for the webhook.
+/// Shorter than the 5 s that the API server waits for the webhook.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Asks by SubjectAccessReview.
+/// Asks the API server by SubjectAccessReview.
 #[derive(Clone)]
 pub struct Access(Client);
 
@@ -26,12 +27,13 @@ impl fmt::Debug for Access {
 }
 
 impl Access {
-    /// With the account of the webhook, which may create SubjectAccessReviews.
+    /// Uses the account of the webhook, which may create SubjectAccessReviews.
     pub fn new(client: Client) -> Self {
         Self(client)
     }
 
-    /// Whether a requester may enrol namespaces: in the whole cluster, because a role in one namespace often has all verbs.
+    /// Returns whether a requester may enrol namespaces in the whole cluster. A role in one namespace does not suffice, because it often
+    /// has all verbs.
     ///
     /// # Errors
     /// The API server does not answer within 3 s, or refuses to.

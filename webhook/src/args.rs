@@ -1,4 +1,4 @@
-//! Flags.
+//! The command-line flags.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -91,7 +91,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The paths of the certificate and the names that it must have; none where it is managed.
+    /// Returns the paths of the certificate and the names that it must have; `None` if it is managed.
     pub fn files(&self) -> Option<Files> {
         Some(Files {
             certificate: self.tls_cert.clone()?,
@@ -101,13 +101,13 @@ impl Args {
         })
     }
 
-    /// How long managed certificates are valid.
+    /// Returns how long managed certificates are valid.
     pub fn lifetimes(&self) -> anyhow::Result<Lifetimes> {
         let lifetimes = Lifetimes {
             leaf: self.leaf_lifetime,
             authority: self.ca_lifetime,
         };
-        // The authority is exchanged in its last third, and signs until then.
+        // The authority is replaced in its last third, and signs until then.
         ensure!(
             lifetimes.leaf.saturating_mul(3) <= lifetimes.authority,
             "--ca-lifetime: {:?} is less than three times --leaf-lifetime ({:?})",
@@ -117,14 +117,14 @@ impl Args {
         Ok(lifetimes)
     }
 
-    /// The clients that are served, where these are not all.
+    /// Returns the clients that are served; `None` if all are.
     pub fn clients(&self) -> anyhow::Result<Option<Arc<Clients>>> {
         let path = self.client_ca.as_deref();
         path.map(|path| Clients::new(path, self.client_name.clone()))
             .transpose()
     }
 
-    /// Names that verdicts depend on.
+    /// Returns the names that verdicts depend on.
     pub fn settings(&self) -> Settings {
         Settings {
             system_namespace: self.system_namespace.clone(),
@@ -133,7 +133,7 @@ impl Args {
         }
     }
 
-    /// Worker threads: the CPUs that the process may use, also by the quota of a container.
+    /// Returns the number of worker threads: by default the CPUs that the process may use, including the quota of a container.
     pub fn workers(&self) -> usize {
         self.workers
             .or_else(|| std::thread::available_parallelism().ok())
@@ -141,7 +141,7 @@ impl Args {
     }
 }
 
-/// `24h`, `90m`, `1h30m`, `3s`.
+/// Parses a duration: `24h`, `90m`, `1h30m`, `3s`.
 fn duration(text: &str) -> Result<Duration, String> {
     let parsed: Result<jiff::SignedDuration, _> = text.parse();
     let duration = parsed

@@ -1,4 +1,4 @@
-//! The body of a review, read within a time, a size, and what is left for bodies.
+//! Reads the body of a review, within limits of time, size and memory.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::refusal::Refusal;
 
 /// Two objects of 3 MiB, the limit of the API server, and the rest of the review.
 pub const MAX: usize = 7 << 20;
-/// actix has no timer for bodies: a client that stops in the middle would keep its place for ever.
+/// actix has no timer for bodies: a client that stops in the middle would hold its share for ever.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A body, and the share of the budget that it holds until the last clone is dropped.
 #[derive(Clone)]
 pub struct Body {
-    /// All of it.
+    /// The whole body.
     pub bytes: Bytes,
     /// The address of the sender.
     pub peer: IpAddr,
@@ -30,7 +30,7 @@ pub struct Body {
 /// Reads the body of a request.
 ///
 /// # Errors
-/// It is not JSON by its header, too large, too slow, cut off, or there is no memory left for it.
+/// The header does not say that it is JSON, it is too large, too slow or cut off, or there is no memory left for it.
 pub async fn read(
     request: &HttpRequest,
     payload: Payload,
@@ -42,7 +42,7 @@ pub async fn read(
     }
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|length| length.to_str().ok());
-    // Without a length, as in chunks, it is counted as it arrives.
+    // A body without a length, as in chunked encoding, is counted as it arrives.
     let declared = declared.and_then(|length| length.parse().ok());
     let declared: usize = declared.unwrap_or(0);
     if declared > MAX {

@@ -1,8 +1,8 @@
-//! The bytes of bodies that are in memory, over all connections.
+//! The memory for bodies, shared by all connections.
 //!
-//! Each address may hold as much as is left for others (dynamic thresholds, as switches share their buffers: Choudhury and
-//! Hahne, 1998): alone half of everything, with one that holds all it can a third. So something is always left for the
-//! API server.
+//! Each address may hold as much as is left for others (dynamic thresholds, as in switches with shared buffers: Choudhury and Hahne,
+//! 1998): half of the total if it is alone, a third if another address holds as much as it can. So something is always left for the API
+//! server.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// What all bodies together may take.
+/// The bytes that all bodies together may take.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
@@ -18,7 +18,7 @@ pub struct Budget {
     released: Notify,
 }
 
-/// What one body holds, free again when this is dropped.
+/// The bytes that one body holds. Dropping the share returns them.
 #[derive(Debug)]
 pub struct Share {
     budget: Arc<Budget>,
@@ -27,7 +27,7 @@ pub struct Share {
 }
 
 impl Budget {
-    /// `limit` bytes.
+    /// Creates a budget of `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -36,7 +36,7 @@ impl Budget {
         }
     }
 
-    /// A share of so many bytes, as soon as there are so many.
+    /// Waits until this many bytes are free, and returns a share of them.
     pub async fn share(self: &Arc<Self>, peer: IpAddr, bytes: usize) -> Share {
         let mut share = Share {
             budget: Arc::clone(self),
@@ -52,7 +52,7 @@ impl Budget {
         }
     }
 
-    /// What is held now.
+    /// Returns the bytes that are held now.
     pub fn held(&self) -> usize {
         self.lock().values().sum()
     }
@@ -63,7 +63,7 @@ impl Budget {
 }
 
 impl Share {
-    /// Takes so many bytes more; `false`: there are not so many for this address.
+    /// Adds bytes to the share; `false` if this address may not hold that many.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let mut held = self.budget.lock();
         let all: usize = held.values().sum();

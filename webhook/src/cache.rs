@@ -1,7 +1,7 @@
 //! The facts for verdicts, kept current by watches.
 //!
-//! Reviews never wait for the watches: they use the last published [`Facts`]. Before the first complete set there are
-//! none, and while a watch is silent ([`Freshness`]) they are not trusted: no review gets a verdict then.
+//! Reviews never wait for the watches: they use the last published [`Facts`]. Before the first complete set there are none, and while a
+//! watch is silent ([`Freshness`]) they are not trusted. No review gets a verdict then.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,30 +30,30 @@ use crate::freshness::{Freshness, Watched};
 pub mod reduce;
 mod stored;
 
-/// Changes that are taken in before the facts are published once.
+/// The most changes that are applied before the facts are published once.
 const CHUNK: usize = 1024;
-/// How often the version of the API server is read: it changes under a running webhook.
+/// How often the version of the API server is read. It changes while the webhook is running.
 const VERSION_EVERY: Duration = Duration::from_secs(300);
-/// How soon it is read again after a failure.
+/// How soon the version is read again after a failure.
 const VERSION_RETRY: Duration = Duration::from_secs(2);
 
-/// What is heard of the API server.
+/// A change that the API server reported.
 #[derive(Debug)]
 pub enum Change {
-    /// Of the catalogues.
+    /// A change of the catalogues.
     Catalogue(Event<Arc<CatalogueFacts>>),
-    /// Of the installations.
+    /// A change of the installations.
     Installation(Event<Arc<InstallationFacts>>),
-    /// Of the namespaces.
+    /// A change of the namespaces.
     Namespace(Event<NamespaceFacts>),
-    /// Of the policies.
+    /// A change of the policies.
     Policy(Event<Arc<AddonPolicy>>),
-    /// Its version.
+    /// The version of the API server.
     Version(semver::Version),
 }
 
 impl Change {
-    /// The watch that it comes from.
+    /// Returns the watch that the change comes from.
     fn watched(&self) -> Option<Watched> {
         match self {
             Self::Catalogue(_) => Some(Watched::Catalogues),
@@ -73,7 +73,7 @@ pub async fn watch(
     publish: watch::Sender<Option<Arc<Facts>>>,
 ) {
     let (sender, changes) = channel(CHUNK);
-    // Before the facts count as stale, there is time for a list.
+    // This leaves time for a list before the facts count as stale.
     let quiet = freshness.limit() * 5 / 6;
     let of = |resource: &ApiResource| Api::<Stored>::all_with(client.clone(), resource);
     let system = settings.system_namespace.clone();
@@ -135,7 +135,7 @@ pub async fn watch(
     );
 }
 
-/// Publishes what the watches bring.
+/// Applies the changes from the watches, and publishes the facts.
 async fn take(
     mut changes: Receiver<Change>,
     settings: &Settings,
@@ -160,7 +160,7 @@ async fn take(
             }
             publish.send_replace(Some(Arc::new(facts)));
         }
-        // Only now: a verdict must not be given on older facts than are said to be fresh.
+        // After publishing: the facts that are said to be fresh must be those that verdicts use.
         for watched in heard {
             freshness.heard(watched, Instant::now());
         }
@@ -204,7 +204,7 @@ struct Mirror {
 }
 
 impl Mirror {
-    /// Takes in a change, and says whether the facts are others now.
+    /// Applies a change, and returns whether the facts changed.
     fn take(&mut self, change: Change) -> bool {
         match change {
             Change::Catalogue(event) => taken(&mut self.catalogues, event),
@@ -215,7 +215,7 @@ impl Mirror {
         }
     }
 
-    /// The facts, once everything was listed.
+    /// Returns the facts, once everything was listed.
     fn facts(&self, settings: &Settings) -> Option<Facts> {
         let namespaces = self.namespaces.as_ref()?;
         let mut marked = namespaces.iter();
@@ -241,7 +241,7 @@ impl Mirror {
     }
 }
 
-/// Whether the copies changed; before the first list there are none to change.
+/// Applies an event, and returns whether the copies changed. Before the first list there are none to change.
 fn taken<T>(copies: &mut Option<BTreeMap<Key, T>>, event: Event<T>) -> bool {
     match (event, copies.as_mut()) {
         (Event::Listed(all), _) => {

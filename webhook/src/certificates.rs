@@ -1,4 +1,4 @@
-//! Where the serving certificate comes from: files that are renewed by others, or an authority that the webhook manages itself.
+//! The source of the serving certificate: files that others renew, or an authority that the webhook manages itself.
 
 mod managed;
 mod objects;
@@ -17,7 +17,7 @@ use crate::args::Args;
 use crate::server::now;
 use crate::state::State;
 
-/// What keeps the served certificate valid.
+/// Keeps the served certificate valid.
 pub enum Certificates {
     /// Files, and how often they are read.
     Files(Reloader, Duration),
@@ -26,7 +26,7 @@ pub enum Certificates {
 }
 
 impl Certificates {
-    /// As the flags say. Files are read and verified at once, a managed certificate is issued by [`Certificates::keep`].
+    /// Chooses the source by the flags. Files are read and verified at once; a managed certificate is issued by [`Certificates::keep`].
     pub fn new(args: &Args, client: Client, served: &Arc<Served>) -> anyhow::Result<Self> {
         let served = Arc::clone(served);
         let Some(files) = args.files() else {
@@ -39,7 +39,7 @@ impl Certificates {
         Ok(Self::Files(reloader, interval))
     }
 
-    /// Renews until it is aborted.
+    /// Renews the certificate until it is aborted.
     pub async fn keep(self, state: Arc<State>) {
         match self {
             Self::Files(reloader, interval) => reload(reloader, &state, interval).await,
@@ -68,7 +68,7 @@ async fn reload(mut reloader: Reloader, state: &State, interval: Duration) {
     }
 }
 
-/// Writes the end of the served certificate to the metrics; 0 where none is served.
+/// Writes the expiry of the served certificate to the metrics, or 0 if none is served, and returns it.
 fn publish(state: &State) -> i64 {
     let not_after = state.certificate.not_after();
     let seconds = not_after.map_or(0, |at| i64::try_from(at.as_secs()).unwrap_or(i64::MAX));

@@ -1,5 +1,5 @@
-//! Who may connect at all, where that is limited: clients with a certificate of one of these authorities, and one of these
-//! names. The API server shows one where its AdmissionConfiguration says so.
+//! Limits who may connect to clients with a certificate of one of the given authorities and with one of the given names. The API server
+//! presents a certificate if its AdmissionConfiguration says so.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-/// Longest file that is read.
+/// The largest file that is read.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Verifies clients by the authorities that the file had when it was last read.
+/// Verifies clients by the authorities that were in the file when it was last read.
 #[derive(Debug)]
 pub struct Clients {
     path: PathBuf,
@@ -42,10 +42,10 @@ struct Current {
 }
 
 impl Clients {
-    /// Reads the authorities; `names` are common names or DNS names of certificates.
+    /// Reads the authorities. `names`: the common names or DNS names of accepted certificates.
     ///
     /// # Errors
-    /// Where the file cannot be read or has no authority.
+    /// The file cannot be read or contains no authority.
     pub fn new(path: &Path, names: Vec<String>) -> anyhow::Result<Arc<Self>> {
         let current = Current::of(path, read(path)?)?;
         Ok(Arc::new(Self {
@@ -55,7 +55,7 @@ impl Clients {
         }))
     }
 
-    /// Reads the file again; whether new connections are judged by other authorities from now on.
+    /// Reads the file again. Returns whether its authorities changed, so that new connections are verified by other ones.
     ///
     /// # Errors
     /// As [`Clients::new`]; the authorities stay as they are.
@@ -77,7 +77,7 @@ impl Clients {
         read(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a certificate has one of the names.
+    /// Returns whether a certificate has one of the names.
     fn is_named(&self, certificate: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = Certificate::from_der(certificate) else {
             return false;
@@ -93,7 +93,7 @@ impl Clients {
     }
 }
 
-/// The text of an attribute that is a common name.
+/// Returns the text of an attribute that is a common name.
 fn common_name(attribute: &AttributeTypeAndValue) -> Option<&str> {
     if attribute.oid != COMMON_NAME {
         return None;
@@ -130,7 +130,7 @@ impl Current {
 
 impl ClientCertVerifier for Clients {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        // They change while this is borrowed, and clients send what they have without a hint.
+        // The authorities change while this is borrowed, and without a hint clients send the certificate that they have.
         &[]
     }
 

@@ -1,8 +1,8 @@
-//! Open connections: how many there may be, and which one is closed for a new one.
+//! Limits the open connections, and decides which one is closed for a new one.
 //!
-//! A server that stops accepting at its limit can be shut by whoever opens connections first. So at the limit one is
-//! closed: of the address that has the most, and of those one that waits for nothing, the one unused for longest. Who
-//! holds few, as an API server or a kubelet, keeps them.
+//! A server that stops accepting at its limit can be blocked by whoever opens connections first. So at the limit, a connection of the
+//! address with the most connections is closed: one without a request in progress, and of these the one that was unused for longest. An
+//! address with few connections, such as an API server or a kubelet, keeps them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,18 +24,18 @@ pub struct Connections {
     evictions: Counter,
 }
 
-/// One of them.
+/// An open connection.
 #[derive(Debug)]
 struct Open {
     peer: IpAddr,
-    /// A second handle, to close it while the server waits on the first.
+    /// A second handle, to close the connection while the server waits on the first.
     socket: TcpStream,
-    /// Milliseconds after `begun`.
+    /// The time of the last use, in milliseconds after `begun`.
     used: AtomicU64,
     requests: AtomicUsize,
 }
 
-/// The place of a connection, free again when this is dropped.
+/// The place of a connection. Dropping it makes room for another one.
 #[derive(Debug)]
 pub struct Place {
     number: u64,
@@ -43,11 +43,11 @@ pub struct Place {
     connections: Arc<Connections>,
 }
 
-/// A request in progress: its connection is closed only where none of its address waits.
+/// Marks a request in progress. Its connection is closed only if all others of its address are in use as well.
 pub struct InUse<'a>(&'a Place);
 
 impl Connections {
-    /// At most `limit` at one time; those that are closed for others are counted.
+    /// Creates the limit of open connections. `evictions` counts those that are closed for others.
     pub fn new(limit: usize, evictions: Counter) -> Arc<Self> {
         Arc::new(Self {
             limit,
@@ -58,10 +58,10 @@ impl Connections {
         })
     }
 
-    /// A place for a new connection; at the limit, another one is closed for it.
+    /// Registers a new connection; at the limit, another one is closed for it.
     ///
     /// # Errors
-    /// Where the socket has no peer any more, or the process has no file descriptor left.
+    /// The socket has no peer any more, or the process has no file descriptor left.
     pub fn admit(self: &Arc<Self>, socket: &tokio::net::TcpStream) -> io::Result<Place> {
         let open = Arc::new(Open {
             peer: socket.peer_addr()?.ip().to_canonical(),
@@ -97,7 +97,7 @@ impl Connections {
     }
 }
 
-/// The connection that can best be spared.
+/// Returns the connection to close for a new one.
 fn victim(all: &BTreeMap<u64, Arc<Open>>) -> Option<u64> {
     let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
     for open in all.values() {
@@ -113,12 +113,12 @@ fn victim(all: &BTreeMap<u64, Arc<Open>>) -> Option<u64> {
 }
 
 impl Place {
-    /// Who is connected.
+    /// Returns the address of the client.
     pub fn peer(&self) -> IpAddr {
         self.open.peer
     }
 
-    /// Marks that a request is in progress, until the mark is dropped.
+    /// Marks that a request is in progress, until the result is dropped.
     pub fn in_use(&self) -> InUse<'_> {
         self.open.requests.fetch_add(1, Ordering::Relaxed);
         InUse(self)

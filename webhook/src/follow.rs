@@ -1,5 +1,5 @@
-//! A list, and then a watch, for ever. What it hears besides changes is heard, too: bookmarks tell a quiet watch from a dead one.
-//! Where none come, as behind a proxy that cuts connections, a list says as much.
+//! Lists and then watches objects, for ever. Bookmarks are passed on as well, because they distinguish a quiet watch from a dead one. If
+//! none arrive, as behind a proxy that cuts connections, listing again has the same effect.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -19,65 +19,65 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-/// Objects of one page of a list.
+/// The objects on one page of a list.
 const PAGE: u32 = 50;
-/// Most bytes of one page: an object has up to two megabytes, and what is read of a page takes some times its size.
+/// The most bytes of one page: an object has up to two megabytes, and parsing a page takes several times its size.
 const PAGE_BYTES: usize = 4 << 20;
-/// For one page of a list.
+/// The time limit for one page of a list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between two tries. It doubles up to [`LONGEST_PAUSE`], so that an API server that comes back is not overloaded.
+/// The pause between two attempts. It doubles up to [`LONGEST_PAUSE`], so that an API server that recovers is not overloaded.
 const FIRST_PAUSE: Duration = Duration::from_millis(800);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Without a pause for this long, the next one is short again.
+/// After this long without a pause, the next one is short again.
 const CALM: Duration = Duration::from_secs(120);
 
 /// Namespace and name.
 pub type Key = (String, String);
 
-/// What is heard of one kind, reduced to what is kept.
+/// An event of one kind of object, with objects reduced to what is kept.
 #[derive(Debug)]
 pub enum Event<T> {
-    /// Everything that there is.
+    /// All objects.
     Listed(BTreeMap<Key, T>),
-    /// An object was created or changed; `None`: it is gone, or nothing of it is kept.
+    /// An object was created or changed; `None` if it was deleted, or nothing of it is kept.
     Changed(Key, Option<T>),
-    /// Nothing has happened up to now.
+    /// Nothing else has happened up to now.
     Bookmark,
 }
 
-/// What is watched, and how.
+/// Follows the objects of one kind.
 pub struct Follower<K, T, R, C> {
-    /// The resource, plural, as the API server calls it.
+    /// The resource in plural, as the API server calls it.
     pub resource: &'static str,
-    /// The objects.
+    /// The API of the objects.
     pub api: Api<K>,
-    /// The one object that is watched; all, if `None`.
+    /// The name of the only object to watch; `None` for all.
     pub name: Option<&'static str>,
-    /// What is kept of an object.
+    /// Reduces an object to what is kept of it.
     pub reduce: R,
-    /// What a copy counts for. What only trusted users write counts for nothing, and is always kept.
+    /// The weight of a copy. Objects that only trusted users write have no weight and are always kept.
     pub weigh: fn(&T) -> usize,
-    /// What all copies may count for; others are left out.
+    /// The most weight of all copies. Further objects are left out.
     pub most: usize,
-    /// What is sent.
+    /// Turns an event into the message that is sent.
     pub change: fn(Event<T>) -> C,
-    /// After so much silence it lists again.
+    /// After this long without events, the objects are listed again.
     pub quiet: Duration,
-    /// Takes what is heard.
+    /// Receives the messages.
     pub sender: Sender<C>,
 }
 
-/// What is kept, by what it counts for.
+/// The weights of the copies that are kept.
 #[derive(Default)]
 struct Held {
     weights: BTreeMap<Key, usize>,
     all: usize,
-    /// Whether something was left out since the last list.
+    /// Whether an object was left out since the last list.
     is_full: bool,
 }
 
 impl Held {
-    /// Whether there is room for a copy in the place of the one with its key.
+    /// Returns whether there is room for a copy, in place of the one with the same key.
     fn takes(&mut self, key: &Key, weight: usize, most: usize) -> bool {
         let before = self.weights.remove(key).unwrap_or(0);
         self.all = self.all.saturating_sub(before);
@@ -90,13 +90,13 @@ impl Held {
     }
 }
 
-/// Why a watch has ended.
+/// The reason why a watch ended.
 enum End {
-    /// Neither events nor bookmarks.
+    /// There were neither events nor bookmarks.
     Silent,
-    /// Its place in the history is gone.
+    /// Its position in the history no longer exists.
     Gone,
-    /// The facts are not wanted any more.
+    /// The receiver was dropped.
     Closed,
 }
 
@@ -105,7 +105,7 @@ where
     K: Clone + Debug + DeserializeOwned + kube::Resource,
     R: Fn(K) -> Option<T>,
 {
-    /// Lists and watches until the receiver is gone.
+    /// Lists and watches until the receiver is dropped.
     pub async fn run(self) {
         let (resource, seconds) = (self.resource, self.quiet.as_secs());
         let mut pause = Pause::default();
@@ -133,7 +133,7 @@ where
         }
     }
 
-    /// All objects, page by page, and the version that they are of.
+    /// Returns all objects, read page by page, and the version of the list.
     async fn list(&self, held: &mut Held) -> anyhow::Result<(BTreeMap<Key, T>, String)> {
         let client = self.api.clone().into_client();
         let mut objects = BTreeMap::new();
@@ -167,7 +167,7 @@ where
         }
     }
 
-    /// What is kept of an object, where there is room for it.
+    /// Reduces an object, and leaves it out if there is no room for it.
     fn kept(&self, object: K, held: &mut Held) -> (Key, Option<T>) {
         let key = key(&object);
         let copy = (self.reduce)(object);
@@ -175,7 +175,7 @@ where
         if held.takes(&key, weight, self.most) {
             return (key, copy);
         }
-        // Once: there may be many more.
+        // Logged once, because there may be many more.
         if !held.is_full {
             let (resource, namespace, name) = (self.resource, &key.0, &key.1);
             warn!(
@@ -187,7 +187,7 @@ where
         (key, None)
     }
 
-    /// Watches from `version` on, in one request after the other.
+    /// Watches from `version` on, one request after the other.
     async fn watch(&self, mut version: String, held: &mut Held) -> End {
         let resource = self.resource;
         let mut pause = Pause::default();
@@ -218,7 +218,7 @@ where
                         pause.longer().await;
                         break;
                     }
-                    // The API server ends every watch after some minutes; one that ends at once is not asked again at once.
+                    // The API server ends every watch after some minutes. If it ends one at once, a pause follows.
                     Ok(None) => {
                         pause.longer().await;
                         break;
@@ -252,7 +252,7 @@ where
         }
     }
 
-    /// By name, so that RBAC needs to allow no more than this one.
+    /// Selects by name, so that RBAC only needs to allow this one object.
     fn selector(&self) -> Option<String> {
         self.name.map(|name| format!("metadata.name={name}"))
     }
@@ -262,7 +262,7 @@ where
     }
 }
 
-/// Between two tries: longer each time.
+/// The pause between two attempts, which grows each time.
 struct Pause {
     next: Duration,
     last: Instant,
@@ -288,7 +288,7 @@ impl Pause {
     }
 }
 
-/// Reads one page of a list; `None`: it has more than [`PAGE_BYTES`], of which none are kept.
+/// Reads one page of a list; `None` if it has more than [`PAGE_BYTES`], in which case nothing of it is kept.
 ///
 /// # Errors
 /// The API server refuses, or does not answer; the answer is not a list.
@@ -315,17 +315,17 @@ pub async fn page<L: DeserializeOwned>(
     Ok(Some(entrance::outline(&body)?))
 }
 
-/// Namespace and name of an object.
+/// Returns namespace and name of an object.
 pub fn key<K: kube::Resource>(object: &K) -> Key {
     (object.namespace().unwrap_or_default(), object.name_any())
 }
 
-/// The history does not reach back to where the watch was.
+/// Returns whether the history no longer reaches back to the position of the watch.
 fn is_gone(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 410)
 }
 
-/// An error with all its causes. Of an answer that cannot be read nothing is repeated: it may hold values.
+/// Formats an error with all its causes. Nothing is quoted from an answer that cannot be read, because it may contain values.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts = Vec::new();
     let mut next = Some(error);
@@ -334,7 +334,7 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
             texts.push(entrance::category(error).to_owned());
             break;
         }
-        // Its own text is that of its cause.
+        // The text of this error is the text of its cause.
         let is_of_reading = matches!(
             error.downcast_ref::<kube::Error>(),
             Some(kube::Error::SerdeError(_))

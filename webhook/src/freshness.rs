@@ -1,22 +1,22 @@
-//! How old the facts are: when each watch last heard of the API server.
+//! The age of the facts: when each watch last heard from the API server.
 //!
-//! A watch whose connection is dead looks like one on which nothing happens. The API server sends a bookmark about every
-//! minute, so silence for longer means that the facts may be out of date, and then no review gets a verdict.
+//! A watch whose connection is dead looks like one on which nothing happens. The API server sends a bookmark about every minute, so
+//! longer silence means that the facts may be out of date. No review gets a verdict then.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is watched.
+/// A kind of watched objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Watched {
     /// Catalogues of the system namespace.
     Catalogues,
     /// Installations of all namespaces.
     Installations,
-    /// Namespaces.
+    /// All namespaces.
     Namespaces,
-    /// Policies of administrators.
+    /// AddonPolicies.
     Policies,
 }
 
@@ -29,7 +29,7 @@ impl Watched {
         Self::Policies,
     ];
 
-    /// The resource, plural, as the API server calls it.
+    /// Returns the resource in plural, as the API server calls it.
     pub fn resource(self) -> &'static str {
         match self {
             Self::Catalogues => "addoncatalogues",
@@ -40,7 +40,7 @@ impl Watched {
     }
 }
 
-/// When each watch last brought a list, an event or a bookmark that is in the published facts.
+/// When each watch last brought a list, an event or a bookmark that is part of the published facts.
 #[derive(Debug)]
 pub struct Freshness {
     begun: Instant,
@@ -52,9 +52,9 @@ pub struct Freshness {
 /// A watch that has been silent for longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale {
-    /// Which one.
+    /// The watch.
     pub watched: Watched,
-    /// For how long.
+    /// How long it has been silent.
     pub silent: Duration,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Stale {
 }
 
 impl Freshness {
-    /// Facts are stale after `limit` without a word.
+    /// Facts are stale after a silence of `limit`.
     pub fn new(limit: Duration) -> Self {
         Self {
             begun: Instant::now(),
@@ -79,12 +79,12 @@ impl Freshness {
         }
     }
 
-    /// For how long a watch may be silent.
+    /// Returns how long a watch may be silent.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// What the API server said about a kind is in the published facts.
+    /// Records that the latest report about a kind is part of the published facts.
     pub fn heard(&self, watched: Watched, now: Instant) {
         let since = now.saturating_duration_since(self.begun).as_millis();
         let since = u64::try_from(since).unwrap_or(u64::MAX);
@@ -93,7 +93,7 @@ impl Freshness {
         }
     }
 
-    /// For how long a kind has been silent, since the start where nothing was heard yet.
+    /// Returns how long a kind has been silent; before the first report, since the start.
     pub fn silent(&self, watched: Watched, now: Instant) -> Duration {
         let heard = self.heard.get(watched as usize);
         let heard = heard.map_or(0, |heard| heard.load(Ordering::Relaxed));
@@ -101,7 +101,7 @@ impl Freshness {
         since.saturating_sub(Duration::from_millis(heard))
     }
 
-    /// The kind that has been silent for longest, where that is too long.
+    /// Returns the kind that has been silent for longest, if that is too long.
     pub fn stale(&self, now: Instant) -> Option<Stale> {
         Watched::ALL
             .into_iter()

@@ -1,4 +1,4 @@
-//! From bytes to a response, whatever the bytes are.
+//! Turns request bytes into a response, whatever the bytes are.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use crate::state::State;
 use crate::telemetry::span;
 use crate::turns::Turn;
 
-/// Who sends, where the connection does not say.
+/// The address of a sender that the connection does not name.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-/// When a client of the API server is told to try again.
+/// After how many seconds a client of the API server is told to try again.
 const RETRY_SECONDS: u32 = 1;
-/// Larger reviews are judged on another thread, because they would delay all others on the worker by more than a millisecond.
+/// Larger reviews are validated on another thread, because they would delay all others on the worker by more than a millisecond.
 const LARGE: usize = 64 << 10;
-/// Most scalars, lists and maps in the outer [`LEVELS`] of a review, which take more memory than their text does.
+/// The most scalars, lists and maps in the outer [`LEVELS`] of a review. They take more memory than their text does.
 const MAX_NODES: usize = 500_000;
-/// Levels that are read whatever they hold: the requester, and the metadata of the objects. Values and entries of catalogues are deeper,
-/// and bounded by rules.
+/// The levels that are always parsed: the requester, and the metadata of the objects. Values and entries of catalogues are deeper, and
+/// bounded by rules.
 const LEVELS: usize = 5;
-/// For a turn of work. With what follows it is below the 5 s that the API server waits.
+/// How long a review waits for a turn on a thread. Together with the following steps, this is below the 5 s that the API server waits.
 const WAIT: Duration = Duration::from_secs(2);
-/// For a turn to ask the API server.
+/// How long a review waits for a turn to ask the API server.
 const ASK_WAIT: Duration = Duration::from_secs(1);
 
 /// `POST /mutate`
@@ -85,7 +85,7 @@ async fn review(
             Task::Clusters { .. } => ask(&state, &facts, &body).await?,
             _ => look(task, &state, facts, &body).await?,
         };
-        // Not before: a review that is judged twice is one decision.
+        // Recorded only now, because a review that is validated twice is one decision.
         judged.record(&state.metrics);
         Ok(judged)
     };
@@ -104,10 +104,10 @@ async fn review(
         .body(judged.body)
 }
 
-/// The answer where there are no facts to judge by. What passes soon is left to the API server, which tries again by
-/// itself. The rest is a denial, for only that brings its message to the user, who is told to try again.
+/// Returns the response if there are no facts to validate by. A refusal that will soon pass is left to the API server, which tries again
+/// by itself. Any other is a denial, because only a denial shows its message to the user, who is told to try again.
 fn deny(state: &State, refusal: Refusal, body: &[u8]) -> HttpResponse {
-    // A large body is not read where there is no turn for it.
+    // A large body is not parsed without a turn for it.
     let is_read = !refusal.is_short() && refusal != Refusal::TooLarge && body.len() <= LARGE;
     let request = is_read.then(|| Request::from_slice(body).ok());
     let Some(request) = request.flatten() else {
@@ -117,11 +117,12 @@ fn deny(state: &State, refusal: Refusal, body: &[u8]) -> HttpResponse {
     let message = refusal.to_string();
     warn!(uid = %request.uid, reason = refusal.reason(), message, "denied without a verdict");
     let response = Response::later(&request.uid, &message, RETRY_SECONDS);
-    // Another connection may lead to a replica that is better off.
+    // Another connection may lead to a replica that can answer.
     state.answer(StatusCode::OK).force_close().json(response)
 }
 
-/// Judges by the facts, and where something may be missing in them that was created just now, once more with that.
+/// Validates by the facts. If the verdict depends on something that may have been created just now, that is read and the review is
+/// validated once more.
 async fn look(
     task: Task,
     state: &State,
@@ -139,7 +140,8 @@ async fn look(
     judge(task, state, &Arc::new(facts), body).await
 }
 
-/// Judges who makes a namespace stand for a cluster. Where the verdict depends on what the requester may do, the API server is asked.
+/// Validates a request that may make a namespace stand for a cluster. If the verdict depends on what the requester may do, the API server
+/// is asked.
 async fn ask(state: &State, facts: &Arc<Facts>, body: &Body) -> Result<Judged, Refusal> {
     let of = |is_entitled| Task::Clusters { is_entitled };
     let judged = judge(of(false), state, facts, body).await?;
@@ -163,7 +165,7 @@ async fn ask(state: &State, facts: &Arc<Facts>, body: &Body) -> Result<Judged, R
     }
 }
 
-/// Judges on this thread, or on another one where that takes long, or where conditions need a larger stack.
+/// Validates on this thread, or on another one if that takes long or if conditions need a larger stack.
 async fn judge(
     task: Task,
     state: &State,
@@ -185,7 +187,7 @@ async fn judge(
     apart(turn, body.clone(), work).await
 }
 
-/// Judges on another thread, which keeps its turn and the share of the memory until it ends, also where the client is gone by then and no
+/// Validates on another thread. It keeps its turn and its share of the memory until it ends, even if the client has disconnected and no
 /// one waits for the verdict.
 async fn apart(
     turn: Turn,
@@ -194,7 +196,7 @@ async fn apart(
 ) -> Result<Judged, Refusal> {
     let (send, judged) = oneshot::channel();
     let work = move || {
-        // All of the body: a closure takes only the fields that it names.
+        // Moves the whole body: a closure only captures the fields that it names.
         let (_turn, whole) = (turn, body);
         let _ = send.send(work(&whole.bytes));
     };

@@ -9,12 +9,12 @@ use actix_web::web::Data;
 use crate::freshness::Watched;
 use crate::state::State;
 
-/// `GET /healthz`: the process lives.
+/// `GET /healthz`: the process is alive.
 pub async fn healthz() -> &'static str {
     "ok"
 }
 
-/// `GET /readyz`: facts are complete and fresh, the certificate is valid, and the process is not shutting down.
+/// `GET /readyz`: the facts are complete and fresh, the certificate is valid, and the process is not shutting down.
 pub async fn readyz(state: Data<State>) -> HttpResponse {
     let missing = if state.draining.load(Ordering::Relaxed) {
         "draining".to_owned()

@@ -1,4 +1,4 @@
-//! A review that was judged: the answer, and what is counted and logged of it as soon as it is final.
+//! A validated review: its response, and what is counted and logged once it is final.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,16 +15,16 @@ use tracing::{error, info};
 
 use crate::telemetry::{Metrics, Path, Review, Rule};
 
-/// Bytes that nearly every answer fits into: it does not grow while it is written.
+/// Bytes that suffice for nearly every response, so that the buffer does not grow while it is written.
 const TYPICAL: usize = 1024;
 
-/// Status and body of the HTTP response, and what is recorded of it.
+/// Status and body of the HTTP response, and what is recorded about it.
 pub struct Judged {
-    /// The status.
+    /// The HTTP status.
     pub status: StatusCode,
     /// The body.
     pub body: Vec<u8>,
-    /// What the verdict depends on and the facts may not have yet: then it is not final.
+    /// A dependency of the verdict that the facts may not contain yet. If set, the verdict is not final.
     pub unseen: Option<Unseen>,
     note: Note,
 }
@@ -42,7 +42,7 @@ enum Note {
     Nothing,
 }
 
-/// A line of the log: for denials, for what break-glass lifts, and for what policies say.
+/// A log line, for denials, for what break-glass lifts, and for violations of policies.
 struct Line {
     uid: String,
     kind: String,
@@ -52,7 +52,7 @@ struct Line {
     policies: Vec<String>,
 }
 
-/// The path of a task.
+/// Returns the path of a task.
 fn path(task: Task) -> &'static str {
     match task {
         Task::Mutate => "/mutate",
@@ -69,7 +69,7 @@ impl From<Task> for Path {
 }
 
 impl Judged {
-    /// Reads, judges and writes.
+    /// Parses and validates a review, and writes the response.
     pub fn of(task: Task, facts: &Facts, body: &[u8]) -> Self {
         match Request::from_slice(body) {
             Ok(request) => Self::settle(task, &request, || answer::answer(task, &request, facts)),
@@ -90,17 +90,17 @@ impl Judged {
         }
     }
 
-    /// Whether a rule denies the request.
+    /// Returns whether a rule denies the request.
     pub fn is_denied(&self) -> bool {
         matches!(&self.note, Note::Verdict { problems, .. } if !problems.is_empty())
     }
 
-    /// Something is wrong in here: denied, whatever the failurePolicy.
+    /// Returns the denial for an internal error, whatever the failurePolicy is.
     pub fn failed(uid: &str) -> Self {
         let message = "the webhook failed; its log says why";
         let response = Response::failed(uid, 500, "InternalError", message);
         let failed = Self::written(&response, Note::Nothing);
-        // Without the uid it is no answer to the API server, and the failurePolicy decides.
+        // Without the uid, the API server takes this as a failed call, and the failurePolicy decides.
         match uid {
             "" => Self {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -110,8 +110,8 @@ impl Judged {
         }
     }
 
-    /// Writes what is judged. A panic is an internal error of the answer, and the server keeps running: neither it nor
-    /// anything else that goes wrong lets the request through.
+    /// Writes the result of `judge` as a response. After a panic or any other error, the response denies the request, and the server
+    /// keeps running.
     pub fn settle(
         task: Task,
         request: &Request<'_>,
@@ -156,7 +156,7 @@ impl Judged {
         }
     }
 
-    /// Counts and logs it.
+    /// Counts and logs the review.
     pub fn record(&self, metrics: &Metrics) {
         let (labels, problems, lifted, warned, line) = match &self.note {
             Note::Verdict {

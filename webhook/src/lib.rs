@@ -1,7 +1,6 @@
-//! The admission webhook: reads the review, takes the facts from its watches, and answers what `addons_admission`
-//! decides.
+//! The admission webhook: parses reviews, takes the facts from its watches, and answers what `addons_admission` decides.
 //!
-//! `/mutate`, `/validate`, `/clusters` and `/core-sets` are on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of
+//! `/mutate`, `/validate`, `/clusters` and `/core-sets` are on the TLS port; `/healthz`, `/readyz` and `/metrics` are on a plain port of
 //! their own, because kubelets have no client certificate and do not trust our authority.
 
 mod access;
@@ -44,10 +43,10 @@ use crate::live::Live;
 use crate::server::Limits;
 use crate::state::State;
 
-/// Serves until a signal ends it; the arguments are those of the process.
+/// Serves until a signal ends it. Reads the arguments of the process.
 ///
 /// # Errors
-/// Arguments, certificates or a kubeconfig that cannot be used; a port that is taken; a server that fails.
+/// Arguments, certificates or a kubeconfig cannot be used, a port is taken, or a server fails.
 pub fn main() -> anyhow::Result<()> {
     actix_web::rt::System::new().block_on(serve())
 }
@@ -55,7 +54,7 @@ pub fn main() -> anyhow::Result<()> {
 async fn serve() -> anyhow::Result<()> {
     let args = Args::parse();
     telemetry::init();
-    // kube uses the process default; everything else names the provider.
+    // kube uses the default of the process; all other code names the provider.
     if aws_lc_rs::default_provider().install_default().is_err() {
         warn!("another TLS provider was installed before");
     }
@@ -103,7 +102,7 @@ async fn serve() -> anyhow::Result<()> {
     server::reviews(reviews, &state, tls, limits, drain)?
         .await
         .context("the review server failed")?;
-    // The probes are answered until the last review has ended.
+    // Probes are answered until the last review has ended.
     health_handle.stop(true).await;
     health.await.context("the health server failed")??;
     watching.abort();
@@ -115,7 +114,7 @@ async fn serve() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A client for the API server: from the given kubeconfig, else as kubectl finds one, else from the pod.
+/// Creates a client for the API server: from the given kubeconfig, else as kubectl finds one, else from the pod.
 async fn client(args: &Args) -> anyhow::Result<kube::Client> {
     let config = match &args.kubeconfig {
         Some(path) => {

@@ -1,6 +1,6 @@
-//! One look at the API server where a verdict depends on something that may have been created just now, for the watches are a moment
-//! behind: what an installation refers to (catalogue, namespace and installation of one file would fail otherwise), and the core
-//! installations that refer to an entry which is removed.
+//! Asks the API server if a verdict depends on something that may have been created just now, because watches lag a little behind: the
+//! add-on that an installation refers to (otherwise a file with a catalogue, a namespace and an installation would fail), and the core
+//! installations that refer to a removed entry.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,22 +28,22 @@ use crate::cache::{self, Stored};
 use crate::follow::{self, Key, chain, key};
 use crate::refusal::Refusal;
 
-/// For all requests of one look; the API server waits for 5 s.
+/// The time limit for all requests of one lookup. The API server waits for 5 s.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// The same where all installations are listed.
+/// The time limit if all installations are listed.
 const LONG_TIMEOUT: Duration = Duration::from_secs(3);
-/// Catalogues that are read in one look.
+/// The most catalogues that one lookup reads.
 const CATALOGUES: usize = 4;
-/// The same of installations, which change more often.
+/// The most installations that one lookup reads. They change more often than catalogues.
 const INSTALLATIONS: usize = 16;
-/// Installations of one page of a table.
+/// The installations on one page of a table.
 const PAGE: u32 = 500;
-/// How a list is asked for of which each object is its metadata and what its columns show.
+/// Asks for a list in which each object consists of its metadata and its columns.
 const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 /// The column that says whether an installation is a core add-on.
 const CORE: &str = "Core";
 
-/// A list as a table.
+/// A list in the form of a table.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Table {
@@ -66,7 +66,7 @@ struct Row {
     object: Stored,
 }
 
-/// Looks at the API server, now and then.
+/// Looks up individual objects at the API server.
 pub struct Live(Client);
 
 impl fmt::Debug for Live {
@@ -76,15 +76,15 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// With the account of the webhook.
+    /// Uses the account of the webhook.
     pub fn new(client: Client) -> Self {
         Self(client)
     }
 
-    /// The facts with what was missing in them, where it exists.
+    /// Returns the facts with the missing dependency, if that exists.
     ///
     /// # Errors
-    /// Whether it exists cannot be found out now.
+    /// Whether it exists cannot be determined now.
     pub async fn complete(&self, facts: &Facts, unseen: &Unseen) -> Result<Facts, Refusal> {
         let (addon, namespace, looked) = match unseen {
             Unseen::Reference { addon, namespace } => {
@@ -107,8 +107,8 @@ impl Live {
         }
     }
 
-    /// The facts with all core installations as they are now: no denial depends on others. A list as a table says which ones are core,
-    /// without what is large in them; of these, the ones that changed are read.
+    /// Returns the facts with all core installations as they are now; denials do not depend on others. A list in the form of a table
+    /// shows which installations are core, without their large fields. Those that changed are then read.
     async fn users(&self, facts: &Facts) -> anyhow::Result<Facts> {
         let resource = ApiResource::erase::<AddonInstallation>(&());
         let (known, mut installations): (Vec<_>, Vec<_>) = facts
@@ -148,7 +148,7 @@ impl Live {
         })
     }
 
-    /// The metadata of all core installations.
+    /// Returns the metadata of all core installations.
     async fn core(&self, resource: &ApiResource) -> anyhow::Result<Vec<Stored>> {
         let api = Api::<Stored>::all_with(self.0.clone(), resource);
         let (mut core, mut limit) = (Vec::new(), PAGE);
@@ -182,7 +182,7 @@ impl Live {
         }
     }
 
-    /// The facts with what a reference in a namespace means, where that exists.
+    /// Returns the facts with the namespace and the catalogues that a reference needs, as far as they exist.
     async fn referred(
         &self,
         facts: &Facts,
@@ -200,10 +200,10 @@ impl Live {
             }
         }
         let resource = ApiResource::erase::<AddonCatalogue>(&());
-        // The only ones that an installation can refer to (semantics 1).
+        // An installation can only refer to these (semantics 1.1).
         let system = facts.settings.system_namespace.clone();
         let api = Api::<Stored>::namespaced_with(self.0.clone(), &system, &resource);
-        // As metadata of ours: managed fields may nest too deep for those of kube.
+        // Parsed as our own metadata type: managed fields may nest too deep for kube's.
         let request = Request::new(api.resource_url()).list_metadata(&ListParams::default());
         let listed = follow::page::<ObjectList<Stored>>(&self.0, request?).await;
         let listed = listed.context("cannot list catalogues")?;
@@ -236,18 +236,18 @@ impl Live {
     }
 }
 
-/// Whether the facts have a catalogue just as it is.
+/// Returns whether the facts contain this state of a catalogue.
 fn is_known(facts: &Facts, object: &Stored) -> bool {
     let mut catalogues = facts.catalogues.iter();
     catalogues.any(|known| is_same(&known.metadata, &object.metadata))
 }
 
-/// Whether both are of one state of one object.
+/// Returns whether both describe the same state of the same object.
 fn is_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     one.uid == other.uid && one.resource_version == other.resource_version
 }
 
-/// By its name alone: the right to list is enough.
+/// Selects by name, so that the right to list suffices.
 fn named(name: &str) -> ListParams {
     ListParams::default().fields(&format!("metadata.name={name}"))
 }

@@ -1,4 +1,4 @@
-//! Requests that get no verdict, and why.
+//! The reasons why a request gets no verdict.
 
 use std::fmt;
 
@@ -7,32 +7,31 @@ use serde_json::{Value, json};
 
 use crate::freshness::Stale;
 
-/// Why a request gets no verdict. None of them lets anything through: either the review is denied, or the `failurePolicy`
-/// decides.
+/// The reason why a request gets no verdict. None of them lets a request through: the review is denied, or the `failurePolicy` decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There was no turn in time: other addresses, or other reviews of this one, have them.
+    /// There was no turn in time, because other addresses, or other reviews of this one, have them.
     Busy,
     /// The watches have not listed everything yet.
     NotSynced,
     /// A watch is silent.
     Stale(Stale),
-    /// Something may have been created just now.
+    /// The verdict depends on something that may have been created just now.
     Unseen,
-    /// Other reviews take all memory for bodies.
+    /// Other reviews take all the memory for bodies.
     Memory,
-    /// Not JSON.
+    /// The body is not JSON.
     MediaType,
-    /// More than a review can have.
+    /// The body is larger than a review can be.
     TooLarge,
-    /// The body does not come.
+    /// The body does not arrive in time.
     TooSlow,
     /// The connection ended inside the body.
     CutOff,
 }
 
 impl Refusal {
-    /// The label of the metric.
+    /// Returns the label of the metric.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Busy => "busy",
@@ -47,7 +46,7 @@ impl Refusal {
         }
     }
 
-    /// The status of the HTTP response.
+    /// Returns the status of the HTTP response.
     pub fn status(self) -> StatusCode {
         match self {
             Self::Busy | Self::Memory | Self::Stale(_) | Self::Unseen => {
@@ -61,13 +60,13 @@ impl Refusal {
         }
     }
 
-    /// Whether the same request may get a verdict within a second or so. Where the response is 429 or 503 and has a
-    /// Retry-After, the API server tries again by itself, within the time-out of the webhook.
+    /// Returns whether the same request may get a verdict within about a second. The API server tries again by itself, within the timeout
+    /// of the webhook, if the response is 429 or 503 and has a Retry-After.
     pub fn is_short(self) -> bool {
         matches!(self, Self::Busy | Self::Memory | Self::NotSynced)
     }
 
-    /// The body: a Status, whose message the API server passes on.
+    /// Returns the body: a Status, whose message the API server passes on.
     pub fn body(self) -> Value {
         let code = self.status();
         let reason = match self {

@@ -24,46 +24,49 @@ use crate::connections::Connections;
 use crate::state::State;
 use crate::{handlers, health};
 
-/// The API server keeps idle connections for 90 s; if the server closes first, the API server gets an EOF that it does not retry.
+/// Longer than the 90 s for which the API server keeps idle connections: if the server closes first, the API server gets an EOF that it
+/// does not retry.
 const KEEP_ALIVE: Duration = Duration::from_secs(180);
-/// For the head of a review. It begins with the connection, and the API server opens some that it uses only later: a shorter one is
-/// answered with 408 just when a review is sent, which is then lost. So it is longer than the 90 s after which the API server
-/// closes them by itself. Who holds connections without sending loses them at the limit of connections.
+/// The time limit for the head of a review. It begins with the connection, and the API server opens some connections that it only uses
+/// later: with a shorter limit, a 408 could arrive just when it sends a review, which would be lost. It is therefore longer than the 90 s
+/// after which the API server closes idle connections by itself. Clients that hold connections without sending lose them at the limit of
+/// connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
-/// For the head of a probe.
+/// The time limit for the head of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Below half of the 5 s that the API server waits: one that comes behind a flood of handshakes has the rest.
+/// Less than half of the 5 s that the API server waits, so that a review behind a flood of handshakes has the rest.
 const TLS_TIMEOUT: Duration = Duration::from_secs(2);
-/// Open connections of probes.
+/// The most open connections for probes.
 const PROBES: usize = 64;
-/// Connections of one worker, at which it stops to accept: so many that the limits above are reached before, which do not.
+/// The connections of one worker at which actix stops accepting. It is so high that the limits of [`Connections`], which close a
+/// connection instead, are reached first.
 const MAX_CONNECTIONS: usize = 4096;
-/// TLS handshakes in progress on one worker.
+/// The most TLS handshakes in progress on one worker.
 const MAX_HANDSHAKES: usize = 1024;
-/// For reviews that are in progress when the server stops.
+/// The time for reviews that are in progress when the server stops.
 const STOP_SECONDS: u64 = 10;
 
-/// What the server for reviews may take.
+/// Limits of the server for reviews.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Threads.
+    /// The number of threads.
     pub workers: usize,
-    /// Open connections; an API server holds one for each review in progress.
+    /// The most open connections. An API server holds one for each review in progress.
     pub connections: usize,
 }
 
-/// A listener, so that an address in use is an error before anything else begins.
+/// Opens a listener, so that an address in use is an error before anything else begins.
 pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }
 
-/// The time, in the type of certificates.
+/// Returns the current time, in the type of certificates.
 pub fn now() -> UnixTime {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     UnixTime::since_unix_epoch(since.unwrap_or_default())
 }
 
-/// The server for `/mutate`, `/validate`, `/clusters` and `/core-sets`. It stops when `stop` ends, after the reviews in progress.
+/// Returns the server for `/mutate`, `/validate`, `/clusters` and `/core-sets`. It stops when `stop` ends, after the reviews in progress.
 pub fn reviews(
     listener: TcpListener,
     state: &Arc<State>,
@@ -87,7 +90,7 @@ pub fn reviews(
             hold(&connections, stream.get_ref().0, data);
         }
     })
-    // Without it Nagle and delayed acknowledgements cost 40 ms in each handshake.
+    // Without this, Nagle's algorithm and delayed acknowledgements cost 40 ms in each handshake.
     .tcp_nodelay(true)
     .keep_alive(KEEP_ALIVE)
     .client_request_timeout(HEAD_TIMEOUT)
@@ -100,7 +103,7 @@ pub fn reviews(
     Ok(server.run())
 }
 
-/// The server for probes and metrics; one worker, plain HTTP.
+/// Returns the server for probes and metrics, with one worker and plain HTTP.
 pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
     let connections = Connections::new(PROBES, state.metrics.evictions.clone());
     let data = Data::from(state);
@@ -126,7 +129,7 @@ pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
     Ok(server.run())
 }
 
-/// Gives a new connection its place, for as long as the server has it.
+/// Registers a new connection, for as long as the server holds it.
 fn hold(connections: &Arc<Connections>, socket: &TcpStream, data: &mut Extensions) {
     match connections.admit(socket) {
         Ok(place) => {
@@ -136,7 +139,7 @@ fn hold(connections: &Arc<Connections>, socket: &TcpStream, data: &mut Extension
     }
 }
 
-/// Ends `delay` after SIGTERM or SIGINT. Endpoints still list this process for a while, so it keeps serving: not
+/// Returns a future that ends `delay` after SIGTERM or SIGINT. Endpoints still list this process for a while, so it keeps serving: not
 /// ready, and closing each connection with its response.
 pub fn drain_on_signal(
     state: Arc<State>,
@@ -160,7 +163,7 @@ pub async fn drain(state: &State, delay: Duration) {
     tokio::time::sleep(delay).await;
 }
 
-/// Reads the authorities of clients every `interval` until it is aborted.
+/// Reads the authorities of clients every `interval`, until it is aborted.
 pub async fn reread(clients: Arc<Clients>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;

@@ -1,4 +1,4 @@
-//! What all workers share.
+//! The state that all workers share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,39 +18,39 @@ use crate::refusal::Refusal;
 use crate::telemetry::Metrics;
 use crate::turns::Turns;
 
-/// The bytes of all bodies: an eighth of the memory that deploy/base allows. What is read from them takes ten times as much.
+/// The bytes for all bodies: an eighth of the memory that deploy/base allows. Parsing them takes ten times as much.
 const BODIES: usize = 32 << 20;
-/// Large reviews, and those of core sets, that are judged at one time. Each takes some times its size meanwhile.
+/// The most large reviews, and reviews of core sets, that are validated at the same time. Each takes several times its size.
 const LARGE_AT_ONCE: usize = 2;
-/// Reviews for which the API server is asked at one time: who sends them must not keep it busy.
+/// The most reviews for which the API server is asked at the same time, so that senders of reviews cannot keep it busy.
 const ASKED_AT_ONCE: usize = 4;
 
 /// The state that all workers share.
 #[derive(Debug)]
 pub struct State {
     facts: watch::Receiver<Option<Arc<Facts>>>,
-    /// How old the facts are.
+    /// The age of the facts.
     pub freshness: Arc<Freshness>,
     /// The served certificate.
     pub certificate: Arc<Served>,
-    /// What requesters may do.
+    /// Asks what requesters may do.
     pub access: Access,
-    /// What the watches have not brought yet.
+    /// Looks up what the watches have not brought yet.
     pub live: Live,
-    /// Metrics.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Set by SIGTERM: not ready, and connections are closed after their response.
+    /// Set by SIGTERM: the process is not ready, and closes each connection after its response.
     pub draining: AtomicBool,
-    /// For reviews that are judged on a thread of their own.
+    /// The turns of reviews that are validated on a thread of their own.
     pub work: Arc<Turns>,
-    /// For reviews that the API server is asked for.
+    /// The turns of reviews for which the API server is asked.
     pub asks: Arc<Turns>,
-    /// For the bodies of reviews.
+    /// The memory for the bodies of reviews.
     pub bodies: Arc<Budget>,
 }
 
 impl State {
-    /// Nothing is judged yet.
+    /// Creates the state. No review has been validated yet.
     pub fn new(
         facts: watch::Receiver<Option<Arc<Facts>>>,
         freshness: Arc<Freshness>,
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// A response in progress: while draining it closes the connection.
+    /// Returns a builder for a response. While draining, the response closes the connection.
     pub fn answer(&self, status: StatusCode) -> HttpResponseBuilder {
         let mut builder = HttpResponse::build(status);
         if self.draining.load(Ordering::Relaxed) {
@@ -81,11 +81,11 @@ impl State {
         builder
     }
 
-    /// The response to a request without a verdict.
+    /// Returns the response to a request without a verdict.
     pub fn refuse(&self, refusal: Refusal) -> HttpResponse {
         self.metrics.refused(refusal.reason());
         let mut answer = self.answer(refusal.status());
-        // The rest of a body is not read.
+        // The rest of the body is not read.
         if refusal != Refusal::Busy {
             answer.force_close();
         }
@@ -95,7 +95,7 @@ impl State {
         answer.json(refusal.body())
     }
 
-    /// The facts, where verdicts can rely on them.
+    /// Returns the facts, if verdicts can rely on them.
     ///
     /// # Errors
     /// They are not complete yet, or stale.

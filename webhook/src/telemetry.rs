@@ -1,4 +1,4 @@
-//! Logs as JSON lines on stderr, and metrics. Neither holds a value of an object.
+//! Logs as JSON lines on stderr, and metrics. Neither contains a value of an object.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -23,8 +23,9 @@ const BUCKETS: [f64; 14] = [
     2.0,
 ];
 
-/// JSON lines on stderr. `RUST_LOG` chooses by module and level (`warn,addons_webhook=debug`); by default all except the server
-/// library's. Whatever is chosen, the client of the API server says nothing: it logs whole answers that it cannot read, with values.
+/// Starts logging as JSON lines on stderr. `RUST_LOG` chooses by module and level (`warn,addons_webhook=debug`); the default is INFO, and
+/// WARN for the server library. The client of the API server never logs, because it logs whole answers that it cannot read, including
+/// values.
 pub fn init() {
     let chosen = std::env::var("RUST_LOG").ok();
     let chosen = chosen.and_then(|chosen| chosen.parse::<Targets>().ok());
@@ -44,8 +45,8 @@ pub fn init() {
         .init();
 }
 
-/// The span of a review that belongs to a trace of the API server, whose id is then in each line of the log. `parent` is
-/// the header `traceparent` (W3C Trace Context: version, id of the trace, id of the parent, flags).
+/// Returns the span of a review that belongs to a trace of the API server, so that each log line has the id of the trace. `parent` is the
+/// header `traceparent` (W3C Trace Context: version, trace id, parent id, flags).
 pub fn span(parent: Option<&str>) -> Span {
     let mut fields = parent.unwrap_or_default().split('-').skip(1);
     let is_hex = |id: &&str| id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -66,16 +67,16 @@ pub struct Metrics {
     pub reviews: Family<Review, Counter>,
     /// Problems in denials, by rule.
     pub denials: Family<Rule, Counter>,
-    /// What break-glass lifted, by rule.
+    /// Problems that break-glass lifted, by rule.
     pub lifted: Family<Rule, Counter>,
-    /// What policies with the action Warn let through, by rule.
+    /// Violations of policies with the action Warn, by rule.
     pub policy_warnings: Family<Rule, Counter>,
-    /// From the last byte of the request to the answer.
+    /// The time from the last byte of the request to the answer.
     pub seconds: Family<Path, Histogram>,
     refused: Family<Refused, Counter>,
-    /// When the served certificate expires, Unix time.
+    /// The expiry of the served certificate, as Unix time.
     pub certificate_not_after: Gauge,
-    /// Certificate rotations that were not served because they do not verify.
+    /// Renewed certificates that are not served because they do not verify.
     pub certificate_refusals: Counter,
     /// Connections that were closed for others, of reviews and of probes.
     pub evictions: Counter,
@@ -87,7 +88,7 @@ pub struct Metrics {
 /// Labels of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Review {
-    /// `/mutate` or `/validate`.
+    /// The path of the webhook, such as `/mutate`.
     pub path: &'static str,
     /// CREATE, UPDATE, DELETE.
     pub operation: &'static str,
@@ -102,21 +103,21 @@ pub struct Rule {
     pub rule: &'static str,
 }
 
-/// Label of a path.
+/// The label of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Path {
-    /// `/mutate` or `/validate`.
+    /// The path of the webhook, such as `/mutate`.
     pub path: &'static str,
 }
 
-/// Label of a watch.
+/// The label of a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Resource {
-    /// What is watched.
+    /// The watched resource.
     pub resource: &'static str,
 }
 
-/// Label of a refusal.
+/// The label of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Refused {
     /// [`crate::refusal::Refusal::reason`], `unreadable`, `panic`.
@@ -124,7 +125,7 @@ struct Refused {
 }
 
 impl Metrics {
-    /// All metrics at zero.
+    /// Creates all metrics, at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("addons_webhook");
         let reviews = Family::<Review, Counter>::default();
@@ -202,14 +203,14 @@ impl Metrics {
         self.refused.get_or_create(&Refused { reason }).inc();
     }
 
-    /// Sets for how long a watch has been silent.
+    /// Sets how long a watch has been silent.
     pub fn facts_age(&self, watched: Watched, silent: Duration) {
         let resource = watched.resource();
         let age = self.ages.get_or_create(&Resource { resource });
         age.set(silent.as_secs_f64());
     }
 
-    /// The OpenMetrics text.
+    /// Returns the OpenMetrics text.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;

@@ -1,4 +1,4 @@
-//! How reviews are encrypted, and who may send them.
+//! TLS for reviews, and who may send them.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ impl Minimum {
     }
 }
 
-/// Serves `certificate`, to these clients or to everyone.
+/// Returns a TLS configuration that serves `certificate`, to these clients or to everyone.
 ///
 /// # Errors
-/// Where the TLS library has none of the versions.
+/// The TLS library has none of the versions.
 pub fn config(
     certificate: Arc<dyn ResolvesServerCert>,
     minimum: Minimum,
@@ -52,7 +52,7 @@ pub fn config(
     let mut config = builder
         .with_client_cert_verifier(clients)
         .with_cert_resolver(certificate);
-    // A resumed session does not show its certificate again.
+    // A resumed session would not present its certificate again.
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(config)

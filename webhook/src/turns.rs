@@ -1,7 +1,7 @@
-//! Turns: how many reviews use something at one time, shared by address.
+//! Limits how many reviews use something at the same time, fairly by address.
 //!
-//! A turn is held only while a CPU works on a review, or while the API server is asked for it; a review that waits holds none. Addresses
-//! are served one after the other, so whoever sends a thousand reviews delays the next address by one of them.
+//! A review holds a turn only while a CPU works on it, or while the API server is asked for it, and none while it waits. Addresses are
+//! served one after the other, so a client that sends a thousand reviews delays the next address by one of them.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -11,25 +11,25 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The turns of one kind of work.
+/// The turns for one kind of work.
 #[derive(Debug)]
 pub struct Turns(Mutex<Line>);
 
-/// Who waits.
+/// The queue of waiting reviews.
 #[derive(Debug)]
 struct Line {
-    /// Turns that no one has; while someone waits there are none.
+    /// Turns that no review holds. While a review waits, there are none.
     free: usize,
     /// The addresses in the order in which they are served, each with its reviews.
     waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<Turn>>)>,
 }
 
-/// A turn, which passes to the next address when this is dropped.
+/// A turn. Dropping it passes it to the next address.
 #[derive(Debug)]
 pub struct Turn(Arc<Turns>);
 
 impl Turns {
-    /// So many at one time.
+    /// Creates the given number of turns.
     pub fn new(at_once: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Line {
             free: at_once,
@@ -37,7 +37,7 @@ impl Turns {
         })))
     }
 
-    /// A turn for a review of this address; `None`: there was none in time.
+    /// Waits for a turn for a review of this address; `None` if there is none in time.
     pub async fn take(self: &Arc<Self>, peer: IpAddr, within: Duration) -> Option<Turn> {
         let joined = self.lock().join(peer);
         let Some(given) = joined else {
@@ -46,7 +46,7 @@ impl Turns {
         timeout(within, given).await.ok()?.ok()
     }
 
-    /// Turns that no one has.
+    /// Returns the number of turns that no review holds.
     #[cfg(test)]
     pub fn free(&self) -> usize {
         self.lock().free
@@ -58,7 +58,7 @@ impl Turns {
 }
 
 impl Line {
-    /// Takes a free turn (`None`), or waits for one.
+    /// Takes a free turn (`None`), or queues for one.
     fn join(&mut self, peer: IpAddr) -> Option<oneshot::Receiver<Turn>> {
         if let Some(less) = self.free.checked_sub(1) {
             self.free = less;
@@ -72,10 +72,10 @@ impl Line {
         Some(given)
     }
 
-    /// The review that is served next; where none waits, a turn is free again.
+    /// Returns the review that is served next. If none waits, the turn becomes free.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         while let Some((peer, mut reviews)) = self.waiting.pop_front() {
-            // Not those that gave up.
+            // Skips reviews that gave up.
             let next = std::iter::from_fn(|| reviews.pop_front()).find(|next| !next.is_closed());
             if !reviews.is_empty() {
                 self.waiting.push_back((peer, reviews));
@@ -93,7 +93,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let next = self.0.lock().next();
         if let Some(next) = next {
-            // A turn that is not taken comes back, and is dropped as this one was.
+            // A turn that the receiver no longer takes comes back, and is dropped like this one.
             drop(next.send(Self(Arc::clone(&self.0))));
         }
     }

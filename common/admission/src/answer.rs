@@ -1,29 +1,29 @@
-//! From a review to its answer: what each path of the webhook does, without a server.
+//! Answers reviews: what each path of the webhook does, without a server.
 
 use super::review::{Request, Response, ReviewError};
 use super::verdict::Verdict;
 use super::{Facts, core_set, mutate, validate};
 
-/// What a path does with a review.
+/// What a path of the webhook does with a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Fill in defaults.
+    /// Fills in defaults.
     Mutate,
-    /// Judge.
+    /// Validates the object.
     Validate,
-    /// Judge who makes a namespace stand for a cluster.
+    /// Checks whether the requester may make a namespace stand for a cluster (semantics 6.2).
     Clusters {
-        /// Whether the requester may enrol namespaces; only the API server knows.
+        /// Whether the requester may enrol namespaces. Only the API server knows.
         is_entitled: bool,
     },
-    /// Judge what core sets follow from.
+    /// Validates the ConfigMaps that core sets are computed from (semantics 14.4).
     CoreSets,
 }
 
-/// The answer to a request, and the verdict in it.
+/// Returns the response to a request, and the verdict in it.
 ///
 /// # Errors
-/// Where a patch cannot be written as JSON.
+/// The patch cannot be written as JSON.
 pub fn answer(
     task: Task,
     request: &Request<'_>,
@@ -54,7 +54,8 @@ pub fn answer(
 }
 
 impl Response {
-    /// The denial of a review that cannot be read; `None` where it has no uid, for then the API server takes no answer.
+    /// Returns the denial of a review that cannot be read, or `None` if it has no uid, because the API server accepts no answer without
+    /// one.
     #[must_use]
     pub fn unreadable(error: &ReviewError) -> Option<Self> {
         match error {

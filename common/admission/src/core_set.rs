@@ -1,4 +1,4 @@
-//! The two ConfigMaps that core sets follow from: what cannot be used is not stored (semantics 14).
+//! Validates the two ConfigMaps that core sets are computed from: unusable content is not stored (semantics 14.4).
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use addons_clusters::core_set::document::{
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS};
 use common::entrance::{self, category};
 
-/// The rule, for metrics and logs.
+/// The name of the rule, for metrics and logs.
 const RULE: &str = "core-set";
 
-/// A ConfigMap, as far as it is judged.
+/// The part of a ConfigMap that is validated.
 #[derive(Deserialize)]
 struct ConfigMap {
     metadata: Metadata,
@@ -31,7 +31,7 @@ struct Metadata {
     name: Option<String>,
 }
 
-/// The verdict on a ConfigMap that is created or changed. Any other than the two is allowed, and so is one whose data stays. Conditions
+/// Validates a ConfigMap that is created or changed. All other ConfigMaps are allowed, and so are changes that keep the data. Conditions
 /// need a stack of [`addons_clusters::core_set::expression::STACK`].
 #[must_use]
 pub fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
@@ -61,14 +61,14 @@ pub fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
     let name = new.metadata.name.as_deref().or(request.name.as_deref());
     match unknown(name.unwrap_or_default(), &new.data.unwrap_or_default()) {
         None => {}
-        // Nothing is released by it, and whoever writes key by key comes through here.
+        // A missing key releases nothing, and clients that write key by key pass through this state.
         Some(missing @ Unknown::Missing { .. }) => verdict.warnings.push(missing.to_string()),
         Some(unknown) => verdict.problem(Some(Problem::invalid(RULE, "", unknown.to_string()))),
     }
     verdict
 }
 
-/// Why core sets would not be known with one of the ConfigMaps.
+/// Returns why core sets would be unknown with this content of the ConfigMap `name`.
 fn unknown(name: &str, data: &BTreeMap<String, String>) -> Option<Unknown> {
     let text = |key: &str| data.get(key).map(String::as_str);
     match name {

@@ -1,5 +1,4 @@
-//! An AddonCatalogue as it is written in a file, read as far as it can be: every mistake is found at once, and what can be read is
-//! judged all the same.
+//! Reads an AddonCatalogue from a file as far as possible: all mistakes are found at once, and the readable part is validated anyway.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
@@ -12,26 +11,26 @@ use common::api::catalogue::{
 use common::api::names;
 use common::schema::mistakes;
 
-/// Fields of the specification beside the add-ons.
+/// The fields of the spec other than the add-ons.
 const FIELDS: [&str; 5] = ["class", "from", "baseURL", "registry", "signature"];
 
-/// A document as far as it could be read.
+/// The readable part of a document.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// The catalogue; what could not be read is empty.
+    /// The catalogue. Parts that could not be read are empty.
     pub object: AddonCatalogue,
-    /// What is wrong, by the schema that the API server judges it by.
+    /// The mistakes, according to the schema that the API server uses.
     pub problems: Vec<Problem>,
-    /// What could not be read: what rules say of that follows from that alone.
+    /// The parts that could not be read. Rules that complain about them only report a consequence.
     pub unread: Unread,
 }
 
-/// The paths of what could not be read.
+/// The paths of the parts that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread(Vec<String>);
 
 impl Unread {
-    /// Whether a field could not be read, or is inside of one.
+    /// Returns whether `field` is a part that could not be read, or is inside one.
     #[must_use]
     pub fn has(&self, field: &str) -> bool {
         let mut unread = self.0.iter();
@@ -95,7 +94,7 @@ fn spec(written: &Value, unread: &mut Vec<String>) -> AddonCatalogueSpec {
     }
     spec = typed(&Value::Object(kept)).unwrap_or(spec);
     if unread.iter().any(|path| path == "spec.class") {
-        // What only one class may hold is not judged.
+        // The class is unknown: rules that apply to one class only must not report anything.
         spec.class = CatalogueClass::Core;
     }
     match fields.get("addons") {
@@ -139,7 +138,7 @@ fn addon(written: &Value, place: String, unread: &mut Vec<String>) -> Addon {
 
 fn version(written: &Value, place: String, unread: &mut Vec<String>) -> AddonVersion {
     typed(written).unwrap_or_else(|| {
-        // By its id it is no duplicate of another one.
+        // A unique id, so that it is not a duplicate of another version.
         let version = AddonVersion {
             id: place.clone(),
             ..AddonVersion::default()
@@ -149,7 +148,7 @@ fn version(written: &Value, place: String, unread: &mut Vec<String>) -> AddonVer
     })
 }
 
-/// The metadata; the API server judges them by no schema of ours.
+/// Reads the metadata, which our schema does not cover.
 fn metadata(written: &Value, problems: &mut Vec<Problem>) -> ObjectMeta {
     let name = &written["name"];
     if !name.is_null() && !name.as_str().is_some_and(names::is_object_name) {
@@ -171,7 +170,7 @@ fn metadata(written: &Value, problems: &mut Vec<Problem>) -> ObjectMeta {
         }));
     }
     if let Some(mut metadata) = typed::<ObjectMeta>(written) {
-        // A file that was copied from a cluster holds these.
+        // A file that was copied from a cluster contains these fields.
         metadata.resource_version = None;
         metadata.uid = None;
         metadata.creation_timestamp = None;

@@ -1,25 +1,25 @@
-//! Defaults and verdicts: the webhook's answers, which the plugin also computes before it asks the API server.
+//! Defaults and verdicts: the answers of the webhook, which the plugin also computes before it calls the API server.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`review`] | the AdmissionReview as the API server sends and wants it |
-//! | [`answer`] | from a review to its answer: what each path of the webhook does |
-//! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
-//! | [`writer`] | who wrote an installation (semantics 19) |
-//! | [`document`] | a catalogue as it is written in a file, read as far as it can be |
-//! | [`core_set`] | what core sets follow from (semantics 14) |
-//! | [`validate`] | which rules judge which request (semantics 4, 18) |
-//! | [`rules`] | the rules: one function a rule, one module an object kind |
-//! | [`policy`] | what policies of administrators allow (semantics 19) |
-//! | [`listed`] | what is known of a catalogue, by the names of its add-ons |
-//! | [`recorded`] | what is known of an installation |
-//! | [`object`] | objects without what no verdict reads |
+//! | [`review`] | the AdmissionReview, as the API server sends it and expects its answer |
+//! | [`answer`] | what each path of the webhook does with a review |
+//! | [`mutate`] | defaults, as a minimal patch (semantics 7, 8, 10) |
+//! | [`writer`] | who wrote an installation (semantics 19.3) |
+//! | [`document`] | a catalogue in a file, read as far as possible |
+//! | [`core_set`] | the ConfigMaps that core sets are computed from (semantics 14.4) |
+//! | [`validate`] | which rules apply to which request (semantics 4, 18) |
+//! | [`rules`] | the rules: one function per rule, one module per kind of object |
+//! | [`policy`] | AddonPolicies (semantics 19) |
+//! | [`listed`] | facts about a catalogue, by the names of its add-ons |
+//! | [`recorded`] | facts about an installation |
+//! | [`object`] | objects without the parts that no verdict reads |
 //! | [`marks`] | the metadata that guards need |
 //! | [`trust`] | who may do what to core add-ons and their guards, as a table |
 //! | [`verdict`] | problems, warnings, and the denial that combines them |
 //!
-//! Everything is a pure function of the request and [`Facts`]. The API server may send one request several times
-//! (retries, reinvocation, dry run), so the same input has the same answer.
+//! Everything is a pure function of the request and [`Facts`]. The API server may send a request several times (retries, reinvocation,
+//! dry run) and gets the same answer each time.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -52,27 +52,27 @@ use common::api::names;
 use common::api::policy::AddonPolicy;
 use common::catalogue::select::ClusterFacts;
 
-/// The facts for verdicts (semantics 18): nothing is fetched while judging.
+/// The facts that verdicts are based on (semantics 18.1). Nothing is fetched during validation.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// The catalogues of the system namespace: no rule reads those of others (semantics 1).
+    /// The catalogues of the system namespace. No rule reads those of other namespaces (semantics 1.1).
     pub catalogues: Vec<Arc<CatalogueFacts>>,
-    /// The installations of all namespaces that are core or refer to catalogues.
+    /// The installations of all namespaces that are core or refer to a catalogue.
     pub installations: Vec<Arc<InstallationFacts>>,
-    /// Whether some that are not core are missing: there is no room for more than [`rules::size::RECORDS`].
+    /// Whether non-core installations are missing, because at most [`rules::size::RECORDS`] of them are kept.
     pub are_incomplete: bool,
-    /// All policies of administrators, by name.
+    /// All AddonPolicies, by name.
     pub policies: Vec<Arc<AddonPolicy>>,
-    /// The system namespace, and those that carry one of our marks or are terminating, by name.
+    /// The system namespace, and namespaces that carry one of our marks or are terminating, by name.
     pub namespaces: BTreeMap<String, NamespaceFacts>,
-    /// This cluster; remote ones are judged by the plugin and the loop.
+    /// This cluster. The plugin and the loop validate installations in other clusters.
     pub cluster: ClusterFacts,
-    /// What the administrator chooses, or knows.
+    /// The settings of the administrator.
     pub settings: Settings,
 }
 
 impl Facts {
-    /// Puts a catalogue in the place of the one that has its name, for the verdicts on the next ones.
+    /// Adds a catalogue in place of the one with its name, so that the next verdicts take it into account.
     pub fn replace(&mut self, catalogue: AddonCatalogue) {
         self.catalogues.retain(|other| {
             let (theirs, ours) = (&other.metadata, &catalogue.metadata);
@@ -82,31 +82,31 @@ impl Facts {
     }
 }
 
-/// What is known of a namespace.
+/// Facts about a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceFacts {
-    /// Label `kubectl-addons.dev/cluster=local` (semantics 6).
+    /// Label `kubectl-addons.dev/cluster=local` (semantics 6.1).
     pub local: bool,
-    /// Label `kubectl-addons.dev/kubeconfig-secret`: it stands for another cluster (semantics 6).
+    /// Label `kubectl-addons.dev/kubeconfig-secret`: the namespace stands for another cluster (semantics 6.1).
     pub remote: bool,
-    /// Annotation `kubectl-addons.dev/cluster-deleting=true` (semantics 14).
+    /// Annotation `kubectl-addons.dev/cluster-deleting=true` (semantics 14.1).
     pub cluster_deleting: bool,
-    /// It has a deletionTimestamp.
+    /// Whether it has a deletionTimestamp.
     pub terminating: bool,
     /// Annotation `kubectl-addons.dev/kkp-version` (semantics 3).
     pub kkp: Option<semver::Version>,
-    /// Its labels, where installations in it are executed: policies select by them.
+    /// The labels, by which policies select namespaces. Only known for namespaces in which installations are executed.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What the administrator chooses, or knows.
+/// The settings of the administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The namespace of source catalogues and of this cluster's installations (semantics 1).
+    /// The namespace of source catalogues and of this cluster's installations (semantics 1.1).
     pub system_namespace: String,
     /// Groups that may write core catalogues and core installations.
     pub core_groups: Vec<String>,
-    /// Users that may do the same: the loop's ServiceAccount.
+    /// Users that may do the same, such as the loop's ServiceAccount.
     pub core_users: Vec<String>,
 }
 
@@ -130,7 +130,8 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Whether they may write core catalogues and core installations (semantics 8). `system:masters` is not such a group.
+    /// Returns whether the requester may write core catalogues and core installations (semantics 8). `system:masters` is not a core
+    /// group.
     #[must_use]
     pub fn is_core(&self, settings: &Settings) -> bool {
         settings.core_users.contains(&self.user)
@@ -140,7 +141,7 @@ impl Requester {
                 .any(|group| settings.core_groups.contains(group))
     }
 
-    /// Whether they may write copies of catalogues: the loop, and who brings catalogues to clusters (semantics 1).
+    /// Returns whether the requester may write copies of catalogues, as the loop and the distributor group may (semantics 1.2).
     #[must_use]
     pub fn is_distributor(&self, settings: &Settings) -> bool {
         settings.core_users.contains(&self.user)
@@ -150,7 +151,7 @@ impl Requester {
                 .any(|group| group == names::DISTRIBUTOR_GROUP)
     }
 
-    /// Whether they may do what the guards deny (semantics 14).
+    /// Returns whether the requester may do what the guards deny (semantics 14.11).
     #[must_use]
     pub fn may_break_glass(&self) -> bool {
         self.groups
@@ -160,20 +161,20 @@ impl Requester {
 }
 
 impl Facts {
-    /// Whether installations of `namespace` are of this cluster, whatever their origin (semantics 6).
+    /// Returns whether `namespace` stands for this cluster (semantics 6.1).
     #[must_use]
     pub fn is_local(&self, namespace: &str) -> bool {
         namespace == self.settings.system_namespace
             || self.namespaces.get(namespace).is_some_and(|ns| ns.local)
     }
 
-    /// Whether `namespace` stands for a cluster, this one or another (semantics 6).
+    /// Returns whether `namespace` stands for a cluster, this one or another (semantics 6.1).
     #[must_use]
     pub fn stands_for_cluster(&self, namespace: &str) -> bool {
         self.is_local(namespace) || self.namespaces.get(namespace).is_some_and(|ns| ns.remote)
     }
 
-    /// Whether nothing in `namespace` is guarded any more: it or its cluster is being deleted (semantics 14).
+    /// Returns whether nothing in `namespace` is guarded any more, because it or its cluster is being deleted (semantics 14.1).
     #[must_use]
     pub fn is_unguarded(&self, namespace: &str) -> bool {
         self.namespaces
@@ -181,7 +182,7 @@ impl Facts {
             .is_some_and(|ns| ns.terminating || ns.cluster_deleting)
     }
 
-    /// The catalogues that installations can name, in whatever namespace these are: those of the system namespace (semantics 1).
+    /// The catalogues that installations of any namespace can refer to: those of the system namespace (semantics 1.1).
     pub fn named_catalogues(&self) -> impl Iterator<Item = &CatalogueFacts> {
         let system = self.settings.system_namespace.as_str();
         self.catalogues
@@ -190,7 +191,7 @@ impl Facts {
             .filter(move |catalogue| catalogue.metadata.namespace.as_deref() == Some(system))
     }
 
-    /// The source catalogues: in the system namespace, not derived from others (semantics 1).
+    /// The source catalogues: those of the system namespace that are not copies (semantics 1.1).
     pub fn sources(&self) -> impl Iterator<Item = &CatalogueFacts> {
         self.catalogues
             .iter()

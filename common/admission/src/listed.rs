@@ -1,5 +1,5 @@
-//! A catalogue as the rules ask for it: by the name of an add-on. However much it lists, a verdict costs what its own add-ons do, and what no
-//! verdict asked for yet is kept as text, which takes a tenth of the memory.
+//! Facts about a catalogue, looked up by the name of an add-on. A verdict only parses the entries of its own add-ons. Entries that no
+//! verdict has needed yet stay text, which takes a tenth of the memory.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -11,38 +11,38 @@ use common::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, Catalogu
 use common::catalogue::{Catalogue, Entry, Origin};
 use common::entrance;
 
-/// What is known of a catalogue.
+/// Facts about a catalogue.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogueFacts {
-    /// Its metadata.
+    /// The metadata.
     pub metadata: ObjectMeta,
-    /// Its class.
+    /// The class.
     pub class: CatalogueClass,
-    /// Whether it is by reference: its add-ons are names, and their versions are not known here.
+    /// Whether the catalogue is by reference (semantics 1.5): it lists only names, and the versions are not known here.
     is_reference: bool,
-    /// The specification without the add-ons.
+    /// The spec without the add-ons.
     spec: AddonCatalogueSpec,
     addons: BTreeMap<String, Listed>,
     weight: usize,
 }
 
-/// An add-on.
+/// A listed add-on.
 #[derive(Clone, Debug, Default)]
 struct Listed {
-    /// As JSON, with its place in the list. A catalogue that was never admitted may list it twice.
+    /// The add-on as JSON, with its position in the list. A catalogue that was never admitted may list it twice.
     texts: Vec<(usize, String)>,
-    /// Its entries, since a verdict asked for them.
+    /// The entries, once a verdict has asked for them.
     entries: OnceLock<Vec<Entry>>,
 }
 
 impl CatalogueFacts {
-    /// Its name; empty where it has none.
+    /// Returns the name, or an empty string without one.
     #[must_use]
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// The entries of an add-on in their order.
+    /// Returns the entries of an add-on, in their order.
     #[must_use]
     pub fn entries(&self, addon: &str) -> &[Entry] {
         let entries: &[Entry] = match self.addons.get(addon) {
@@ -54,7 +54,7 @@ impl CatalogueFacts {
         entries
     }
 
-    /// The entries of an add-on; the text is what was read before.
+    /// Parses the entries of an add-on. The text was parsed before, so errors do not occur.
     fn read(&self, listed: &Listed) -> Vec<Entry> {
         let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
         let mut entries = Vec::new();
@@ -79,25 +79,25 @@ impl CatalogueFacts {
         entries
     }
 
-    /// The bytes that it counts for, once verdicts have asked for all of it.
+    /// Returns the bytes that the catalogue counts for, as if all of its entries were parsed.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.weight
     }
 
-    /// Whether it lists an add-on, be it without a version.
+    /// Returns whether the catalogue lists an add-on, with or without versions.
     #[must_use]
     pub fn lists(&self, addon: &str) -> bool {
         self.addons.contains_key(addon)
     }
 
-    /// Whether it lists an add-on by reference.
+    /// Returns whether the catalogue lists an add-on by reference.
     #[must_use]
     pub fn refers_to(&self, addon: &str) -> bool {
         self.is_reference && self.lists(addon)
     }
 
-    /// The names of all add-ons: for the sentence about one that is not there.
+    /// Returns the names of all add-ons, for suggestions in messages.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.addons.keys().map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Metadata and the core flag, which guards need; readable even where the rest of an object is not.
+//! The metadata and the core flag, which guards need. They are readable even if the rest of an object is not.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -9,14 +9,14 @@ use common::api::installation::AddonInstallation;
 use common::api::names::MARKED;
 use common::entrance;
 
-/// Metadata, the core flag, and whether the record has objects.
+/// The metadata, the core flag, and whether the record has objects.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     /// The metadata.
     pub metadata: ObjectMeta,
     /// `spec.coreAddon`.
     pub core: bool,
-    /// Whether the inventory lists objects and deletion would leave them (semantics 15).
+    /// Whether the inventory lists objects that deleting the record would leave in the cluster (semantics 15).
     pub leaves_objects: bool,
 }
 
@@ -24,7 +24,7 @@ impl Marks {
     /// Reads the marks of any object.
     ///
     /// # Errors
-    /// Metadata or the core flag have a wrong type.
+    /// The metadata or the core flag has a wrong type.
     pub fn read(object: &RawValue) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Object {
@@ -59,7 +59,7 @@ impl Marks {
         })
     }
 
-    /// The marks of an installation.
+    /// Returns the marks of an installation, without looking at its inventory.
     #[must_use]
     pub fn of(installation: &AddonInstallation) -> Self {
         Self {
@@ -69,43 +69,43 @@ impl Marks {
         }
     }
 
-    /// Name; empty while the API server has not generated one.
+    /// Returns the name; empty while the API server has not generated one.
     #[must_use]
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// Namespace; empty for cluster-scoped objects.
+    /// Returns the namespace; empty for cluster-scoped objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
         self.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// Whether deletion has begun.
+    /// Returns whether deletion has begun.
     #[must_use]
     pub fn is_going(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     #[must_use]
     pub fn label(&self, name: &str) -> Option<&str> {
         Some(self.metadata.labels.as_ref()?.get(name)?)
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     #[must_use]
     pub fn annotation(&self, name: &str) -> Option<&str> {
         Some(self.metadata.annotations.as_ref()?.get(name)?)
     }
 
-    /// Whether an annotation is a mark: its value is [`MARKED`].
+    /// Returns whether an annotation is set as a mark, with the value [`MARKED`].
     #[must_use]
     pub fn is_marked(&self, name: &str) -> bool {
         self.annotation(name) == Some(MARKED)
     }
 
-    /// Whether the object has a finalizer.
+    /// Returns whether the object has a finalizer.
     #[must_use]
     pub fn has_finalizer(&self, name: &str) -> bool {
         self.metadata

@@ -1,4 +1,4 @@
-//! Which values are filled in (semantics 7, 8, 10): the same for `/mutate` and for the plugin.
+//! Fills in defaults (semantics 7, 8, 10), with the same result for `/mutate` and for the plugin.
 
 mod written;
 
@@ -17,17 +17,17 @@ use common::catalogue::Entry;
 use common::entrance;
 use common::values::defaulted::{self, Filled, Record};
 
-/// What is filled in.
+/// The defaults that an object lacks.
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
     /// The changes.
     pub patch: Patch,
-    /// What the facts do not have and the patch depends on.
+    /// A dependency of the patch that the facts may not contain yet.
     pub unseen: Option<Unseen>,
 }
 
-/// The patch for a request: defaults where an installation is created, or its addonRef or values change (semantics 4), and the writer
-/// where policies judge the change (semantics 19).
+/// Returns the patch for a request: defaults if an installation is created, or if its addonRef or values change (semantics 4), and the
+/// writer if policies evaluate the change (semantics 19.3).
 ///
 /// Objects that cannot be read get no patch: the validating webhook reports what is wrong with them.
 #[must_use]
@@ -57,16 +57,16 @@ pub fn mutate(request: &Request<'_>, facts: &Facts) -> Defaults {
     defaults
 }
 
-/// The patch that fills in what is missing in an AddonInstallation, given as JSON with or without unknown fields.
-/// Applied to the result, this function changes nothing.
+/// Returns the patch that fills in the missing fields of an AddonInstallation, given as JSON with or without unknown fields. Applied to
+/// the result, this function changes nothing.
 ///
-/// - `spec.coreAddon` false and `spec.createNamespace` true (semantics 7, 8);
-/// - `spec.targetNamespace`: the version's `defaultNamespace`, else the add-on's name, where the webhook knows the
-///   entry; entries of an index or a directory only the plugin knows (semantics 7);
-/// - `spec.values` at missing paths from the catalogue's values and the form's defaults, recorded in annotation
-///   `kubectl-addons.dev/defaulted`; what is recorded and unchanged follows the entry (semantics 10).
+/// - `spec.coreAddon` false and `spec.createNamespace` true (semantics 7.1, 8);
+/// - `spec.targetNamespace`: the version's `defaultNamespace`, else the add-on's name, if the webhook knows the entry. Only the plugin
+///   knows the entries of an index or a directory (semantics 7.1);
+/// - `spec.values` at missing paths, from the catalogue's values and the form's defaults. They are recorded in the annotation
+///   `kubectl-addons.dev/defaulted`, and unchanged recorded values follow the entry (semantics 10.1).
 ///
-/// `namespace` is where the object will be, if it does not say so itself.
+/// `namespace` is used if the object does not name one.
 #[must_use]
 pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Defaults {
     let text = object.to_string();
@@ -76,8 +76,8 @@ pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Defau
     }
 }
 
-/// The target namespace of an entry where the installation names none (semantics 7); `None` where neither the entry
-/// has one nor the add-on's name is valid as one.
+/// Returns the target namespace of an entry for an installation that names none (semantics 7.1), or `None` if neither the entry nor the
+/// add-on's name gives a valid one.
 #[must_use]
 pub fn default_namespace(entry: &Entry) -> Option<&str> {
     let name = entry
@@ -89,13 +89,13 @@ pub fn default_namespace(entry: &Entry) -> Option<&str> {
     is_namespace_name(name).then_some(name)
 }
 
-/// Whether `name` is an RFC 1123 label of at most 63 characters.
+/// Returns whether `name` is an RFC 1123 label of at most 63 characters.
 pub(crate) fn is_namespace_name(name: &str) -> bool {
     name.len() <= 63 && !name.contains('.') && common::api::names::is_object_name(name)
 }
 
 impl Written<'_> {
-    /// What is missing in it.
+    /// Returns the defaults that the object lacks.
     fn defaults(&self, namespace: Option<&str>, facts: &Facts) -> Defaults {
         let (metadata, spec) = (&self.metadata, &self.spec);
         let mut operations = Vec::new();
@@ -124,8 +124,8 @@ impl Written<'_> {
         }
     }
 
-    /// The operation that records the requester as the writer, after those of `defaults`: where policies judge the change, and where the
-    /// request changes the annotation itself. Core add-ons are exempt from policies.
+    /// Returns the operation that records the requester as the writer, for use after those of `defaults`. It is needed if policies
+    /// evaluate the change, or if the request changes the annotation itself. Core add-ons are exempt from policies.
     fn written_by(
         &self,
         requester: &Requester,
@@ -159,14 +159,14 @@ impl Written<'_> {
     }
 }
 
-/// What the installation refers to.
+/// The entry that an installation refers to.
 #[derive(Default)]
 struct Found<'a> {
-    /// The entry, where the reference can be resolved.
+    /// The entry, if the reference resolves to one.
     entry: Option<&'a Entry>,
-    /// Its namespace where it names none. That of several entries is known where they agree.
+    /// The target namespace for an installation that names none. If the reference may mean several entries, it is known if they agree.
     target: Option<&'a str>,
-    /// What is missing of it.
+    /// The part of the reference that the facts may not contain yet.
     unseen: Option<Unseen>,
 }
 
@@ -191,7 +191,7 @@ fn found<'a>(spec: &Spec<'_>, namespace: &str, facts: &'a Facts) -> Found<'a> {
     }
 }
 
-/// The operations on `spec.values` and its record.
+/// Returns the operations on `spec.values` and on the annotation that records defaults.
 fn fill_values(object: &Written<'_>, entry: &Entry) -> Vec<PatchOperation> {
     let annotations = object.metadata.annotations();
     let annotation = annotations
@@ -199,15 +199,15 @@ fn fill_values(object: &Written<'_>, entry: &Entry) -> Vec<PatchOperation> {
         .and_then(|all| all.get(ANNOTATION_DEFAULTED));
     let annotation = annotation.map(|text| entrance::from_str::<String>(text.get()).ok());
     let record = Record::parse(annotation.as_ref().and_then(Option::as_deref));
-    // Plain manifests take no values (semantics 10).
+    // Plain manifests take no values (semantics 10.5).
     let defaults = match entry.version.template.method {
         Method::Manifest => Map::new(),
         Method::GoTemplate | Method::Helm => defaulted::defaults(&entry.version),
     };
-    // All others stay as they are.
+    // Other keys stay unchanged and are not read.
     let keys = record.keys().chain(defaults.keys().cloned()).collect();
     let Ok(current) = object.spec.values(&keys) else {
-        // Not an object: the schema refuses it.
+        // It is not an object: the schema refuses it.
         return Vec::new();
     };
     let empty = Map::new();
@@ -230,7 +230,7 @@ fn fill_values(object: &Written<'_>, entry: &Entry) -> Vec<PatchOperation> {
     operations
 }
 
-/// The operation on the annotation, if one is needed.
+/// Returns the operation on the annotation that records defaults, if one is needed.
 fn record_operation(
     has_annotations: bool,
     annotation: Option<Option<String>>,

@@ -1,4 +1,5 @@
-//! Objects as far as verdicts read them: managed fields and status, often the larger part of an object, are skipped, however deep they nest.
+//! Objects reduced to what verdicts read. Managed fields and the status, often the larger part of an object, are skipped, however deep
+//! they nest.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +7,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// An object with the text of its specification.
+/// An object with the text of its spec.
 #[derive(Debug, Deserialize)]
 pub(super) struct Object<'a> {
     /// The metadata.
     #[serde(deserialize_with = "metadata")]
     pub(super) metadata: ObjectMeta,
-    /// The specification.
+    /// The text of the spec.
     #[serde(borrow)]
     pub(super) spec: &'a RawValue,
 }
 
-/// Reads the metadata that a rule looks at.
+/// Reads the metadata fields that rules use.
 ///
 /// # Errors
 /// One of these fields has a wrong type.

@@ -1,4 +1,4 @@
-//! What AddonPolicies allow (semantics 19): one verdict for the webhook, the plugin and the loop, each as far as it knows the facts.
+//! Evaluates AddonPolicies (semantics 19). The webhook, the plugin and the loop share these functions, each with the facts that it knows.
 
 mod pattern;
 mod source;
@@ -12,58 +12,58 @@ use common::api::names::ANNOTATION_WRITTEN_BY;
 use common::api::policy::{AddonPolicy, Allowed, Installers, PolicyAction};
 use common::catalogue::{Entry, Origin};
 
-/// Allowed values that a message lists.
+/// The most allowed values that a message lists.
 const MAX_LISTED: usize = 8;
-/// Images that one policy names.
+/// The most images that are named per policy.
 const MAX_IMAGES: usize = 5;
-/// The rule of hosts.
+/// The name of the rule about source hosts.
 pub const SOURCE: &str = "policy-source";
 
-/// What is to be installed, as far as it is known where it is judged.
+/// An installation to evaluate, with the facts that are known where this happens.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
     /// The installation as it will be.
     pub installation: &'a AddonInstallation,
     /// The labels of its namespace.
     pub labels: &'a BTreeMap<String, String>,
-    /// The chosen entry; the webhook does not know those of an index.
+    /// The chosen entry. The webhook does not know the entries of an index.
     pub entry: Option<&'a Entry>,
-    /// The images of the rendered objects; only who renders knows them.
+    /// The images of the rendered objects. They are known only after rendering.
     pub images: Option<&'a BTreeSet<String>>,
-    /// Who installs, where that is to be judged: the requester, and where a record is carried out its writer. Without a name, no one
-    /// knows who wrote it.
+    /// Who installs: the requester or, when a record is executed, its writer. `None` skips this check; an empty user name means that the
+    /// writer is unknown.
     pub requester: Option<&'a Requester>,
 }
 
-/// What a policy does not allow.
+/// A violation of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// Name of the policy.
+    /// The name of the policy.
     pub policy: String,
-    /// What it asks for.
+    /// The action that the policy asks for.
     pub action: PolicyAction,
-    /// What is not allowed, and what is.
+    /// What is not allowed, and what is allowed instead.
     pub problem: Problem,
 }
 
 impl Breach {
-    /// `platform-only policy-catalogue Enforce`, for the audit log.
+    /// Returns the line for the audit log, such as `platform-only policy-catalogue Enforce`.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{} {} {:?}", self.policy, self.problem.rule, self.action)
     }
 }
 
-/// Whether a policy judges installations of a namespace with these labels.
+/// Returns whether a policy applies to installations of a namespace with these labels.
 #[must_use]
 pub fn selects(policy: &AddonPolicy, labels: &BTreeMap<String, String>) -> bool {
     let selector = policy.spec.namespace_selector.as_ref();
     selector.is_none_or(|selector| selector.selects(labels))
 }
 
-/// Adds to a verdict what the policies say: every one that selects the namespace has to allow the candidate. What one with `Enforce`
-/// does not allow is a problem, with `Warn` a warning. Core add-ons are exempt: only the core group writes them, and the base of a
-/// cluster must not depend on what others may install.
+/// Evaluates the policies and adds the result to a verdict. Every policy that selects the namespace has to allow the candidate: a
+/// violation is a problem with `Enforce`, a warning with `Warn`. Core add-ons are exempt (semantics 19.5): only the core group writes
+/// them, and the base of a cluster must not depend on what others may install.
 pub fn judge<'a>(
     policies: impl IntoIterator<Item = &'a AddonPolicy>,
     candidate: &Candidate<'_>,
@@ -90,7 +90,7 @@ pub fn judge<'a>(
     }
 }
 
-/// What one policy does not allow.
+/// Returns the violations of one policy.
 fn problems(policy: &AddonPolicy, candidate: &Candidate<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let Some(allowed) = &policy.spec.allowed {
@@ -105,7 +105,7 @@ fn problems(policy: &AddonPolicy, candidate: &Candidate<'_>) -> Vec<Problem> {
     problems
 }
 
-/// The catalogue that the installation names, or that its entry is from. An index and a directory are in no catalogue.
+/// Checks the catalogue that the installation names, or that its entry is from. An index and a directory are not in a catalogue.
 fn catalogue(
     policy: &AddonPolicy,
     allowed: &Allowed,
@@ -139,7 +139,7 @@ fn catalogue(
         (Some(Origin::Index { .. }) | None, AddonRef { index: Some(_), .. }) => {
             ("spec.addonRef.index", "an index".to_owned())
         }
-        // It was kept with a revision.
+        // The entry was stored with a revision (semantics 12.4).
         (Some(Origin::Index { .. }), _) => {
             let unlisted = "a version that no catalogue lists";
             ("spec.addonRef", unlisted.to_owned())
@@ -164,7 +164,7 @@ fn catalogue(
     ))
 }
 
-/// The hosts that an index and the content of an entry are read from.
+/// Checks the hosts that an index and the content of an entry are read from.
 fn source_hosts(
     policy: &AddonPolicy,
     allowed: &Allowed,
@@ -200,7 +200,7 @@ fn source_hosts(
     problems.collect()
 }
 
-/// The support class of the add-on.
+/// Checks the support class of the add-on.
 fn support_class(
     policy: &AddonPolicy,
     allowed: &Allowed,
@@ -228,7 +228,7 @@ fn support_class(
     ))
 }
 
-/// The registries of the images.
+/// Checks the registries of the images.
 fn image_registries(
     policy: &AddonPolicy,
     allowed: &Allowed,
@@ -262,7 +262,7 @@ fn image_registries(
         .collect()
 }
 
-/// Who installs.
+/// Checks who installs.
 fn installer(
     policy: &AddonPolicy,
     installers: &Installers,
@@ -307,7 +307,7 @@ fn installer(
     Some(Problem::forbidden("policy-installer", field, message))
 }
 
-/// `is not allowed by AddonPolicy NAME (FIELD)`
+/// Returns `is not allowed by AddonPolicy NAME (FIELD)`.
 fn allows(policy: &AddonPolicy, field: &str) -> String {
     format!("is not allowed by AddonPolicy {} ({field})", name(policy))
 }
@@ -316,7 +316,7 @@ fn name(policy: &AddonPolicy) -> &str {
     policy.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// The values, as many as a message takes.
+/// Joins the values, at most `MAX_LISTED` of them.
 fn listed(values: &[String]) -> String {
     let shown = values.iter().take(MAX_LISTED).map(String::as_str);
     let shown = shown.collect::<Vec<_>>().join(", ");
@@ -326,7 +326,7 @@ fn listed(values: &[String]) -> String {
     }
 }
 
-/// Whom to ask. The webhook takes a policy that it cannot read for one that names no one.
+/// Describes whom to ask. The webhook replaces a policy that it cannot read with one that names no one.
 fn one_of(who: &[String]) -> String {
     if who.is_empty() {
         return "an administrator: the policy cannot be read".to_owned();

@@ -1,5 +1,5 @@
-//! An installation as the rules ask for it: by what it refers to, and whether it is core. Values and status can be as large as an object, and
-//! no rule reads those of another installation.
+//! Facts about an installation: what it refers to, and whether it is core. Values and status are left out: they can be as large as an
+//! object, and no rule reads those of another installation.
 
 use std::collections::BTreeSet;
 
@@ -8,37 +8,37 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use common::api::installation::{AddonInstallation, AddonRef, namespaces};
 use common::api::names::{ANNOTATION_RELEASED, FINALIZER_CORE_GUARD, MARKED};
 
-/// What is known of an installation.
+/// Facts about an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstallationFacts {
-    /// Its namespace.
+    /// The namespace.
     pub namespace: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it refers to.
+    /// The add-on that it refers to.
     pub addon: AddonRef,
     /// Whether it is a core add-on.
     pub is_core: bool,
-    /// Whether it has the finalizer of a core set.
+    /// Whether it has the guard finalizer of a core set.
     pub is_guarded: bool,
     /// Whether it has the mark of a released core add-on.
     pub is_released: bool,
-    /// Whether its deletion has begun.
+    /// Whether deletion has begun.
     pub is_going: bool,
-    /// Of a core add-on, its [`state`].
+    /// For a core add-on, its [`state`].
     pub state: Option<(String, String)>,
-    /// Of a core add-on, its target namespace and those of its objects, as far as they are known.
+    /// For a core add-on, its target namespace and the namespaces of its objects, as far as they are known.
     pub namespaces: BTreeSet<String>,
 }
 
-/// What identifies a state of an object: its uid and its resourceVersion.
+/// Returns the uid and the resourceVersion, which identify a state of an object.
 #[must_use]
 pub fn state(metadata: &ObjectMeta) -> Option<(String, String)> {
     Some((metadata.uid.clone()?, metadata.resource_version.clone()?))
 }
 
 impl InstallationFacts {
-    /// `NAMESPACE/NAME`.
+    /// Returns `NAMESPACE/NAME`.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}/{}", self.namespace, self.name)

@@ -1,7 +1,7 @@
-//! The AdmissionReview (admission.k8s.io/v1) as the API server sends and wants it.
+//! The AdmissionReview (admission.k8s.io/v1), as the API server sends it and expects its answer.
 //!
-//! Our own types: kube's serialise the patch as an array of numbers (kube-rs/kube#1781), where the API requires base64,
-//! and decode objects that a verdict does not need.
+//! The types of kube are not used: they serialise the patch as an array of numbers (kube-rs/kube#1781) where the API requires base64, and
+//! they decode objects that a verdict does not need.
 
 mod response;
 
@@ -15,60 +15,60 @@ pub use self::response::Response;
 use super::Requester;
 use common::entrance::{self, category};
 
-/// The only version of AdmissionReview that we register for.
+/// The only version of AdmissionReview that the webhook registers for.
 pub const API_VERSION: &str = "admission.k8s.io/v1";
-/// The kind.
+/// The kind of an AdmissionReview.
 pub const KIND: &str = "AdmissionReview";
 
 /// A review that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// The bytes are not an AdmissionReview with a uid: no answer is possible.
+    /// The bytes are not an AdmissionReview with a uid, so no answer is possible.
     #[error("the request is not an AdmissionReview ({category} at line {line}, column {column})")]
     NoReview {
-        /// `syntax error`, `wrong type`, `cut off`.
+        /// The kind of error: `syntax error`, `wrong type`, `cut off`.
         category: &'static str,
-        /// Line.
+        /// The line.
         line: usize,
-        /// Column.
+        /// The column.
         column: usize,
     },
-    /// A uid, but the rest cannot be read: answered as a denial with that uid.
+    /// The review has a uid, but the rest cannot be read. It is answered with a denial.
     #[error("the AdmissionReview cannot be read ({category} at line {line}, column {column})")]
     Unreadable {
         /// The uid to echo.
         uid: String,
-        /// As above.
+        /// The kind of error, as above.
         category: &'static str,
-        /// Line.
+        /// The line.
         line: usize,
-        /// Column.
+        /// The column.
         column: usize,
     },
 }
 
-/// The request of a review. Objects stay text until a verdict looks at them.
+/// The request of a review. Objects stay text until a verdict reads them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request<'a> {
-    /// Echoed in the response.
+    /// The uid, echoed in the response.
     #[serde(borrow)]
     pub uid: Cow<'a, str>,
     /// Group and kind of the object.
     #[serde(borrow)]
     pub kind: GroupKind<'a>,
-    /// `status`, `scale`, …; absent for the object itself.
+    /// `status`, `scale`, …; `None` for the object itself.
     #[serde(default)]
     pub sub_resource: Option<String>,
-    /// Empty for generateName and for each object of a deletecollection: identity is in the objects.
+    /// Empty for generateName and for each object of a deletecollection. The objects themselves hold the name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Namespace of the object.
+    /// The namespace of the object.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// What is asked for.
+    /// The operation on the object.
     pub operation: Operation,
-    /// Who asks.
+    /// The requester.
     #[serde(default)]
     pub user_info: UserInfo,
     /// The new object; null on DELETE.
@@ -79,22 +79,22 @@ pub struct Request<'a> {
     pub old_object: Option<&'a RawValue>,
 }
 
-/// Operations that admission knows.
+/// An operation of an admission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
-    /// A new object.
+    /// An object is created.
     Create,
-    /// A changed object.
+    /// An object is changed.
     Update,
     /// An object is deleted.
     Delete,
-    /// A connection (exec, proxy); we register for none.
+    /// A connection is opened (exec, proxy). The webhook does not register for this.
     Connect,
 }
 
 impl Operation {
-    /// As the API server writes it.
+    /// Returns the name that the API server uses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -106,39 +106,39 @@ impl Operation {
     }
 }
 
-/// Group and kind. The version is the one that we registered for.
+/// Group and kind. The version is the one that the webhook registered for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct GroupKind<'a> {
-    /// API group, empty for core.
+    /// The API group; empty for core.
     #[serde(default, borrow)]
     pub group: Cow<'a, str>,
-    /// Kind.
+    /// The kind.
     #[serde(borrow)]
     pub kind: Cow<'a, str>,
 }
 
-/// The requester, as the API server authenticated (or impersonated) them.
+/// The requester, as the API server authenticated or impersonated them.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct UserInfo {
-    /// User name.
+    /// The user name.
     #[serde(default)]
     pub username: Option<String>,
-    /// Groups.
+    /// The groups.
     #[serde(default)]
     pub groups: Option<Vec<String>>,
-    /// What the authenticator calls the user.
+    /// The uid that the authenticator gives the user.
     #[serde(default)]
     pub uid: Option<String>,
-    /// More of the authenticator, which authorizers may look at.
+    /// Further attributes from the authenticator, which authorizers may use.
     #[serde(default)]
     pub extra: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl<'a> Request<'a> {
-    /// Reads a review. `body` may be anything.
+    /// Reads a review from arbitrary bytes.
     ///
     /// # Errors
-    /// [`ReviewError`]; it quotes nothing of `body`, which may hold secrets.
+    /// [`ReviewError`]. It quotes nothing of `body`, which may contain secrets.
     pub fn from_slice(body: &'a [u8]) -> Result<Self, ReviewError> {
         #[derive(Deserialize)]
         struct Review<'a> {
@@ -168,7 +168,7 @@ impl<'a> Request<'a> {
             Err(error) => error,
         };
         let (category, line, column) = (category(&error), error.line(), error.column());
-        // A response without the uid counts as a failed call, one with it as a denial.
+        // With the uid, the response counts as a denial; without it, as a failed call.
         match entrance::outline::<Lenient<'_>>(body) {
             Ok(lenient) if !lenient.request.uid.is_empty() => Err(ReviewError::Unreadable {
                 uid: lenient.request.uid.into_owned(),
@@ -184,14 +184,14 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether the request is for a part of an object, such as its status.
+    /// Returns whether the request is for a subresource, such as the status.
     #[must_use]
     pub fn is_of_subresource(&self) -> bool {
         let sub = self.sub_resource.as_deref();
         sub.is_some_and(|sub| !sub.is_empty())
     }
 
-    /// The requester.
+    /// Returns the requester.
     #[must_use]
     pub fn requester(&self) -> Requester {
         Requester {

@@ -1,4 +1,4 @@
-//! The rules: one function a rule, one module an object kind.
+//! The rules: one function per rule, one module per kind of object.
 
 pub mod catalogue;
 pub mod cluster;

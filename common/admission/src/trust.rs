@@ -1,11 +1,11 @@
 //! The trust model as a table: who may do what to the objects that core add-ons and their guards consist of.
 //!
-//! `SECURITY.md` shows this table. Tests hold against it the policies of `deploy/policies`, the configuration of the webhook, and the
-//! requests that try to get around the guards. Whoever RBAC allows may do what no row names.
+//! `SECURITY.md` shows this table. Tests compare it with the policies of `deploy/policies`, with the configuration of the webhook, and
+//! with requests that try to bypass the guards. RBAC alone decides about everything that no row names.
 
 use std::fmt;
 
-/// Who may do what a guard denies to everyone else. Members of the break-glass group may do all of it.
+/// Someone who may do what a guard denies to everyone else. Members of the break-glass group may do all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Principal {
     /// A member of the core group.
@@ -14,11 +14,11 @@ pub enum Principal {
     Reconciler,
     /// The ServiceAccount of the webhook.
     Webhook,
-    /// The controller of cert-manager that announces authorities.
+    /// The cainjector of cert-manager, which announces authorities.
     Injector,
-    /// Whoever may enrol namespaces.
+    /// Anyone who may enrol namespaces.
     Enroller,
-    /// Whoever may update policies of administrators.
+    /// Anyone who may update AddonPolicies.
     PolicyWriter,
 }
 
@@ -35,38 +35,38 @@ impl fmt::Display for Principal {
     }
 }
 
-/// What a request does to an object.
+/// An operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Creates it.
+    /// Creates the object.
     Create,
-    /// Changes it.
+    /// Changes the object.
     Update,
-    /// Deletes it.
+    /// Deletes the object.
     Delete,
 }
 
-/// API group and plural of a resource, with the subresource where that is meant.
+/// API group and plural of a resource, with the subresource if only that is guarded.
 pub type Resource = (&'static str, &'static str);
 
-/// One row: what others may not do.
+/// A row of the table: what others may not do.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard {
-    /// What is guarded, for people.
+    /// The guarded objects, for readers.
     pub object: &'static str,
-    /// The same, as requests name it.
+    /// The guarded objects, as requests name them.
     pub resources: &'static [Resource],
-    /// Which part of it.
+    /// The guarded part of the object.
     pub part: &'static str,
-    /// What may not be done.
+    /// The denied operations.
     pub verbs: &'static [Verb],
-    /// Who may do it.
+    /// Who may do it anyway.
     pub may: &'static [Principal],
     /// Whether the webhook denies it.
     pub webhook: bool,
     /// Whether a policy denies it.
     pub policy: bool,
-    /// The request in the table of bypasses that proves it.
+    /// The request in the table of bypasses that tests this guard.
     pub proof: &'static str,
 }
 
@@ -110,7 +110,7 @@ const ANY: &[Verb] = &[Verb::Create, Verb::Update, Verb::Delete];
 const CORE: &[Principal] = &[Principal::Core];
 const BOTH: &[Principal] = &[Principal::Core, Principal::Reconciler];
 
-/// Both layers deny it.
+/// Returns a guard that both the webhook and a policy enforce.
 const fn guard(
     object: &'static str,
     resources: &'static [Resource],
@@ -147,7 +147,7 @@ impl Guard {
     }
 }
 
-/// All of them.
+/// All guards.
 #[rustfmt::skip]
 pub const GUARDS: &[Guard] = &[
     guard("core add-on", RECORDS, "the record, until it is released", &[Verb::Delete], &[], "delete a core record"),

@@ -1,4 +1,4 @@
-//! Which rules judge which request (semantics 4, 18, 19).
+//! Decides which rules apply to which request (semantics 4, 18, 19).
 
 mod namespace;
 mod read;
@@ -22,11 +22,11 @@ use common::api::installation::{AddonInstallation, AddonInstallationSpec};
 use common::api::names::GROUP;
 use common::catalogue::{Entry, derived_from, is_copy};
 
-/// Entries of one reference that are judged, where only the cluster that it is for decides among them.
+/// The most entries of one reference that are validated if only its cluster decides which one is chosen (semantics 18.1).
 const MAX_ENTRIES: usize = 16;
 
-/// The verdict on a request. Kinds and subresources that are not ours to judge are allowed: a configuration that
-/// sends too much must not stop a cluster.
+/// Validates a request. Kinds and subresources that have no rules are allowed: a configuration that sends too much must not block a
+/// cluster.
 #[must_use]
 pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
     let is_whole = !request.is_of_subresource();
@@ -38,7 +38,7 @@ pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
     }
 }
 
-/// The verdict on a catalogue that is created (`old` = `None`) or changed.
+/// Validates a catalogue that is created (`old` = `None`) or changed.
 #[must_use]
 pub fn catalogue(
     new: &AddonCatalogue,
@@ -46,7 +46,7 @@ pub fn catalogue(
     requester: &Requester,
     facts: &Facts,
 ) -> Verdict {
-    // Also while it is being deleted: it stays for as long as a finalizer holds it.
+    // Also while it is being deleted: it exists for as long as a finalizer holds it.
     match old {
         Some(old) if old.spec == new.spec => marked_catalogue(new, old, requester, facts),
         _ => {
@@ -58,7 +58,7 @@ pub fn catalogue(
     }
 }
 
-/// The verdict on a change of a catalogue's metadata alone.
+/// Validates a change of a catalogue's metadata alone.
 fn marked_catalogue(
     new: &AddonCatalogue,
     old: &AddonCatalogue,
@@ -68,7 +68,7 @@ fn marked_catalogue(
     let mut verdict = Verdict::default();
     let mark = rules::catalogue::derived_mark(new, Some(old), requester, facts);
     verdict.problem(mark);
-    // The mark says which catalogue a copy follows: of class Core, it is a change like any other.
+    // The mark says which catalogue a copy follows: for class Core, this is a change like any other.
     if derived_from(&new.metadata) != derived_from(&old.metadata) {
         let class = rules::catalogue::class_core(Some(new), Some(old), requester, facts);
         verdict.problem(class);
@@ -77,7 +77,7 @@ fn marked_catalogue(
     verdict
 }
 
-/// The verdict on a catalogue with another specification, of which `old` has no more than the names, versions and ids.
+/// Validates a catalogue with a changed spec. `old` has only names, versions and ids.
 fn written_catalogue(
     new: &AddonCatalogue,
     old: Option<&AddonCatalogue>,
@@ -114,7 +114,7 @@ fn written_catalogue(
         verdict.problems.extend(rule(new));
     }
     verdict.problems.extend(rules::catalogue::support_core(new));
-    // Copies are merged from sources that were judged (semantics 1).
+    // Copies are merged from validated sources (semantics 1.2).
     if !is_copy(&new.metadata) {
         verdict.problems.extend(duplicates::inside(new));
     }
@@ -143,7 +143,7 @@ fn written_catalogue(
     verdict
 }
 
-/// The verdict on the deletion of a catalogue.
+/// Validates the deletion of a catalogue.
 #[must_use]
 pub fn catalogue_deletion(old: &AddonCatalogue, requester: &Requester, facts: &Facts) -> Verdict {
     let mut verdict = Verdict::default();
@@ -161,7 +161,7 @@ pub fn catalogue_deletion(old: &AddonCatalogue, requester: &Requester, facts: &F
     verdict
 }
 
-/// The verdict on an installation that is created (`old` = `None`) or changed, after defaults were filled in.
+/// Validates an installation that is created (`old` = `None`) or changed, after defaults were filled in.
 #[must_use]
 pub fn installation(
     new: &AddonInstallation,
@@ -184,7 +184,7 @@ pub fn installation(
         verdict.problem(rules::nesting::installation(new));
         content(new, old, requester, facts, &mut verdict);
     }
-    // Not with the rest: whoever changes something else may leave a registry that was admitted once.
+    // Separate from the rest: a registry that was admitted once may stay while something else changes.
     if !marks.is_going() && old.is_none_or(|old| old.spec.registry != new.spec.registry) {
         verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     }
@@ -192,7 +192,7 @@ pub fn installation(
     verdict
 }
 
-/// The verdict on the deletion of an installation.
+/// Validates the deletion of an installation.
 #[must_use]
 pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) -> Verdict {
     let mut verdict = Verdict::default();
@@ -207,8 +207,8 @@ pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) 
     verdict
 }
 
-/// Whether policies judge a change of a specification: every one but that it is suspended, and what becomes of its objects when it is
-/// deleted (semantics 19). A specification that cannot be read counts as changed.
+/// Returns whether policies evaluate a change of a spec: every change except suspending it and changing `deletionPolicy` (semantics
+/// 19.2). A spec that cannot be read counts as changed.
 #[must_use]
 pub fn is_judged(new: &AddonInstallationSpec, old: Option<&AddonInstallationSpec>) -> bool {
     old.is_none_or(|old| {
@@ -223,7 +223,8 @@ pub fn is_judged(new: &AddonInstallationSpec, old: Option<&AddonInstallationSpec
     })
 }
 
-/// Whether reference and values are judged as well: on CREATE, and when they change, or may have changed (semantics 4).
+/// Returns whether reference and values are validated as well: when an installation is created, and when they change or may have changed
+/// (semantics 4).
 fn is_content_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
     old.is_none_or(|old| {
         old.spec.unreadable.is_some()
@@ -233,7 +234,7 @@ fn is_content_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -
     })
 }
 
-/// The rules that apply whatever changes, also while an installation is being deleted.
+/// Applies the rules that hold for every change, also while an installation is being deleted.
 fn guarded(
     new: &Marks,
     old: Option<&Marks>,
@@ -257,7 +258,7 @@ fn guarded(
     verdict
 }
 
-/// The namespace, and what is installed: reference, fit and values where they change, and policies.
+/// Validates the namespace, the content (reference, fit and values, if they change), and the policies.
 fn content(
     new: &AddonInstallation,
     old: Option<&AddonInstallation>,
@@ -300,7 +301,7 @@ fn content(
     let judge = |entry| of_entry(new, entry, is_content_judged, requester, facts);
     let mut entries = entries.into_iter().take(MAX_ENTRIES);
     let mut best = judge(entries.next());
-    // One that may be installed is enough: commands and the loop judge the one that is chosen in the end.
+    // One valid entry is enough: commands and the loop validate the entry that is chosen in the end.
     if !best.problems.is_empty() {
         let mut others = entries.map(|entry| judge(Some(entry)));
         best = others
@@ -310,7 +311,7 @@ fn content(
     verdict.append(best);
 }
 
-/// The verdict on the installation of an entry, or of one that is not known here.
+/// Validates the installation of an entry; `None` if the entry is not known here.
 fn of_entry(
     new: &AddonInstallation,
     entry: Option<&Entry>,
@@ -328,7 +329,7 @@ fn of_entry(
     verdict
 }
 
-/// What administrators allow, of what is known before anything is fetched (semantics 19).
+/// Evaluates the policies with the facts that are known before anything is fetched (semantics 19.2).
 fn policies(
     new: &AddonInstallation,
     entry: Option<&Entry>,
@@ -357,7 +358,7 @@ fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
             Ok(old) => catalogue_deletion(&old, &requester, facts),
             Err(problem) => unreadable(problem, &requester),
         },
-        // Whatever it is like, its metadata can be changed.
+        // The metadata can be changed, whatever the spec contains.
         Operation::Update if read::keeps_spec(request) => {
             match (read::names(request), read::former(request)) {
                 (Ok(new), Ok(old)) => marked_catalogue(&new, &old, &requester, facts),
@@ -410,8 +411,8 @@ fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
     }
 }
 
-/// An installation that cannot be read, e.g. of an older schema: its guards are judged all the same, and it may lose
-/// finalizers and labels as long as its spec stays; otherwise it could never be deleted.
+/// Validates an installation that cannot be read, for example one of an older schema. Its guards still apply, and it may lose finalizers
+/// and labels while its spec stays unchanged; otherwise it could never be deleted.
 fn unreadable_installation(
     request: &Request<'_>,
     problem: Problem,
@@ -435,7 +436,7 @@ fn unreadable_installation(
     verdict
 }
 
-/// What cannot be read is denied; break-glass lifts the denial, otherwise it could never be deleted.
+/// Denies an object that cannot be read. Break-glass lifts the denial; otherwise the object could never be deleted.
 fn unreadable(problem: Problem, requester: &Requester) -> Verdict {
     let mut verdict = Verdict {
         problems: vec![Problem::forbidden(

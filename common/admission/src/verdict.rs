@@ -6,7 +6,7 @@ use super::Requester;
 use super::policy::Breach;
 use super::rules::reference::Unseen;
 
-/// Problems that are named in one denial; the rest is counted.
+/// The most problems that one denial names. The rest is counted.
 const MAX_NAMED: usize = 20;
 
 /// Why a request is denied.
@@ -14,25 +14,25 @@ const MAX_NAMED: usize = 20;
 pub enum Cause {
     /// The object is not valid: 422.
     Invalid,
-    /// The request is not allowed, to this requester or now: 403. Break-glass lifts it (semantics 14).
+    /// The request is not allowed, to this requester or now: 403. Break-glass lifts it (semantics 14.11).
     Forbidden,
 }
 
-/// One thing that is wrong.
+/// A single problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Name of the rule, for metrics and logs.
+    /// The name of the rule, for metrics and logs.
     pub rule: &'static str,
-    /// Which kind of denial.
+    /// The kind of denial.
     pub cause: Cause,
-    /// Path of the field, `spec.addons[3].versions[1]`; empty where the whole object is meant.
+    /// The path of the field, such as `spec.addons[3].versions[1]`; empty for the whole object.
     pub field: String,
-    /// What is wrong and what to do. Never a value: values may hold secrets.
+    /// What is wrong and what to do. It never contains a value, because values may be secret.
     pub message: String,
 }
 
 impl Problem {
-    /// The object is not valid.
+    /// Returns the problem of an object that is not valid.
     #[must_use]
     pub fn invalid(
         rule: &'static str,
@@ -47,7 +47,7 @@ impl Problem {
         }
     }
 
-    /// The request is not allowed.
+    /// Returns the problem of a request that is not allowed.
     #[must_use]
     pub fn forbidden(
         rule: &'static str,
@@ -71,31 +71,31 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that was found: no problem = allowed.
+/// The result of a validation. A request without problems is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// All problems, in the order of the object.
     pub problems: Vec<Problem>,
-    /// What users should know although it is allowed.
+    /// Warnings for the user, also if the request is allowed.
     pub warnings: Vec<String>,
     /// Problems that break-glass lifted, for the audit log.
     pub lifted: Vec<Problem>,
-    /// The installation whose objects stay although its record is deleted; a warning says so.
+    /// The installation whose objects stay although its record is deleted. A warning says so.
     pub orphaning: Option<String>,
-    /// What the verdict depends on and the facts may not have yet.
+    /// A dependency of the verdict that the facts may not contain yet.
     pub unseen: Option<Unseen>,
-    /// What policies of administrators do not allow; each is also a problem, or a warning.
+    /// Violations of AddonPolicies. Each is also a problem or a warning.
     pub breaches: Vec<Breach>,
 }
 
-/// All problems in one answer.
+/// The denial, which combines all problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
     /// 403 or 422.
     pub code: u16,
     /// `Forbidden` or `Invalid`.
     pub reason: &'static str,
-    /// `a`, or `2 problems: a; b`.
+    /// The message: `a`, or `2 problems: a; b`.
     pub message: String,
 }
 
@@ -105,14 +105,14 @@ impl Verdict {
         self.problems.extend(problem);
     }
 
-    /// Adds what another verdict on the same request found.
+    /// Adds the findings of another verdict on the same request.
     pub fn append(&mut self, other: Self) {
         self.problems.extend(other.problems);
         self.warnings.extend(other.warnings);
         self.breaches.extend(other.breaches);
     }
 
-    /// Adds what break-glass lifts: everything that is forbidden, nothing that is invalid (semantics 14).
+    /// Lifts problems for members of the break-glass group: everything that is forbidden, nothing that is invalid (semantics 14.11).
     pub fn lift(&mut self, requester: &Requester) {
         if !requester.may_break_glass() {
             return;
@@ -129,7 +129,7 @@ impl Verdict {
         self.warnings.extend(warnings);
     }
 
-    /// The denial, if there is a problem. Forbidden outweighs invalid.
+    /// Returns the denial, if there is a problem. Forbidden outweighs invalid.
     #[must_use]
     pub fn denial(&self) -> Option<Denial> {
         let message = match self.problems.as_slice() {

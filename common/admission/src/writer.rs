@@ -1,4 +1,4 @@
-//! Who wrote an installation: an annotation says it, so that policies can be judged after the request as well (semantics 19).
+//! The writer of an installation, recorded in an annotation so that policies can be evaluated after the request as well (semantics 19.3).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -7,11 +7,11 @@ use super::marks::Marks;
 use super::verdict::Problem;
 use common::api::names::ANNOTATION_WRITTEN_BY;
 
-/// The text of the annotation: the name of the user, and each group in a line of its own.
+/// Returns the text of the annotation: the name of the user, and each group on a line of its own.
 #[must_use]
 pub fn text(requester: &Requester) -> String {
     let groups = requester.groups.iter();
-    // A line break in a group would be read as two groups.
+    // A group with a line break would be read as two groups.
     let groups = groups.filter(|group| !group.contains('\n'));
     let lines: Vec<&str> = std::iter::once(&requester.user)
         .chain(groups)
@@ -20,7 +20,7 @@ pub fn text(requester: &Requester) -> String {
     lines.join("\n")
 }
 
-/// The writer that a record names. Where it names none, the user has no name.
+/// Returns the writer that a record names. Without the annotation, the user name is empty.
 #[must_use]
 pub fn of(metadata: &ObjectMeta) -> Requester {
     let annotations = metadata.annotations.as_ref();
@@ -33,8 +33,8 @@ pub fn of(metadata: &ObjectMeta) -> Requester {
     }
 }
 
-/// A record names the requester as its writer, or no one. It keeps the former writer where the change is not judged. Core add-ons are
-/// exempt, as from policies.
+/// A record must name the requester as its writer, or no one. If policies do not evaluate the change, it may keep the former writer. Core
+/// add-ons are exempt, as from policies.
 #[must_use]
 pub fn forged(
     new: &Marks,

@@ -198,7 +198,8 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use addons_operation::context::{BoxError, Settings};
+    use addons_operation::context::Settings;
+    use addons_operation::error::BoxError;
 
     /// An archive with an image and a catalogue of this text.
     fn archive(path: &Path, catalogue: &str) {

@@ -1,15 +1,15 @@
-//! The core set of a cluster: the add-ons that it has to have, by rules and by a list (semantics 14).
+//! The core set of a cluster: the add-ons that it must have, according to rules and a list (semantics 14.4).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`document`] | what the two ConfigMaps say |
+//! | [`document`] | the contents of the two ConfigMaps |
 //! | [`expression`] | the conditions of rules |
 //! | [`profile`] | the facts of a cluster that conditions read |
-//! | [`change`] | what becomes of the records of a cluster |
+//! | [`change`] | how the records of a cluster change with its core set |
 //! | [`rollout`] | which clusters a change reaches first |
 //!
-//! What is not known is never "none": where one condition cannot be evaluated, or one of the two is missing or malformed, the whole
-//! set of that cluster is unknown, and nothing of it changes. Only `[]` means none.
+//! Unknown never means "none": if a condition cannot be evaluated, or one of the two ConfigMaps is missing or malformed, the whole set of
+//! that cluster is unknown, and nothing of it changes. Only `[]` means none.
 
 pub mod change;
 pub mod document;
@@ -27,7 +27,7 @@ use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name
 use common::pin::OtherCluster;
 use document::KEY_RULES;
 
-/// Why the core set of a cluster is not known.
+/// The reason why the core set of a cluster is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     /// A ConfigMap, or its key, is missing or empty.
@@ -40,27 +40,27 @@ pub enum Unknown {
         /// The key.
         key: &'static str,
     },
-    /// The text is not what it has to be.
+    /// The text is not valid.
     #[error("ConfigMap {config_map}: data[{key}]{path}: {problem}")]
     Malformed {
         /// The ConfigMap.
         config_map: &'static str,
         /// The key.
         key: &'static str,
-        /// Where in it: `[3].when`, or `, line 4`.
+        /// The place in the text: `[3].when`, or `, line 4`.
         path: String,
         /// What is wrong.
         problem: String,
     },
-    /// The condition of a rule has no answer.
+    /// The condition of a rule has no result.
     #[error("ConfigMap {CORE_ADDON_RULES}: data[{KEY_RULES}]: rule {rule}: when: {problem}")]
     Condition {
-        /// Name of the rule.
+        /// The name of the rule.
         rule: String,
-        /// Why.
+        /// The error of the condition.
         problem: ExpressionError,
     },
-    /// Two of them want other things of an add-on.
+    /// Two sources list an add-on differently.
     #[error(
         "core add-on {addon}: {} and {} differ in version, catalogue, digest or values",
         one,
@@ -69,9 +69,9 @@ pub enum Unknown {
     Differ {
         /// The add-on.
         addon: String,
-        /// Who lists it.
+        /// The first source.
         one: Source,
-        /// Who else.
+        /// The second source.
         other: Source,
     },
     /// The conditions could not be evaluated at all.
@@ -79,21 +79,21 @@ pub enum Unknown {
         "ConfigMap {CORE_ADDON_RULES}: data[{KEY_RULES}]: the conditions could not be evaluated"
     )]
     NotEvaluated,
-    /// The conditions took too long.
+    /// Evaluating the conditions took too long.
     #[error(
         "ConfigMap {CORE_ADDON_RULES}: data[{KEY_RULES}]: evaluating the conditions took longer than {seconds}s"
     )]
     TimedOut {
-        /// The bound.
+        /// The time limit.
         seconds: u64,
     },
-    /// The facts are those of another cluster than the one that its core add-ons are installed in.
+    /// The facts are those of another cluster than the one in which the core add-ons are installed.
     #[error(transparent)]
     OtherCluster(Box<OtherCluster>),
 }
 
 impl Unknown {
-    /// The ConfigMap that an administrator looks at.
+    /// Returns the ConfigMap that an administrator has to look at.
     #[must_use]
     pub fn config_map(&self) -> &'static str {
         match self {
@@ -107,10 +107,10 @@ impl Unknown {
     }
 }
 
-/// What lists an add-on.
+/// A source that lists core add-ons.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// The rule of this name.
+    /// The rule with this name.
     Rule(String),
     /// The list of the cluster's administrators.
     Custom,
@@ -125,29 +125,29 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What one rule, or the list, says of one add-on in one cluster.
+/// What one rule, or the list, decides about one add-on in one cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// The add-on as it is listed.
+    /// The add-on, as listed.
     pub addon: CoreAddon,
-    /// Who lists it.
+    /// The source that lists it.
     pub source: Source,
     /// The condition; `None` for the list, which has none.
     pub when: Option<String>,
-    /// Whether it holds.
+    /// Whether the condition holds.
     pub holds: Result<bool, ExpressionError>,
 }
 
-/// The core add-ons of one cluster by the names of their installations.
+/// The core add-ons of a cluster, by the names of their installations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CoreSet {
-    /// Each with everything that lists it.
+    /// Each add-on, with all sources that list it.
     pub addons: BTreeMap<String, (CoreAddon, Vec<Source>)>,
-    /// The names of installations of add-ons in rules whose conditions do not hold for this cluster.
+    /// The names of installations whose add-ons are in rules with conditions that do not hold for this cluster.
     pub unmet: BTreeSet<String>,
 }
 
-/// What every rule and the list say of every add-on in a cluster, in their order.
+/// Evaluates every rule and the list for a cluster, in their order.
 #[must_use]
 pub fn decide(document: &CoreDocument, profile: &Profile) -> Vec<Decision> {
     let mut decisions = Vec::new();
@@ -170,10 +170,10 @@ pub fn decide(document: &CoreDocument, profile: &Profile) -> Vec<Decision> {
 }
 
 impl CoreSet {
-    /// The set that decisions make.
+    /// Builds the set from decisions.
     ///
     /// # Errors
-    /// [`Unknown::Condition`] for the first condition without an answer; [`Unknown::Differ`].
+    /// [`Unknown::Condition`] for the first condition without a result; [`Unknown::Differ`].
     pub fn of(decisions: &[Decision]) -> Result<Self, Unknown> {
         let mut set = Self::default();
         for decision in decisions {

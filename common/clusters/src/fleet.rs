@@ -1,4 +1,4 @@
-//! In which waves the clusters of a fleet are changed: how many of them at a time, and what has to hold before the next wave.
+//! The waves in which the clusters of a fleet are changed: how many at a time, and what must hold before the next wave.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -6,42 +6,42 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How many clusters of a fleet may be under change at the same time.
+/// How many clusters of a fleet may be changed at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxUnavailable {
     /// A number of clusters.
     Clusters(NonZeroUsize),
-    /// A share of the fleet, rounded down, and one cluster at least.
+    /// A share of the fleet, rounded down, but at least one cluster.
     Percent(u8),
 }
 
 /// How a change reaches the clusters of a fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rollout {
-    /// Clusters of a first wave; 0 = there is no such wave.
+    /// The number of clusters in a first wave; 0 = no such wave.
     pub canaries: usize,
-    /// Clusters of every wave at most; `None` = as many as there are.
+    /// The most clusters in each wave; `None` = no limit.
     pub max_unavailable: Option<MaxUnavailable>,
-    /// How long the first wave has to stay ready where it is one of canaries.
+    /// How long the clusters of a first wave have to stay ready.
     pub soak: Duration,
 }
 
-/// Clusters that are changed at the same time.
+/// A wave: clusters that are changed at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wave {
-    /// Their places in the fleet.
+    /// Their positions in the fleet.
     pub clusters: Range<usize>,
-    /// How long all of them have to stay ready before the next wave begins, zero for a single look; `None` for the last wave.
+    /// How long all of them have to stay ready before the next wave begins; zero for a single check, `None` for the last wave.
     pub gate: Option<Duration>,
 }
 
-/// A text that is neither a number of clusters nor a share of them.
+/// The error of a text that is neither a number of clusters nor a share of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is a number of clusters from 1, or a share of them from 1% to 100%")]
 pub struct MaxUnavailableError;
 
 impl Rollout {
-    /// The waves of a fleet of so many clusters, in their order: together they have every cluster once.
+    /// Returns the waves of a fleet with this many clusters, in order. Together they contain every cluster once.
     #[must_use]
     pub fn waves(&self, clusters: usize) -> Vec<Wave> {
         let most = self.max_unavailable.map_or(clusters, |it| it.of(clusters));

@@ -1,4 +1,4 @@
-//! Many clusters, as pure rules: which core add-ons each cluster has to have, and in which waves the clusters of a fleet are changed.
+//! Pure rules for many clusters: which core add-ons each cluster must have, and in which waves the clusters of a fleet are changed.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

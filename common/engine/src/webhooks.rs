@@ -12,9 +12,10 @@ use super::error::EngineError;
 use super::live::read;
 use super::request::{Call, JSON_PATCH, METADATA};
 
-/// Name of both configurations, and below, of the webhook's Deployment and Service (`deploy/base`).
+/// Name of both configurations.
 const CONFIGURATION: &str = "kubectl-addons";
-const WEBHOOK: &str = "addons-webhook";
+/// Name of the add-on with the webhook, and of its Deployment and Service (`deploy/base`).
+pub const WEBHOOK: &str = "addons-webhook";
 /// The webhook that validates catalogues.
 const ENTRY: &str = "validate.kubectl-addons.dev";
 

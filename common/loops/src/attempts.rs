@@ -1,5 +1,5 @@
-//! Attempts to plan an installation: one that may kill the process is marked in the record before it begins, and one that did is not
-//! repeated for ever (semantics 20).
+//! Marks attempts to plan an installation in its record before they begin, so that an installation that kills the process is not planned
+//! again and again (semantics 20.6).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use tokio::time::timeout;
 
 use crate::installation::stale;
 
-/// How long an installation is planned while no other one is.
+/// How long an installation may be planned while no other one is.
 const ALONE: Duration = Duration::from_secs(30);
-/// How many are planned so after a process that was killed, which is more than it planned at the same time: a mark may be written by
-/// whoever may write the status of a record, and must not keep all others waiting.
+/// How many installations are planned alone after a process was killed, which is more than were planned at the same time. There is a
+/// limit because anyone who may write the status of a record can write a mark, which must not keep all others waiting.
 const MOST_ALONE: usize = 16;
 
-/// What a process knows of its attempts; clones share it.
+/// The attempts of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Attempts(Arc<Known>);
 
@@ -31,12 +31,12 @@ struct Known {
     planning: RwLock<()>,
 }
 
-/// What follows from how the process before this one ended. Of one that makes a single pass that is not known.
+/// What follows from how the previous leader ended. A process that makes a single pass does not know this.
 #[derive(Debug)]
 struct Term {
-    /// The installations whose first attempt has ended, where every first attempt is marked.
+    /// The installations whose first attempt has ended; `None` if first attempts are not marked.
     ended: Option<BTreeSet<InstallationName>>,
-    /// How many more are planned alone.
+    /// How many more installations are planned alone.
     alone: usize,
 }
 
@@ -49,21 +49,22 @@ impl Default for Term {
     }
 }
 
-/// An attempt that has begun; it ends when the installation is planned.
+/// A begun attempt. It ends when the installation is planned.
 pub(crate) struct Begun<'a> {
     /// How long planning may take.
     bound: Option<Duration>,
     _turn: Turn<'a>,
 }
 
-/// Which other installations are planned at the same time.
+/// Which other installations may be planned at the same time.
 enum Turn<'a> {
     All { _guard: RwLockReadGuard<'a, ()> },
     None { _guard: RwLockWriteGuard<'a, ()> },
 }
 
 impl Attempts {
-    /// This process leads from now on. `is_suspicious`: the one before did not end by itself, and any installation may be the cause.
+    /// Records that this process leads from now on. `is_suspicious`: whether the previous leader did not end by itself, in which case any
+    /// installation may be the cause.
     pub(crate) fn lead(&self, is_suspicious: bool) {
         *self.term() = Term {
             ended: is_suspicious.then(BTreeSet::new),
@@ -71,9 +72,9 @@ impl Attempts {
         };
     }
 
-    /// Begins an attempt, and returns the record with its mark, where it gets one. Where a former attempt was killed, this one begins when
-    /// no other installation is planned: who else was being planned then is not to blame. `is_named`: a person asks for it, whatever
-    /// happened.
+    /// Begins an attempt, and returns it with the marked record, if the record gets a mark. After an attempt that was killed, this one
+    /// begins when no other installation is planned, so that others that were planned at that time are not blamed. `is_named`: whether a
+    /// person asks for it; former attempts do not count then.
     ///
     /// # Errors
     /// [`AttemptError::Killed`]; an interruption; those of the request; a conflict where the record was written meanwhile.
@@ -124,7 +125,7 @@ impl Attempts {
         }
     }
 
-    /// An attempt has ended, and this process has not.
+    /// Records that an attempt has ended without ending the process.
     pub(crate) fn end(&self, installation: &InstallationName) {
         if let Some(ended) = &mut self.term().ended {
             ended.insert(installation.clone());
@@ -137,7 +138,7 @@ impl Attempts {
         ended.is_some_and(|ended| !ended.contains(installation))
     }
 
-    /// Whether one more is planned alone.
+    /// Returns whether one more installation is planned alone, and counts it.
     fn is_alone(&self) -> bool {
         let mut term = self.term();
         let left = term.alone.checked_sub(1);
@@ -151,7 +152,7 @@ impl Attempts {
 }
 
 impl Begun<'_> {
-    /// Plans within the bound of the attempt, and ends it.
+    /// Plans within the time limit of the attempt, and ends it.
     ///
     /// # Errors
     /// [`AttemptError::Slow`]; those of the work.

@@ -1,5 +1,5 @@
-//! Whether what is installed still fits its cluster, which may have been upgraded, and is still listed by its catalogue: conditions, and
-//! nothing is removed.
+//! Checks whether the installed version still fits its cluster, which may have been upgraded, and is still listed by its catalogue. This
+//! sets conditions and removes nothing.
 
 use addons_engine::compatible::{self, Fitness};
 use addons_operation::recorded::Compatibility;
@@ -8,7 +8,7 @@ use common::api::installation::AddonInstallation;
 
 use crate::installation::Outcome;
 
-/// Records whether what is installed now is listed and fits the cluster, where that is new. Returns the record then.
+/// Updates the conditions `Compatible` and `Unlisted`. Returns the new record, or `None` if nothing changed.
 pub(crate) async fn note(
     ctx: &Context,
     resolver: &Resolver<'_>,

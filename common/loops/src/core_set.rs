@@ -1,8 +1,7 @@
-//! The core set: core installations are created, restored, upgraded and released as the rules and the list say (semantics 14).
+//! Creates, restores, upgrades and releases core installations as the rules and the list say (semantics 14.6).
 //!
-//! Only records are written here. What they ask for is then done as for every other record. Each cluster is looked at by itself, so
-//! that one that does not answer delays nothing but its own records; what is released, and in which waves a change reaches them, is
-//! looked at together.
+//! This only writes records, which are then reconciled like any other. Each cluster is looked at separately, so that one that does not
+//! respond delays only its own records. Releases, and the waves of a change, are decided for all clusters together.
 
 mod act;
 mod due;
@@ -34,54 +33,54 @@ use tokio::time::sleep;
 use crate::installation::How;
 use crate::rights::Rights;
 
-/// Until it is tried again where that failed.
+/// The pause after a failure.
 const AGAIN: Duration = Duration::from_secs(5);
-/// The same where another client wrote the record meanwhile: the loop itself writes statuses at the same time.
+/// The pause if another client wrote the record meanwhile: the loop itself writes statuses at the same time.
 const SOON: Duration = Duration::from_millis(300);
-/// For each cluster, until it is looked at again whether a wave is ready: the more there are, the less often. So it is the longer it
-/// takes, up to [`AGAIN`]; a change of a record ends the pause.
+/// The pause per cluster before the next check whether a wave is ready, so that many clusters are checked less often. It grows with each
+/// check, up to [`AGAIN`]; a change of a record ends it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What was done with a core installation, or not.
+/// What was done with a core installation, or why nothing was.
 #[derive(Debug)]
 pub enum Step {
     /// Its record was created.
     Created,
-    /// Its record was written as it is listed.
+    /// Its record was changed to match the list.
     Restored,
-    /// It dropped out: it was marked and is uninstalled.
+    /// It is no longer listed: it was marked as released and is uninstalled.
     Released,
-    /// Its cluster is being deleted: nothing holds its record any more.
+    /// Its cluster is being deleted: no finalizer of ours holds its record any more.
     Freed,
-    /// It is listed, and there is an installation of its name that is not a core add-on.
+    /// It is listed, but the installation with its name is not a core add-on.
     Taken,
-    /// It dropped out, as others of other clusters: a person has to release it.
+    /// It is no longer listed, and a person has to release it.
     Waits,
-    /// What is to be changed waits until it was done in other clusters.
+    /// Its change waits for other clusters.
     Later,
-    /// The record cannot be made, or not be written.
+    /// The record could not be determined or written.
     Failed(OperationError),
 }
 
-/// Clusters that are looked at, and followed, at the same time.
+/// The most clusters that are looked at, or changed, at the same time.
 const WORKERS: usize = 16;
 
-/// What became of core sets.
+/// The result of following the core sets.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// The installations of which something is to be said.
+    /// The installations with something to report.
     pub steps: Vec<(InstallationName, Step)>,
-    /// The clusters whose core set is not known, by their namespaces.
+    /// The clusters whose core set is unknown, by their namespaces.
     pub unknown: Vec<(String, Unknown)>,
     /// The clusters that could not be looked at, by their namespaces.
     pub failed: Vec<(String, OperationError)>,
-    /// What the next wave of a change waits for.
+    /// Why the next wave of a change waits.
     pub gate: Option<Gate>,
-    /// How many clusters were looked at.
+    /// The number of clusters.
     clusters: usize,
 }
 
-/// Follows whenever something of it may have changed, one time after the other. What is wrong is said by Events, once.
+/// Follows the core sets whenever they may have changed, one run after the other. Events report each problem once.
 pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) {
     let mut said = BTreeSet::new();
     let mut looks = 0;
@@ -101,7 +100,7 @@ pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) 
                 Err(error) => (!error.is_forbidden()).then_some(AGAIN),
             };
             match again {
-                // What changes meanwhile is looked at without waiting for the pause to end.
+                // A change ends the pause.
                 Some(pause) => tokio::select! {
                     () = sleep(pause) => {}
                     changed = contexts.changed() => if changed.is_err() { return },
@@ -118,7 +117,7 @@ impl Followed {
         self.failed.push((namespace, error));
     }
 
-    /// When it is worth another try. `looks`: how often it was looked whether a wave is ready.
+    /// Returns the pause before another attempt, if one is useful. `looks`: how many checks whether a wave is ready came before.
     fn again(&self, looks: u32) -> Option<Duration> {
         let was_faster = |(_, step): &(InstallationName, Step)| match step {
             Step::Failed(error) => match error.root() {
@@ -142,14 +141,14 @@ impl Followed {
     }
 }
 
-/// Makes the core records of this cluster, and of every cluster that a labelled namespace stands for, what its core set asks for.
+/// Makes the core records of this cluster, and of every cluster that a labelled namespace stands for, match their core set.
 ///
 /// # Errors
-/// The ConfigMaps, or the namespaces, cannot be read.
+/// The ConfigMaps or the namespaces cannot be read.
 pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError> {
     loop {
         let texts = Texts::read(ctx).await?;
-        // Nearly every cluster has no core sets: then one look at the records is all.
+        // Most clusters have no core sets, and for these one look at the records suffices.
         if texts.is_missing() && !is_used(ctx).await? {
             return Ok(Followed::default());
         }
@@ -159,8 +158,8 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
     }
 }
 
-/// The same by these rules and this list. `None` if they were changed before any record was written: a look at many clusters may take
-/// minutes, and what the old list dropped may be listed again.
+/// Does the same for this state of the rules and the list. Returns `None` if they changed before any record was written: a look at many
+/// clusters may take minutes, and an add-on that the old list dropped may be listed again.
 async fn follow_texts(
     ctx: &Context,
     texts: Texts,
@@ -197,7 +196,7 @@ async fn follow_texts(
             followed.gate = gate;
             progress
         }
-        // It is not known what may be begun: nothing is.
+        // It is not known what may begin, so nothing does.
         Err(error) => {
             let name = InstallationName {
                 namespace: ctx.settings().system_namespace.clone(),
@@ -244,8 +243,8 @@ async fn follow_texts(
     Ok(Some(followed))
 }
 
-/// A look at a cluster; of one that is lost, why, and its records: they are here, also where it does not answer. Whoever looks may hold
-/// a permit to ask, so all of it is asked where it is polled.
+/// Looks at a cluster. If that fails, returns the error and the records, which are in this cluster and thus readable. Both are read in
+/// the same future, because one that is not polled may hold a permit for requests.
 async fn looked(
     world: &World,
     ctx: &Context,
@@ -264,7 +263,7 @@ type Prepared<'a> = (
     Result<Vec<(InstallationName, Due<'a>)>, OperationError>,
 );
 
-/// How each cluster stands to its core set.
+/// Returns the state of each cluster with respect to its core set.
 fn standings(followed: &Followed, prepared: &[Prepared<'_>]) -> BTreeMap<String, Standing> {
     let failed = followed.failed.iter();
     let mut standings: BTreeMap<_, _> = failed
@@ -278,8 +277,8 @@ fn standings(followed: &Followed, prepared: &[Prepared<'_>]) -> BTreeMap<String,
     standings
 }
 
-/// Whether a record is that of a core add-on. Also those that a person installed are let go with their cluster, which makes nothing
-/// else of them.
+/// Returns whether any record is a core add-on. Those that a person installed count as well: they are released with their cluster, and
+/// otherwise stay unchanged.
 async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
     let namespace = ctx.settings().namespace.as_deref();
     match record::list(ctx.home().await?, namespace).await {
@@ -288,8 +287,9 @@ async fn is_used(ctx: &Context) -> Result<bool, OperationError> {
     }
 }
 
-/// How far the change of the rules and the list may reach now, and what its next wave waits for. That is stored before anything of it
-/// is done. Where nothing is to be changed, or only one cluster is there, nothing is read; live objects are where a wave would begin.
+/// Returns how far the change of the rules and the list may reach now, and why its next wave waits. The progress is stored before
+/// anything else is written. If nothing has to change, or there is only one cluster, nothing is read; live objects are read only if a
+/// wave would begin.
 async fn waves(
     ctx: &Context,
     world: &World,
@@ -307,7 +307,7 @@ async fn waves(
     let stored = progress::read(home, system).await?;
     let before = &stored.progress;
     let looks: Vec<&Look> = prepared.iter().map(|(_, look, _)| *look).collect();
-    // The catalogues were read for the first cluster already.
+    // The catalogues were already read for the first cluster.
     let of = prepared.first().map_or(ctx, |(first, ..)| *first);
     let of = world.identity(of, &looks).await?;
     let (mut next, mut gate) = before.next(&of, &standings, &rollout, home.now());
@@ -328,7 +328,7 @@ async fn waves(
     Ok((next, gate))
 }
 
-/// The clusters, of these, whose listed core add-ons are not all ready by their live objects, or cannot be looked at.
+/// Returns the clusters among `begun` that cannot be looked at, or whose listed core add-ons are not all ready by their live objects.
 async fn unready<'a>(
     prepared: &[Prepared<'_>],
     begun: impl Iterator<Item = &'a String>,
@@ -347,8 +347,8 @@ async fn unready<'a>(
     found.into_iter().flatten().collect()
 }
 
-/// Whether the objects of all listed core add-ons of a cluster are ready. One that is suspended, or is not a core add-on, is not waited
-/// for.
+/// Returns whether the objects of all listed core add-ons of a cluster are ready. Suspended installations and those that are not core are
+/// not waited for.
 async fn is_ready(ctx: &Context, look: &Look, how: &How) -> Result<bool, OperationError> {
     let State::Found(ClusterCore { set: Ok(set), .. }) = &look.state else {
         return Ok(true);
@@ -375,7 +375,7 @@ async fn is_ready(ctx: &Context, look: &Look, how: &How) -> Result<bool, Operati
     Ok(true)
 }
 
-/// What an Event says of a core set.
+/// An Event about a core set.
 struct Note {
     config_map: &'static str,
     reason: &'static str,
@@ -383,7 +383,7 @@ struct Note {
     text: String,
 }
 
-/// What Events say of all of it.
+/// Returns the Events about the result.
 fn notes(followed: &Followed) -> Vec<Note> {
     let unknown = followed.unknown.iter().map(|(at, unknown)| Note {
         config_map: unknown.config_map(),
@@ -426,7 +426,7 @@ fn notes(followed: &Followed) -> Vec<Note> {
     unknown.chain(failed).chain(gate).collect()
 }
 
-/// Says by Events what is wrong and what waits, where that was not said before.
+/// Publishes Events about problems and waiting changes that were not reported before.
 async fn tell(ctx: &Context, followed: &Followed, said: &mut BTreeSet<String>) {
     let Ok(home) = ctx.home().await else {
         return;
@@ -447,7 +447,7 @@ async fn tell(ctx: &Context, followed: &Followed, said: &mut BTreeSet<String>) {
                 reason: note.reason.to_owned(),
                 note: note.text.clone(),
             };
-            // They tell people of what `core list` shows as well.
+            // Errors are ignored, because `core list` shows the same.
             let reporter = &ctx.settings().holder;
             let _ = events::publish_about(home, &regarding, &happened, reporter).await;
         }

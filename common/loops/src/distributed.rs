@@ -1,5 +1,5 @@
-//! What the loop distributes: the catalogues of this cluster, merged, to the clusters of selected namespaces, and to each namespace
-//! that stands for a cluster what fits it (semantics 1).
+//! Distributes the merged catalogues of this cluster to the clusters of selected namespaces, and stores in each namespace that stands for
+//! a cluster the versions that fit it (semantics 1.6, 1.7).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use addons_operation::{Context, OperationError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
-/// What is distributed. Nothing is where it was not asked for.
+/// What is distributed; by default nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
-    /// The labels of the namespaces to whose clusters the merged catalogues are brought.
+    /// The label selector of the namespaces to whose clusters the merged catalogues are pushed.
     pub push_to: Option<String>,
-    /// Whether what fits a cluster is stored in its namespace.
+    /// Whether the versions that fit a cluster are stored in its namespace.
     pub store_compatible: bool,
 }
 
-/// Something that is to be said of a cluster: what was written for it, or why nothing could be.
+/// What was written for a cluster, or why nothing could be.
 pub(crate) type News = Result<(String, Vec<Pushed>), OperationError>;
 
-/// Distributes whenever the catalogues may have changed, and at the interval, as the contexts are sent. The namespaces are listed each
-/// time, so what comes to be selected is a target from then on. A failure is told once, and tried again the next time.
+/// Distributes whenever the catalogues may have changed, and at the interval, as the contexts arrive. The namespaces are listed each
+/// time, so newly selected ones are included. A failure is reported once and tried again the next time.
 pub(crate) async fn keep(
     mut contexts: watch::Receiver<Arc<Context>>,
     outbox: UnboundedSender<News>,
@@ -38,20 +38,21 @@ pub(crate) async fn keep(
             Err(error) => vec![(String::new(), Err(error))],
         };
         for news in news(outcomes, &mut failures) {
-            // Whoever reads them may have ended.
+            // The receiver may have ended.
             let _ = outbox.send(news);
         }
     }
 }
 
-/// Brings the merged catalogues to the clusters of the namespaces with these labels.
+/// Pushes the merged catalogues to the clusters of the namespaces with these labels.
 pub(crate) async fn push(ctx: &Context, selector: &str) -> Result<Vec<Outcome>, OperationError> {
     let copies = push::merge(ctx).await?;
     let targets = targets::selected(ctx, selector).await?;
     Ok(push::push_all(targets, &copies).await)
 }
 
-/// What is new of the outcomes. `failures`: what was told of each cluster before; of all of them, where the name is empty.
+/// Returns the outcomes that were not reported before. `failures`: the reported failures by cluster; the empty name stands for all
+/// clusters.
 fn news(outcomes: Vec<Outcome>, failures: &mut BTreeMap<String, String>) -> Vec<News> {
     let before = std::mem::take(failures);
     let mut news = Vec::new();

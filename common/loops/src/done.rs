@@ -1,4 +1,4 @@
-//! What became of one look at an installation.
+//! The result of reconciling one installation.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use common::api::names::InstallationName;
 
 use crate::installation::Outcome;
 
-/// What is heard of an installation that is being reconciled.
+/// A report about an installation that is being reconciled.
 pub(crate) enum Heard {
     /// It only waits from now on.
     Waits(InstallationName),
@@ -19,7 +19,7 @@ pub(crate) enum Heard {
 /// An installation that was reconciled.
 pub(crate) struct Done {
     pub(crate) name: InstallationName,
-    /// As it was read or written last; `None` where it is gone, or its namespace does not stand for a cluster.
+    /// The record as it was last read or written; `None` if it was deleted, or if its namespace does not stand for a cluster.
     pub(crate) record: Option<AddonInstallation>,
     pub(crate) is_elsewhere: bool,
     pub(crate) outcome: Result<Outcome, OperationError>,

@@ -1,4 +1,4 @@
-//! Catalogues that were created at the same time: the one that has to give way says so in its status (semantics 2).
+//! Marks catalogues that were created at the same time as another one and have to give way to it (semantics 2.4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use common::catalogue::unread::Unread;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Entries that a condition names; the rest is counted.
+/// The most entries that a condition names. The rest is counted.
 const MAX_NAMED: usize = 5;
 
-/// Until it is tried again where that failed.
+/// The pause after a failure.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Marks whenever the catalogues may have changed, from the newest that is sent, one time after the other.
+/// Marks catalogues whenever they may have changed, with the newest context, one run after the other.
 pub async fn keep(mut contexts: watch::Receiver<Arc<Context>>) {
     while contexts.changed().await.is_ok() {
         loop {
@@ -32,9 +32,9 @@ pub async fn keep(mut contexts: watch::Receiver<Arc<Context>>) {
     }
 }
 
-/// Marks each source catalogue of which others hold entries, and takes the mark from those of which they no longer do; where a file that
-/// decides it cannot be read, a mark stays. Where the caller may not read catalogues or write their status, none is marked: no record
-/// depends on it.
+/// Sets the condition `Duplicate` on each source catalogue that lost entries to others, and clears it on those that did not. While a file
+/// that decides this cannot be read, the condition stays unchanged. If the caller may not read catalogues or write their status, none is
+/// marked, because no record depends on it.
 ///
 /// # Errors
 /// The server cannot be reached, or refuses for another reason.
@@ -42,7 +42,7 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
     let Some(all) = ctx.readable_catalogues().await? else {
         return Ok(());
     };
-    // Those by reference with the content of their files: the objects list names alone.
+    // Catalogues by reference get the content of their files, because their objects list only names.
     let contents = ctx.contents().await?;
     let facts = Facts {
         catalogues: contents
@@ -78,7 +78,8 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
     Ok(())
 }
 
-/// Whether it is not known what a catalogue lost: its file, or that of one that keeps what both list, cannot be read now.
+/// Returns whether it is unknown what a catalogue lost: its file, or that of a catalogue that would keep the shared entries, cannot be
+/// read now.
 fn is_open(catalogue: &AddonCatalogue, unread: &[Unread]) -> bool {
     let name = catalogue.metadata.name.as_deref().unwrap_or_default();
     unread.iter().any(|unread| {

@@ -1,12 +1,12 @@
-//! Who of several processes leads: the algorithm of client-go's `leaderelection`, over a Lease.
+//! Leader election between several processes, with the algorithm of client-go's `leaderelection` over a Lease (semantics 20.3).
 //!
-//! The times in a Lease are never compared with a clock of ours: a Lease has expired where it was seen unchanged for as long as its
-//! holder said, by our own monotonic clock. Clocks of machines may differ by any amount. The leader stops well before others may
-//! replace it, counted from when its last answered write was sent. What it still has under way is fenced by the locks of the records
-//! (semantics 13).
+//! The times in a Lease are never compared with our clock. A Lease has expired if it was seen unchanged for as long as its holder asked
+//! for, by our own monotonic clock, so the clocks of machines may differ by any amount. The leader stops well before others may replace
+//! it, counted from when it sent its last answered write. Its operations in progress are fenced by the locks of the records (semantics
+//! 13.2).
 //!
-//! Candidates may differ in what they would lead with: see [`Revision`]. One whose revision is not the newest stops, and leaves the
-//! Lease to the others for a while.
+//! Candidates may differ in what they would lead with: see [`Revision`]. A candidate whose revision is not the newest stops, and leaves
+//! the Lease to the others for a while (semantics 21.6).
 
 mod follow;
 mod revision;
@@ -24,34 +24,34 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 pub use revision::Revision;
 use revision::Revisions;
 
-/// How long others wait for a leader that does not renew.
+/// How many seconds others wait for a leader that does not renew.
 const LEASE_SECONDS: i32 = 15;
-/// How long after its last renewal a leader acts.
+/// How long a leader acts after its last renewal.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Between two tries to get or to renew the Lease. Who follows a leader watches the Lease meanwhile.
+/// The pause between two attempts to take or renew the Lease. A candidate that follows a leader watches the Lease meanwhile.
 const RETRY: Duration = Duration::from_secs(2);
-/// How long one try may take: a connection that died without a word must leave time for another.
+/// The time limit of one attempt, so that a dead connection leaves time for another attempt.
 const LONGEST_TRY: Duration = Duration::from_secs(3);
 
-/// What a candidate knows of the Lease.
+/// The state of a candidate in an election.
 #[derive(Clone, Debug)]
 pub struct Election {
     identity: String,
-    /// What it would lead with, and what candidates have had.
+    /// What this candidate would lead with, and what candidates have had.
     revision: Revision,
     revisions: Revisions,
     observed: Option<Observed>,
     leads: Option<Term>,
 }
 
-/// As long as this candidate leads unless it renews, and with what.
+/// How long this candidate leads unless it renews, and with which revision.
 #[derive(Clone, Debug)]
 struct Term {
     until: Instant,
     revision: Revision,
 }
 
-/// A Lease as it was first seen.
+/// A Lease, and when it was first seen in this state.
 #[derive(Clone, Debug)]
 struct Observed {
     spec: LeaseSpec,
@@ -65,14 +65,14 @@ pub enum Step {
     Create(LeaseSpec),
     /// It is ours, free, or expired: write it at the resourceVersion that was read.
     Replace(LeaseSpec),
-    /// Another one leads with an older revision: write ours behind it, and it makes room.
+    /// Another candidate leads with an older revision: add ours to the Lease, so that it gives way.
     Claim,
-    /// Another one leads, or should; it may be replaced from then on.
+    /// Another candidate leads, or should lead. It may be replaced from this time on.
     Follow(Instant),
 }
 
 impl Election {
-    /// A candidate. No two processes have the same identity.
+    /// Creates a candidate. No two processes have the same identity.
     #[must_use]
     pub fn new(identity: String) -> Self {
         Self {
@@ -84,13 +84,13 @@ impl Election {
         }
     }
 
-    /// Takes in what it would lead with, and what candidates have had.
+    /// Sets what this candidate would lead with, and what candidates have had.
     pub fn meet(&mut self, revision: Revision, revisions: Revisions) {
         self.revision = revision;
         self.revisions = revisions;
     }
 
-    /// Takes in the Lease as it was just read. `wall`: for those who read the Lease.
+    /// Decides what to do with the Lease as it was just read. `wall`: the time that is written for readers of the Lease.
     pub fn decide(&mut self, found: Option<&LeaseSpec>, now: Instant, wall: Timestamp) -> Step {
         let time = Some(MicroTime(wall));
         let fresh = |spec: &LeaseSpec, transitions| LeaseSpec {
@@ -140,7 +140,7 @@ impl Election {
         step
     }
 
-    /// Our write, sent then, was answered.
+    /// Records that our write, sent at this time, was answered.
     pub fn wrote(&mut self, spec: LeaseSpec, sent: Instant) {
         self.leads = Some(Term {
             until: sent + DEADLINE,
@@ -149,7 +149,7 @@ impl Election {
         self.observed = Some(Observed { spec, at: sent });
     }
 
-    /// Until when this candidate leads, if it does.
+    /// Returns until when this candidate leads, if it does.
     #[must_use]
     pub fn leads_until(&self, now: Instant) -> Option<Instant> {
         self.term(now).map(|term| term.until)
@@ -160,26 +160,26 @@ impl Election {
     }
 }
 
-/// How long a holder may be silent. One that says nothing gets as long as we would.
+/// Returns how long a holder may be silent. A holder that does not say gets as long as we would.
 fn duration(spec: &LeaseSpec) -> Duration {
     let seconds = spec.lease_duration_seconds.filter(|seconds| *seconds > 0);
     Duration::from_secs(u64::from(seconds.unwrap_or(LEASE_SECONDS).unsigned_abs()))
 }
 
-/// A Lease by its name, and who wants it.
+/// A candidate for a Lease.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// Namespace of the Lease.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Lease.
     pub name: String,
-    /// Who we are, as others read it.
+    /// The identity of the candidate, for readers of the Lease.
     pub identity: String,
 }
 
-/// Runs for election, and says in `leads` whether this process leads, and with which revision, until `stop` ends. `revision` is what
-/// it would lead with: it leads with another one only where the Lease allows that. `tried` is told of every try, and of its error; the
-/// election goes on. Whoever led gives the Lease back with [`resign`], once its work has ended.
+/// Runs for election until `stop` ends, and reports in `leads` whether this process leads, and with which revision. `revision` is what it
+/// would lead with: it leads with another one only once the Lease allows that. `tried` is called after every attempt, with its error if
+/// it failed; the election goes on. A process that led gives the Lease back with [`resign`], once its work has ended.
 pub async fn run(
     cluster: &Cluster,
     candidate: &Candidate,
@@ -203,12 +203,12 @@ pub async fn run(
                     tried(None);
                 }
                 Ok(Err(error)) => tried(Some(error)),
-                // The answer may still come; the next try tells.
+                // The answer may still arrive: the next attempt shows it.
                 Err(_) => {}
             }
             let now = Instant::now();
             say(leads, election.term(now).map(|term| term.revision.clone()));
-            // A leader that cannot renew stops in time, even between two tries.
+            // A leader that cannot renew stops in time, even between two attempts.
             if let Some(until) = election.leads_until(now).filter(|until| *until < next) {
                 sleep_until(until).await;
                 say(leads, None);
@@ -242,14 +242,14 @@ fn say(leads: &watch::Sender<Option<Revision>>, now: Option<Revision>) {
     });
 }
 
-/// Never ends where it cannot change any more.
+/// Waits for a change; never ends if no change can come any more.
 async fn changed(revision: &mut watch::Receiver<Revision>) {
     if revision.changed().await.is_err() {
         std::future::pending().await
     }
 }
 
-/// One try. Returns when the Lease of another leader expires, where it is known.
+/// Makes one attempt. Returns when the Lease of another leader expires, if that is known.
 async fn attempt(
     cluster: &Cluster,
     candidate: &Candidate,
@@ -279,14 +279,14 @@ async fn attempt(
     if election.leads.is_none() {
         note_holder(&mut lease, spec.as_ref());
     }
-    // Another candidate was faster, or only the answer to our own write was lost: the next try tells.
+    // Another candidate was faster, or only the answer to our own write was lost: the next attempt shows which.
     if let Some(lease) = lease::write(cluster, &lease).await? {
         election.wrote(lease.spec.unwrap_or_default(), sent);
     }
     Ok(None)
 }
 
-/// Notes on a Lease that is taken who held it and did not give it back. That may be this candidate, in a process before this one.
+/// Notes on a Lease that is taken which holder did not give it back. That may be this candidate, in an earlier process.
 fn note_holder(lease: &mut Lease, before: Option<&LeaseSpec>) {
     let holder = before.and_then(|spec| spec.holder_identity.clone());
     let annotations = lease.metadata.annotations.get_or_insert_default();
@@ -296,7 +296,7 @@ fn note_holder(lease: &mut Lease, before: Option<&LeaseSpec>) {
     };
 }
 
-/// Whether the Lease that this candidate took was not given back to it. Where that cannot be read, it may be so.
+/// Returns whether the former holder had not given back the Lease that this candidate took. If that cannot be read, it is assumed.
 pub(crate) async fn was_taken(cluster: &Cluster, candidate: &Candidate) -> bool {
     let found = lease::get(cluster, &candidate.namespace, &candidate.name).await;
     let Ok(found) = found else { return true };
@@ -304,7 +304,7 @@ pub(crate) async fn was_taken(cluster: &Cluster, candidate: &Candidate) -> bool 
     annotations.is_some_and(|all| all.contains_key(ANNOTATION_TAKEN_FROM))
 }
 
-/// Gives back a Lease that this candidate holds: the others need not wait until it expires.
+/// Gives back a Lease that this candidate holds, so that the others do not wait until it expires.
 ///
 /// # Errors
 /// Those of the requests.

@@ -1,4 +1,4 @@
-//! Fields that a loop and another manager set again and again: the loop stops before that becomes a fight (semantics 20).
+//! Detects fields that a loop and another manager keep setting, so that the loop stops before this becomes a fight (semantics 20.8).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use common::api::names::{InstallationName, field_manager};
 use common::manifest::key::ObjectKey;
 use tokio::time::Instant;
 
-/// So many repairs of one field against one manager ...
+/// This many repairs of one field against one manager ...
 const REPAIRS: usize = 3;
 /// ... in this time are a fight.
 const WITHIN: Duration = Duration::from_secs(600);
-/// How long the installation is left alone then.
+/// How long the installation is left alone after that.
 pub const TRUCE: Duration = Duration::from_secs(3600);
-/// The same for what others rely on: whoever edits it must not keep it from being repaired.
+/// The same for installations that others rely on: editing them must not prevent their repair.
 pub(crate) const GUARD_TRUCE: Duration = Duration::from_secs(60);
 
 /// The repairs of a loop.
@@ -35,7 +35,8 @@ struct Repair {
 }
 
 impl Fights {
-    /// Notes what a report says was taken back, and returns the sentence for the first field of which that was once too often.
+    /// Records the fields that were taken back according to a report. Returns a message about the first one that was taken back too
+    /// often.
     pub fn note(
         &mut self,
         name: &InstallationName,
@@ -60,19 +61,19 @@ impl Fights {
             }
         }
         if fight.is_some() {
-            // It begins to count again when the loop tries again.
+            // The count begins again when the loop tries again.
             repairs.clear();
         }
         fight
     }
 
-    /// It is gone.
+    /// Forgets an installation that was deleted.
     pub(crate) fn forget(&mut self, name: &InstallationName) {
         self.repairs.remove(name);
     }
 }
 
-/// Records that another manager sets a field back each time, as a condition and, where that is new, an Event.
+/// Records that another manager keeps setting a field back: as a condition and, if that is new, as an Event.
 ///
 /// # Errors
 /// Those of the requests.

@@ -1,4 +1,4 @@
-//! An installation of this cluster.
+//! Reconciles an installation of this cluster.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use common::api::names::InstallationName;
 use crate::done::Done;
 use crate::installation::{How, Outcome, reconcile};
 
-/// Reconciles one installation, from what is read now.
+/// Reconciles one installation, from records that are read now.
 pub(crate) async fn reconcile_one(
     ctx: Arc<Context>,
     name: InstallationName,

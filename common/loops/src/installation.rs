@@ -1,5 +1,5 @@
-//! Reconciles one installation: what its record asks for is planned and executed, as `upgrade` does it, and what cannot be done
-//! becomes a condition of the record.
+//! Reconciles one installation: plans and executes what its record asks for, as `upgrade` does, and records what cannot be done as a
+//! condition.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use addons_engine::error::StaleReason;
 use addons_engine::events::{self, Happened};
 use addons_engine::standing::{Standing, stand};
 use addons_engine::{EngineError, Report, record};
-use addons_operation::adopt::AdoptError;
 use addons_operation::elsewhere::is_managed_elsewhere;
+use addons_operation::error::AdoptError;
 use addons_operation::plan::{Removal, plan_removal};
 use addons_operation::{
     Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
@@ -26,12 +26,12 @@ use crate::attempts::{Attempts, Begun};
 use crate::rights::Rights;
 use crate::{compatibility, reason};
 
-/// How conditions and Events say what happened.
+/// The functions that write the texts of conditions and Events.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
-    /// An error, and the way out, as one line of text.
+    /// An error and its fix, as one line of text.
     pub error: fn(&InstallationName, &OperationError) -> String,
-    /// Why an index cannot be read here, and the command of those who can, as one line of text.
+    /// Why an index cannot be read here, and the command that a person can run instead, as one line of text.
     pub elsewhere: fn(&AddonInstallation, &OperationError) -> String,
     /// The result of an operation, as one line of text.
     pub report: fn(&Plan, &Report) -> String,
@@ -42,44 +42,44 @@ pub struct Words {
 /// How installations are reconciled.
 #[derive(Clone, Debug)]
 pub struct How {
-    /// How each is executed. The bound is that of one installation.
+    /// How each operation is executed. The time limit is per installation.
     pub run: Run,
-    /// Whether edits are repaired although nothing is due.
+    /// Whether edits are repaired even if nothing is due.
     pub repair: bool,
-    /// Whether live objects are left unread where nothing is due.
+    /// Whether live objects are not read if nothing is due.
     pub only_due: bool,
-    /// The words for conditions and Events.
+    /// The texts of conditions and Events.
     pub words: Words,
-    /// Whether Events say what happened.
+    /// Whether Events are published.
     pub events: bool,
-    /// Whether records get our finalizer, because what finishes their deletion goes on (semantics 15).
+    /// Whether records get our finalizer, because this process will finish their deletion (semantics 15).
     pub holds: bool,
-    /// The ServiceAccount of the system namespace for installations there that name none; `None` = our own rights (semantics 16).
+    /// The ServiceAccount for installations of the system namespace that name none; `None` = our own rights (semantics 16.6).
     pub account: Option<String>,
     /// The attempts of this process.
     pub attempts: Attempts,
 }
 
-/// What became of one installation.
+/// The result of reconciling one installation.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is as recorded.
+    /// It matches its record.
     UpToDate,
     /// It is left alone because of `spec.suspend`.
     Suspended,
     /// It comes from a directory, which only another command reads.
     OfDirectory,
-    /// Its index can be read elsewhere only: what is wrong here, and the command of a person.
+    /// Its index can only be read elsewhere. The text says what is wrong here, and which command a person can run.
     Elsewhere(String),
-    /// It is being deleted, and others finish that.
+    /// It is being deleted, and other clients finish that.
     Terminating,
-    /// Its catalogue lists other content than its record accepts, which its core set has not reached yet (semantics 14).
+    /// Its catalogue lists other content than its record accepts, and its core set has not reached that content yet (semantics 14.8).
     Waits,
     /// The plan was executed, with this result.
     Executed(Box<Plan>, Box<Report>),
-    /// Its deletion waits for us no longer, and the other cluster that its objects are in is left as it is.
+    /// Our finalizer no longer holds its record, and the other cluster with its objects is left unchanged.
     LetGo,
-    /// The other cluster that its objects are in cannot be worked on, as all installations there.
+    /// The other cluster with its objects cannot be worked on. This affects all installations there.
     Lost(Arc<OperationError>),
     /// Nothing was changed, or the record could not be written.
     Failed(OperationError),
@@ -88,20 +88,20 @@ pub enum Outcome {
 /// What the deletion of a record asks for.
 enum Deletion {
     No,
-    /// Our finalizer holds the record: its objects are deleted, or left, before it goes (semantics 15).
+    /// Our finalizer holds the record: its objects are deleted, or left, before the record is deleted (semantics 15).
     Ours(Removal),
     OfOthers,
 }
 
 impl Outcome {
-    /// Whether the cluster was changed, so that what failed before may succeed now.
+    /// Returns whether the cluster was changed, so that an installation that failed before may succeed now.
     #[must_use]
     pub fn is_progress(&self) -> bool {
         matches!(self, Self::Executed(_, report) if report.is_done())
     }
 }
 
-/// Reconciles one installation. What cannot be done is written into its record: one write, and only where that is new.
+/// Reconciles one installation. What cannot be done is written into its record: in one write, and only if it is new.
 pub async fn reconcile(
     ctx: &Context,
     resolver: &Resolver<'_>,
@@ -131,7 +131,7 @@ pub async fn reconcile(
     };
     let record = marked.as_ref().unwrap_or(record);
     let attempted = match begun {
-        // On the heap: what it takes to plan would make the stack of a pass deep.
+        // Boxed, because planning would make the stack of a pass deep.
         Ok(begun) => Box::pin(attempt(ctx, resolver, record, how, begun, interruption)).await,
         Err(error) => Err(error),
     };
@@ -152,11 +152,11 @@ pub async fn reconcile(
         }
     };
     let written = match &outcome {
-        // What was done is said in any case.
+        // The result of an execution is written even after an interruption.
         Outcome::Executed(..) => writing.await,
         _ => interruption.unless_asked(writing).await,
     };
-    // Whatever became of it, the process did not end with it.
+    // The process has survived the attempt, whatever its result.
     if written.is_err()
         && let Some(marked) = &marked
     {
@@ -172,7 +172,7 @@ pub async fn reconcile(
     }
 }
 
-/// Whether an entry has other content than the record names.
+/// Returns whether an entry has other content than the record names.
 fn has_moved(error: &OperationError) -> bool {
     matches!(
         error.root(),
@@ -180,7 +180,7 @@ fn has_moved(error: &OperationError) -> bool {
     )
 }
 
-/// What becomes of an installation that the loop leaves alone, whatever its cluster is like.
+/// Returns the outcome of an installation that the loop leaves alone, whatever the state of its cluster.
 pub(crate) fn left_alone(record: &AddonInstallation) -> Option<Outcome> {
     let is_of_directory = record.spec.addon_ref.directory.is_some();
     if record.spec.suspend {
@@ -192,7 +192,7 @@ pub(crate) fn left_alone(record: &AddonInstallation) -> Option<Outcome> {
     }
 }
 
-/// The record with our finalizer, where it is to get that now.
+/// Adds our finalizer to a record and returns the record; `None` if it does not get one.
 async fn hold(
     ctx: &Context,
     record: &AddonInstallation,
@@ -209,7 +209,7 @@ async fn hold(
     }
 }
 
-/// Another client wrote the record meanwhile.
+/// Returns the error that another client wrote the record meanwhile.
 pub(crate) fn stale(record: &AddonInstallation) -> EngineError {
     EngineError::Stale {
         installation: name_of(record).to_string(),
@@ -269,7 +269,7 @@ async fn work(
     })
 }
 
-/// What is to be executed, where nothing of it needs a person.
+/// Plans what has to be executed, if nothing of it needs a person.
 async fn plan(
     ctx: &Context,
     resolver: &Resolver<'_>,
@@ -284,7 +284,7 @@ async fn plan(
         }
         None => {
             format::check(record).map_err(EngineError::from)?;
-            // What the core set lists is repaired, whoever began to remove it (semantics 14).
+            // A listed core add-on is repaired, whoever began to remove it (semantics 14.6).
             if !is_guarded(record) || is_released(record) {
                 unfinished::check(record, ctx.home().await?.now())?;
             }
@@ -295,7 +295,7 @@ async fn plan(
             let choices = Choices {
                 repair: how.repair,
                 only_due: how.only_due,
-                // Where they are missing, it is looked again after a pause.
+                // If types are missing, the loop looks again after a pause (semantics 17.7).
                 wait_for_types: Some(Duration::ZERO),
                 ..Choices::default()
             };
@@ -309,14 +309,14 @@ async fn plan(
     Ok(plan)
 }
 
-/// Whether its objects were taken over, and what differs in them is still to be agreed to (semantics 12).
+/// Returns whether the objects were adopted, and their differences still need a confirmation (semantics 12.11).
 fn is_adopted(record: &AddonInstallation) -> bool {
     record
         .installed()
         .is_some_and(|installed| installed.adopted)
 }
 
-/// Whether an operation found nothing to do, and wrote nothing: what an earlier one wrote of the record may no longer hold.
+/// Returns whether an operation had nothing to do and wrote nothing. What an earlier one wrote into the record may no longer hold.
 fn is_nothing(report: &Report) -> bool {
     report.is_unwritten && report.is_done()
 }
@@ -326,7 +326,7 @@ fn deletion(record: &AddonInstallation) -> Deletion {
     if metadata.deletion_timestamp.is_none() {
         return Deletion::No;
     }
-    // A listed core add-on is held, and repaired as before (semantics 14).
+    // A listed core add-on is held, and repaired as before (semantics 14.6).
     let is_guarded = is_guarded(record);
     if is_guarded && !is_released(record) {
         return Deletion::No;
@@ -341,7 +341,7 @@ fn deletion(record: &AddonInstallation) -> Deletion {
     })
 }
 
-/// Writes how the installation stands, unless an operation has written that itself, and an Event about what is new.
+/// Writes the state of the installation into its record, unless an operation has written it, and publishes an Event about what is new.
 pub(crate) async fn write(
     ctx: &Context,
     record: &AddonInstallation,
@@ -387,7 +387,7 @@ pub(crate) async fn write(
         }
     };
     if let Some(happened) = happened.filter(|_| how.events) {
-        // They tell people of what is in the record anyway.
+        // Errors are ignored, because the record says the same.
         let reporter = &ctx.settings().holder;
         let _ = events::publish(cluster, record, &happened, reporter).await;
     }
@@ -399,7 +399,7 @@ async fn unmark(ctx: &Context, record: &AddonInstallation) -> Result<(), Operati
     Ok(attempt_mark::end(ctx.home().await?, record).await?)
 }
 
-/// Whether the other cluster that the objects are in does not answer, or refuses the credentials.
+/// Returns whether the other cluster with the objects does not respond, or refuses the credentials.
 async fn is_lost(ctx: &Context, error: &OperationError) -> bool {
     match (ctx.cluster().await, error.root()) {
         (Ok(cluster), OperationError::Engine(error)) => cluster.is_lost(error),
@@ -407,7 +407,7 @@ async fn is_lost(ctx: &Context, error: &OperationError) -> bool {
     }
 }
 
-/// Whether an error says something of the installation: not of the server, of another client at work, or of this one's end.
+/// Returns whether an error is about the installation, and not about the server, another client at work, or the end of this process.
 fn is_of_record(error: &OperationError) -> bool {
     match error.root() {
         OperationError::Interrupted(_)

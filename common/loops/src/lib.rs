@@ -1,28 +1,28 @@
-//! Loops over operations: what keeps the installations of a cluster as their records ask for.
+//! Loops over operations, which keep the installations of a cluster as their records ask for.
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
 //! | [`installation`] | reconciles one installation |
 //! | [`mod@pass`] | reconciles each installation of the cluster once |
 //! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
-//! | [`election`] | which of several processes leads; for every loop |
-//! | [`retire`] | frees the records at the end |
-//! | [`core_set`] | makes core records what the rules and the list of core add-ons say |
+//! | [`election`] | elects a leader among several processes; used by every loop |
+//! | [`retire`] | removes our finalizer from the records at the end |
+//! | [`core_set`] | makes core records match the rules and the list of core add-ons |
 //! | `duplicates` | marks catalogues that have to give way to others |
-//! | [`synced`] | brings catalogues up to date from where they came |
-//! | [`distributed`] | brings the catalogues, merged, to other clusters, and stores what fits each |
-//! | [`fights`] | fields that another manager sets back each time; for every loop |
-//! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
-//! | `queue`, `tracked` | when which installation is due; what is remembered of it |
+//! | [`synced`] | updates catalogues from their source |
+//! | [`distributed`] | pushes the merged catalogues to other clusters, and stores the versions that fit each |
+//! | [`fights`] | fields that another manager keeps setting back; used by every loop |
+//! | `here`, `there` | reconcile an installation of this cluster, or those of another, with a result (`done`) |
+//! | `queue`, `tracked` | when each installation is due, and what is remembered of it |
 //! | `slots` | how many installations of a cluster are reconciled at the same time |
-//! | [`metrics`] | what is counted |
-//! | `compatibility` | whether what is installed is still listed, and fits its cluster |
-//! | [`attempts`] | what killed the process is not tried again and again |
-//! | `rights` | whose rights are used for it |
-//! | `reason` | whether a failure needs a person, and the word for it in the condition |
+//! | [`metrics`] | the metrics |
+//! | `compatibility` | whether the installed version is still listed and fits its cluster |
+//! | [`attempts`] | keeps an installation that killed the process from doing so again and again |
+//! | `rights` | whose rights are used |
+//! | `reason` | whether a failure needs a person, and its word in the condition |
 //!
-//! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
-//! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
+//! Nothing here decides what is due or writes objects: the operations of `addons-operation` do that. Nothing here prints: the caller
+//! provides the texts ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
 pub mod attempts;
 mod compatibility;

@@ -1,4 +1,4 @@
-//! What a loop counts, and whether it is ready.
+//! The metrics of a loop, and whether it is ready.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,20 +9,20 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Buckets in seconds: what is up to date takes milliseconds, a rollout minutes.
+/// Buckets in seconds: an installation that is up to date takes milliseconds, a rollout minutes.
 const BUCKETS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 30.0, 120.0, 300.0];
 
 /// The metrics of one loop.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// Reconciled installations, by what became of them.
+    /// Reconciled installations, by outcome.
     pub reconciles: Family<Of, Counter>,
-    /// How long each took.
+    /// The time that each installation took.
     pub seconds: Histogram,
     /// Whether this process leads.
     pub leader: Gauge,
-    /// Installations that it looks after.
+    /// The number of installations that the loop reconciles.
     pub installations: Gauge,
     is_ready: AtomicBool,
 }
@@ -64,7 +64,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Whether the API server answered the last try to lead: it can do its work, or take it over.
+    /// Returns whether the API server answered the last attempt to lead, so that this process can work or take over.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed)
@@ -74,10 +74,10 @@ impl Metrics {
         self.is_ready.store(is_ready, Ordering::Relaxed);
     }
 
-    /// The OpenMetrics text.
+    /// Returns the OpenMetrics text.
     ///
     /// # Errors
-    /// None that is known: the text is written into memory.
+    /// None are known: the text is written into memory.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;

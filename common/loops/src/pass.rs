@@ -1,5 +1,5 @@
-//! One pass: each installation of the cluster once, several at the same time. What fails for one does not stop the others, and what
-//! only waits keeps none of them out.
+//! Makes one pass: reconciles each installation of the cluster once, several at the same time. A failure does not stop the others, and an
+//! installation that only waits does not keep others out.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,17 +17,17 @@ use crate::slots::{Lane, Slots};
 use crate::there::OneOf;
 use crate::{duplicates, there};
 
-/// Installations that are worked on or waited for at the same time.
+/// The most installations that are worked on or waited for at the same time.
 const UNDER_WAY: usize = 256;
-/// Other clusters that are worked on at the same time.
+/// The most other clusters that are worked on at the same time.
 pub const CLUSTERS: usize = 32;
 
-/// Reconciles the named installations, or all of this cluster and of the others that namespaces stand for, and gives the outcome of
-/// each to `see`. Before all of them, the core records are made what the core sets ask for, and `see_core` is given that. What lacks
-/// another add-on is tried again once others of the pass were installed.
+/// Reconciles the named installations, or all of this cluster and of the other clusters that namespaces stand for, and passes the outcome
+/// of each to `see`. Without names, it first makes the core records match the core sets, and passes the result to `see_core`. An
+/// installation that lacks another add-on is tried again after others of the pass were installed.
 ///
 /// # Errors
-/// The records cannot be read; a name that no installation has.
+/// The records cannot be read, or a name does not belong to any installation.
 pub async fn pass(
     ctx: &Context,
     names: &[String],
@@ -40,7 +40,7 @@ pub async fn pass(
         duplicates::mark(ctx).await?;
         match core_set::follow(ctx, how).await {
             Ok(followed) => see_core(followed),
-            // Whoever may not read them has no core sets to follow.
+            // A caller that may not read them has no core sets to follow.
             Err(error) if error.is_forbidden() => {}
             Err(error) => return Err(error),
         }
@@ -62,7 +62,7 @@ pub async fn pass(
         } else {
             resolver.records.named(names, namespace)?
         };
-        // Others may not get ready without them.
+        // Others may not get ready without these.
         records.sort_by_key(|record| !record.spec.is_guard());
         let slots = Slots::default();
         let reconciling = records.iter().map(async |record| {
@@ -96,7 +96,7 @@ pub async fn pass(
     }
 }
 
-/// Reconciles the installations of other clusters once. A cluster that cannot be worked on delays no other.
+/// Reconciles the installations of other clusters once. A cluster that cannot be worked on does not delay the others.
 async fn elsewhere(
     ctx: &Context,
     how: &How,
@@ -153,7 +153,7 @@ fn lane_of(record: &AddonInstallation) -> Lane {
     Lane::of(record.spec.is_guard(), true)
 }
 
-/// Whether another add-on is missing, which this pass may be about to install.
+/// Returns whether another add-on is missing, which this pass may be about to install.
 fn lacks_another(error: &OperationError) -> bool {
     matches!(
         error.root(),

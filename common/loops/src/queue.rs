@@ -1,5 +1,5 @@
-//! When which installation is reconciled next: at once where something changed, after a growing pause where it failed, and else at
-//! an interval.
+//! Decides when each installation is reconciled next: at once after a change, after a growing pause after a failure, and otherwise at an
+//! interval (semantics 20.4).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use common::api::names::InstallationName;
 use tokio::time::Instant;
 
-/// After the first failure; it doubles up to [`LONGEST_PAUSE`].
+/// The pause after the first failure. It doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-/// Until a lock is looked at again that another client holds.
+/// The pause before a lock that another client holds is tried again.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The installations of a loop, and when each is due.
@@ -25,45 +25,45 @@ struct Entry {
     due: Instant,
     failures: u32,
     is_running: bool,
-    /// Whether it goes before what is only looked at again.
+    /// Whether it goes before installations that are only checked again.
     is_urgent: bool,
     /// When it is due again because of something that happened while it was reconciled, and whether that is urgent.
     asked: Option<(Instant, bool)>,
 }
 
-/// Why an installation is to be reconciled.
+/// Why an installation has to be reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// It is new, or its record changed: it goes first, and what failed before may succeed now.
+    /// It is new, or its record changed. It goes first, and a pause after a failure ends.
     Changed,
-    /// What it depends on may have changed: what failed before may succeed now.
+    /// Something that it depends on may have changed. A pause after a failure ends.
     Asked,
-    /// An object of it was edited or deleted: it goes first, and a pause after a failure stays.
+    /// One of its objects was edited or deleted. It goes first, but a pause after a failure stays.
     Damaged,
-    /// Its objects or its status may have changed: a pause after a failure stays.
+    /// Its objects or its status may have changed. A pause after a failure stays.
     Drifted,
 }
 
 impl Why {
-    /// Whether it goes before what is only looked at again.
+    /// Returns whether it goes before installations that are only checked again.
     fn is_urgent(self) -> bool {
         matches!(self, Self::Changed | Self::Damaged)
     }
 
-    /// Whether what failed before may succeed now.
+    /// Returns whether it ends a pause after a failure.
     fn ends_pause(self) -> bool {
         matches!(self, Self::Changed | Self::Asked)
     }
 }
 
-/// What became of an installation.
+/// How reconciling an installation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Well,
     Badly,
-    /// Another client is at work, or something newer is wished for.
+    /// Another client is at work, or a newer state is wanted.
     Busy,
-    /// Another manager sets its fields back each time: it is left alone for so long.
+    /// Another manager keeps setting its fields back: it is left alone for this long.
     Contested(Duration),
 }
 
@@ -75,7 +75,7 @@ impl Queue {
         }
     }
 
-    /// An installation is due at this time at the latest.
+    /// Makes an installation due at this time at the latest.
     pub(crate) fn ask(&mut self, name: &InstallationName, at: Instant, why: Why) {
         let Some(entry) = self.entries.get_mut(name) else {
             let entry = Entry {
@@ -100,8 +100,9 @@ impl Queue {
         }
     }
 
-    /// The installation that begins next, of those that are due and have room: first what is urgent, then where the least is under way,
-    /// then what has been due for longest. `room`: how much is under way beside one; told whether that is urgent.
+    /// Returns the installation to begin next, of those that are due and have room: urgent ones first, then those with the least under
+    /// way beside them, then those that have been due for longest. `room` is called with a name and whether that is urgent, and returns
+    /// how much is under way beside it, or `None` if it may not begin.
     pub(crate) fn first(
         &self,
         now: Instant,
@@ -117,7 +118,7 @@ impl Queue {
         Some(name.clone())
     }
 
-    /// It runs until [`Queue::end`]; returns whether it is urgent.
+    /// Marks an installation as running until [`Queue::end`]. Returns whether it is urgent.
     pub(crate) fn begin(&mut self, name: &InstallationName) -> bool {
         let entry = self.entries.get_mut(name);
         entry.is_some_and(|entry| {
@@ -126,7 +127,8 @@ impl Queue {
         })
     }
 
-    /// Those of a namespace that are due too, or will be by then without having failed, and whether each is urgent: they run from now on.
+    /// Marks all installations of a namespace as running that are due, or that will be due at `by` and have not failed. Returns each with
+    /// whether it is urgent.
     pub(crate) fn begin_together(
         &mut self,
         namespace: &str,
@@ -146,7 +148,7 @@ impl Queue {
         together
     }
 
-    /// Tries at once what failed, because its cause may be gone.
+    /// Makes an installation due at once if it failed, because the cause may no longer exist.
     pub(crate) fn retry(&mut self, name: &InstallationName, at: Instant) {
         if self
             .entries
@@ -157,7 +159,8 @@ impl Queue {
         }
     }
 
-    /// It was reconciled. `spread` is between 0 and 1, and other each time: installations are not due at the same time.
+    /// Records that an installation was reconciled. `spread` is between 0 and 1 and different each time, so that installations do not
+    /// become due at the same time.
     pub(crate) fn end(&mut self, name: &InstallationName, ended: Ended, now: Instant, spread: f64) {
         let interval = self.interval.mul_f64(0.9 + 0.2 * spread);
         let Some(entry) = self.entries.get_mut(name) else {
@@ -188,17 +191,17 @@ impl Queue {
         }
     }
 
-    /// Whether it is being reconciled.
+    /// Returns whether it is being reconciled.
     pub(crate) fn is_running(&self, name: &InstallationName) -> bool {
         self.entries.get(name).is_some_and(|entry| entry.is_running)
     }
 
-    /// It is gone.
+    /// Removes an installation that was deleted.
     pub(crate) fn forget(&mut self, name: &InstallationName) {
         self.entries.remove(name);
     }
 
-    /// When the next one is due, of those that have room.
+    /// Returns when the next installation with room is due.
     pub(crate) fn next(
         &self,
         room: impl Fn(&InstallationName, bool) -> Option<usize>,
@@ -209,13 +212,13 @@ impl Queue {
         waiting.map(|(_, entry)| entry.due).min()
     }
 
-    /// How many there are.
+    /// Returns the number of installations.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 }
 
-/// After so many failures in a row.
+/// Returns the pause after this many failures in a row.
 fn pause(failures: u32) -> Duration {
     let doubled = 2u32.saturating_pow(failures.saturating_sub(1));
     FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)

@@ -4,24 +4,24 @@ use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::standing::Standing;
 use addons_operation::OperationError;
-use addons_operation::adopt::AdoptError;
 use addons_operation::attempt::AttemptError;
 use addons_operation::choose::ChooseError;
+use addons_operation::error::AdoptError;
 use addons_plan::crd_safety::BreakageError;
 use addons_plan::planner::PlanError;
 use addons_plan::refusal::Cause;
 use common::api::conditions::{PROCESS_KILLED, ROLLOUT_FAILED, bounded};
 
-/// What a condition says of an error.
+/// What a condition says about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
-    /// A protection that a person can lift.
+    /// A protection that a person can override.
     Asks(&'static str),
-    /// Anything else.
+    /// Any other error.
     Stalls(&'static str),
 }
 
-/// How an installation stands that failed with this error.
+/// Returns the state of an installation that failed with this error.
 pub(crate) fn standing(error: &OperationError, words: String) -> Standing {
     let message = bounded(words);
     match reason(error) {

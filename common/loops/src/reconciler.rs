@@ -1,8 +1,8 @@
-//! The loop: the leader of several processes watches records and objects, and reconciles each installation when something of it
-//! changed, and at an interval. Several at the same time, each with pauses of its own.
+//! The loop: the leader of several processes watches records and objects, and reconciles each installation when something about it
+//! changes, and at an interval. It reconciles several at the same time, each with pauses of its own.
 //!
-//! Nothing is decided from what a watch says: it only tells when to look. Each installation is planned from what is read then, and
-//! executed under the lock of its record, so a person's command and the loop never work on one at the same time.
+//! Nothing is decided from what a watch says: it only triggers a check. Each installation is planned from what is read then, and executed
+//! under the lock of its record, so a person's command and the loop never work on one at the same time.
 
 mod remotes;
 mod turn;
@@ -31,17 +31,17 @@ pub struct Reconciler<'a> {
     pub ctx: &'a Context,
     /// How each installation is reconciled.
     pub how: How,
-    /// The Lease of the leader.
+    /// This process as a candidate for the Lease of the leader.
     pub candidate: Candidate,
-    /// How often everything is looked at, and sources are asked, although nothing is known to have changed.
+    /// How often everything is checked, including sources, even if nothing is known to have changed.
     pub interval: Duration,
-    /// What is distributed beside that.
+    /// What is distributed as well.
     pub distribution: Distribution,
-    /// What is counted.
+    /// The metrics of the loop.
     pub metrics: &'a Metrics,
 }
 
-/// What the caller is told of.
+/// An event of the loop, for its caller.
 #[derive(Debug)]
 pub enum Told<'a> {
     /// Whether this process leads now.
@@ -50,16 +50,15 @@ pub enum Told<'a> {
     Reconciled(&'a InstallationName, &'a Outcome),
     /// Catalogues were written for the cluster of this namespace.
     Distributed(&'a str, &'a [Pushed]),
-    /// The records could not be read, the Lease not be written, or a cluster not be brought its catalogues; it is tried again.
+    /// The records could not be read, the Lease could not be written, or catalogues could not be distributed. It is tried again.
     Failed(&'a OperationError),
 }
 
 impl Reconciler<'_> {
-    /// Runs until it is interrupted; what is being executed ends in good order then, what is only planned is left, and the Lease is
-    /// given back.
+    /// Runs until it is interrupted. Then operations in progress end in good order, plans are dropped, and the Lease is given back.
     ///
     /// # Errors
-    /// The cluster cannot be connected to.
+    /// The client cannot connect to the cluster.
     pub async fn run(
         &self,
         interruption: &Interruption,
@@ -99,13 +98,13 @@ impl Reconciler<'_> {
             let _ = ended.send(());
         };
         tokio::join!(electing, working);
-        // Where that fails, the Lease expires.
+        // If this fails, the Lease expires.
         let _ = election::resign(home, &self.candidate).await;
         Ok(())
     }
 
-    /// Works as long as this process leads, and until what was begun has ended: the locks of the records fence it. Where this process
-    /// gets its Lease back meanwhile, it goes on.
+    /// Works as long as this process leads, and until everything that was begun has ended, fenced by the locks of the records. If this
+    /// process gets its Lease back meanwhile, it continues.
     async fn lead(
         &self,
         apart: Context,
@@ -129,7 +128,7 @@ impl Reconciler<'_> {
                 return;
             }
             let due = turn.next();
-            // What was read may be older than what watches saw meanwhile.
+            // The records that are being read may be older than what watches have seen meanwhile.
             let takes = leads && !turn.is_reading();
             tokio::select! {
                 biased;
@@ -164,7 +163,7 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Takes in what became of an installation.
+    /// Takes in the result of an installation.
     fn end(&self, turn: &mut Turn, done: Done, tell: &(dyn Fn(Told<'_>) + Send + Sync)) {
         self.count(&done);
         match &done.outcome {
@@ -187,7 +186,7 @@ impl Reconciler<'_> {
     }
 }
 
-/// Ends then; never where there is no time.
+/// Waits until this time; for ever if there is none.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
@@ -195,7 +194,7 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Whether another client is at work, or was faster, or something newer is wished for: it is tried again soon.
+/// Returns whether another client is at work or was faster, or a newer state is wanted, so that it is tried again soon.
 fn is_busy(error: &OperationError) -> bool {
     matches!(
         error.root(),

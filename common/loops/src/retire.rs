@@ -1,4 +1,4 @@
-//! The end of a loop: records are free of its finalizer, so that their deletion does not wait for a process that is gone.
+//! Ends a loop: removes its finalizer from the records, so that their deletion does not wait for a process that no longer runs.
 
 use addons_engine::{lease, local, record};
 use addons_operation::{Context, OperationError, Records, name_of};
@@ -6,13 +6,13 @@ use common::api::names::InstallationName;
 use common::pin;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-/// The Lease says that a process leads.
+/// The reason why a loop cannot be retired.
 #[derive(Debug, thiserror::Error)]
 pub enum RetireError {
-    /// It would set the finalizers again.
+    /// A process leads, and would set the finalizers again.
     #[error("{holder} leads: end it first")]
     Leads {
-        /// Who.
+        /// The identity of the leader.
         holder: String,
     },
     /// The records cannot be read or written.
@@ -20,8 +20,8 @@ pub enum RetireError {
     Operation(#[from] OperationError),
 }
 
-/// Removes the finalizer from every record of this cluster and of others that is not being deleted, and returns their names. What is
-/// being deleted stays until its objects are.
+/// Removes the finalizer from every record of this cluster and of others that is not being deleted, and returns their names. A record
+/// that is being deleted keeps it until its objects are deleted (semantics 15).
 ///
 /// # Errors
 /// [`RetireError`].
@@ -44,7 +44,7 @@ pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationN
         let namespace = name_of(record).namespace;
         let is_meant = match selected {
             Some(selected) => *selected == namespace,
-            // What another loop with another system namespace looks after is left to it.
+            // Records that another loop, with another system namespace, reconciles are left to that loop.
             None => {
                 records.local.contains(&namespace)
                     || pin::is_elsewhere(record)
@@ -63,7 +63,7 @@ pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationN
     Ok(freed)
 }
 
-/// Who holds a Lease that has not expired, by the time of the API server.
+/// Returns the holder of a Lease that has not expired, by the time of the API server.
 fn leader(spec: &LeaseSpec, now: jiff::Timestamp) -> Option<String> {
     let holder = spec
         .holder_identity

@@ -1,21 +1,23 @@
-//! Whose rights the loop uses for an installation.
+//! Determines whose rights the loop uses for an installation.
 
 use addons_operation::{Context, OperationError, name_of};
 use common::api::installation::AddonInstallation;
 
 use crate::installation::How;
 
-/// With whose rights the objects of an installation are read and written (semantics 16).
+/// The rights with which the objects of an installation are read and written (semantics 16.6).
 pub(crate) enum Rights {
-    /// Those of the loop, or of the kubeconfig of another cluster.
+    /// The rights of the loop, or of the kubeconfig of another cluster.
     Own,
-    /// Those of this ServiceAccount in the namespace of the record.
+    /// The rights of this ServiceAccount in the namespace of the record.
     Of(String),
-    /// Outside the system namespace the record has to name one.
+    /// None: outside the system namespace, the record has to name an account.
     Missing,
 }
 
 impl Rights {
+    /// Determines the rights for a record.
+    ///
     /// # Errors
     /// What the namespace of the record stands for cannot be read.
     pub(crate) async fn of(
@@ -28,8 +30,8 @@ impl Rights {
         if let Some(account) = record.spec.service_account_name.as_ref().or(default) {
             return Ok(Self::Of(account.clone()));
         }
-        // In another cluster the kubeconfig gives them; what is read here besides are the Secrets of valuesFrom. One with data of templates
-        // is refused where it is found: only some methods take it.
+        // In another cluster, the kubeconfig gives the rights; from this cluster, only the Secrets of `valuesFrom` are read. A record
+        // with template data is refused later, because only some methods take it.
         let is_given = ctx.is_remote().await? && record.spec.values_from.is_empty();
         Ok(if is_of_system || is_given {
             Self::Own

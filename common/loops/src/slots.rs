@@ -1,26 +1,26 @@
-//! Room for the installations of a cluster that are reconciled at the same time.
+//! Limits how many installations of a cluster are reconciled at the same time (semantics 20.5).
 
 use addons_operation::Interruption;
 use tokio::sync::Semaphore;
 
-/// Installations of one cluster in one lane that are reconciled at the same time.
+/// The most installations of one cluster in one lane that are reconciled at the same time.
 pub(crate) const WORKERS: usize = 4;
-/// Installations of one cluster that may wait at the same time without a slot, besides guards. Each renews its lock meanwhile.
+/// The most installations of one cluster that may wait at the same time without a slot, besides guards. Each renews its lock meanwhile.
 pub(crate) const WAITING: usize = 64;
 
-/// What keeps an installation waiting: only others of its lane.
+/// A lane: only others of the same lane keep an installation waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Core add-ons, and what `init` installs: nothing else keeps them out.
     Guards,
-    /// What is new, changed or damaged.
+    /// New, changed or damaged installations.
     Changes,
-    /// What is only looked at again.
+    /// Installations that are only checked again.
     Looks,
 }
 
 impl Lane {
-    /// That of an installation.
+    /// Returns the lane of an installation.
     pub(crate) fn of(is_guard: bool, is_urgent: bool) -> Self {
         match (is_guard, is_urgent) {
             (true, _) => Self::Guards,
@@ -51,8 +51,8 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// Works when a slot of the lane is free. Where the work only waits, `waits` is told, and the slot is given back unless too many others
-    /// wait.
+    /// Does the work when a slot of the lane is free. When the work only waits, `waits` is called, and the slot is given back unless too
+    /// many others wait.
     pub(crate) async fn work<T>(
         &self,
         lane: Lane,
@@ -81,7 +81,7 @@ impl Slots {
     }
 }
 
-/// Does the work; `waits` is told where it begins to wait.
+/// Does the work, and calls `waits` when it begins to wait.
 pub(crate) async fn while_it_works<T>(
     part: &Interruption,
     waits: impl FnOnce(),

@@ -1,4 +1,4 @@
-//! Catalogues that say where they come from are brought up to date from there (semantics 1).
+//! Updates catalogues that say where they come from (semantics 1.4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use common::catalogue::is_copy;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// What became of the catalogues that say where they come from.
+/// The result of updating the catalogues.
 #[derive(Debug, Default)]
 pub struct Synced {
-    /// Whether the add-ons of one changed.
+    /// Whether the add-ons of a catalogue changed.
     pub is_changed: bool,
-    /// Why others could not be brought up to date.
+    /// Why other catalogues could not be updated.
     pub failed: Vec<OperationError>,
 }
 
-/// Brings all up to date at the interval, as the newest context that was sent knows them.
+/// Updates all catalogues at the interval, with the newest context.
 pub async fn keep(contexts: watch::Receiver<Arc<Context>>, interval: Duration) {
     loop {
         let ctx = contexts.borrow().clone();
-        // What failed is a condition of its catalogue.
+        // Errors become conditions of the catalogues.
         once(&ctx, true).await;
         sleep(interval).await;
     }
 }
 
-/// Brings all up to date, one after the other. Where the caller may not read or write catalogues, others do that. `is_loop`: again
-/// and again, not for a person.
+/// Updates all catalogues, one after the other. A caller that may not read or write catalogues leaves this to others. `is_loop`: whether
+/// this happens repeatedly, and not for a person.
 pub async fn once(ctx: &Context, is_loop: bool) -> Synced {
     let mut synced = Synced::default();
     let Ok(Some(all)) = ctx.readable_catalogues().await else {

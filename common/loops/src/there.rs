@@ -1,5 +1,5 @@
-//! The installations of another cluster: those of one namespace together, so that its records and its version are read once
-//! (semantics 6).
+//! Reconciles the installations of another cluster: those of one namespace together, so that its records and its version are read once
+//! (semantics 6.3).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,14 +21,14 @@ use crate::slots::{Lane, Slots};
 /// One of several installations that are reconciled together.
 pub(crate) struct OneOf {
     pub(crate) name: InstallationName,
-    /// Where it waits for its turn.
+    /// The lane in which it waits.
     pub(crate) lane: Lane,
-    /// What ends it.
+    /// Its interruption.
     pub(crate) part: Interruption,
 }
 
-/// Reconciles installations of one namespace, and tells `see` of each when it waits and when it is done. `ctx`: of that namespace.
-/// `slots`: how many of its cluster are worked on at a time, together with other calls.
+/// Reconciles installations of one namespace, and tells `see` when each of them waits and when it is done. `ctx`: the context of that
+/// namespace; `slots`: the slots of its cluster, which other calls share.
 pub(crate) async fn reconcile_together(
     ctx: &Context,
     all: &[OneOf],
@@ -78,7 +78,7 @@ pub(crate) async fn reconcile_together(
     stream::iter(all).for_each_concurrent(None, work).await;
 }
 
-/// What was found of one installation.
+/// The result for one installation.
 struct Found {
     record: Option<AddonInstallation>,
     is_elsewhere: bool,
@@ -98,7 +98,7 @@ impl Found {
         Self::new(None, Outcome::UpToDate)
     }
 
-    /// Of a namespace that stands for no cluster.
+    /// The result if the namespace does not stand for a cluster.
     fn elsewhere() -> Self {
         Self {
             is_elsewhere: true,
@@ -107,7 +107,7 @@ impl Found {
     }
 }
 
-/// Says of each installation why its cluster cannot be worked on. All of it may be left at any point: the next look says it.
+/// Reports for each installation why its cluster cannot be worked on. This may stop at any point, because the next look reports it again.
 async fn lost(
     ctx: &Context,
     names: &[&InstallationName],
@@ -119,7 +119,7 @@ async fn lost(
     let is_of_namespace = match error.root() {
         OperationError::NotLocal { .. } | OperationError::Remote(_) => true,
         OperationError::Interrupted(_) => false,
-        // Of a namespace that stands for another cluster, also where that is not reached.
+        // The namespace may stand for another cluster, even if that is not reached.
         _ => {
             let standing = interruption.unless_asked(ctx.standing()).await;
             matches!(standing, Ok(Standing::There(_)))
@@ -132,7 +132,7 @@ async fn lost(
         let namespace = ctx.settings().namespace.as_deref();
         Ok::<_, OperationError>(record::list(home, namespace).await?)
     };
-    // What fails here, or before it is known where the namespace leads, says nothing of the records.
+    // A failure in this cluster, or before it is known where the namespace leads, says nothing about the records.
     let records = match is_of_namespace {
         true => interruption.unless_asked(read).await.ok(),
         false => None,
@@ -168,9 +168,9 @@ async fn lost(
     }
 }
 
-/// Removes our finalizer from a record whose deletion must not wait for another cluster: the kubeconfig is gone, the objects are to be
-/// left anyway, or the namespace is deleted with everything that is recorded in it. The cluster is left as it is (semantics 14, 15).
-/// Returns whether that was done.
+/// Removes our finalizer from a record whose deletion must not wait for another cluster: the kubeconfig no longer exists, the objects are
+/// to be left anyway, or the namespace is deleted with everything that is recorded in it. The cluster is left unchanged (semantics 14.6,
+/// 15). Returns whether the finalizer was removed.
 async fn let_go(
     ctx: &Context,
     record: &AddonInstallation,
@@ -195,7 +195,7 @@ async fn let_go(
     Ok(frees && record::let_go(home, record).await?)
 }
 
-/// Whether nothing leads to another cluster any more.
+/// Returns whether nothing leads to the other cluster any more.
 fn is_without_kubeconfig(error: &OperationError) -> bool {
     matches!(
         error.root(),

@@ -1,4 +1,4 @@
-//! What a loop remembers of an installation: enough to tell whether a change of its record or of an object matters.
+//! What a loop remembers of an installation: enough to decide whether a change of its record or of an object matters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,35 +17,35 @@ pub(crate) struct Tracked {
     generation: Option<i64>,
     resource_version: String,
     is_going: bool,
-    /// Whether others rely on it: nothing else keeps it waiting.
+    /// Whether others rely on it, so that nothing else keeps it waiting.
     pub(crate) is_guard: bool,
     /// Whether it is a core add-on.
     is_core: bool,
-    /// Whether the guard of core add-ons is on it.
+    /// Whether it carries the guard of core add-ons.
     is_guarded: bool,
-    /// Whether it was released: then its deletion goes on, which was held.
+    /// Whether it was released, so that a held deletion goes on.
     is_released: bool,
-    /// The objects as they are recorded, by uid; none where edits are not repaired.
+    /// The recorded objects by uid; empty if edits are not repaired.
     objects: BTreeMap<String, InventoryObject>,
-    /// Their kinds: group and kind.
+    /// The groups and kinds of these objects.
     pub(crate) kinds: BTreeSet<(String, String)>,
     /// Changes of objects that were seen while it was reconciled.
     seen: BTreeMap<String, Changed>,
 }
 
-/// What a change of a record asks for.
+/// What a change of a record means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// It was created or released, its spec changed, or its deletion began.
     Spec,
     /// Another client wrote its status.
     Status,
-    /// It is as we left it.
+    /// The record is as we left it.
     Nothing,
 }
 
 impl Tracked {
-    /// Of a record, as it was read or written last.
+    /// Returns what is remembered of a record as it was last read or written.
     pub(crate) fn of(record: &AddonInstallation) -> Self {
         let name = name_of(record);
         let is_ensured = record.spec.upkeep() == Reconcile::Ensure && !record.spec.suspend;
@@ -72,14 +72,14 @@ impl Tracked {
         }
     }
 
-    /// Its objects are in another cluster: what is watched here are never those.
+    /// Forgets the objects, because they are in another cluster: objects that are watched here are never those.
     pub(crate) fn forget_objects(&mut self) {
         self.owner.clear();
         self.objects.clear();
         self.kinds.clear();
     }
 
-    /// What a change of the record asks for.
+    /// Returns what a change of the record means.
     pub(crate) fn news(&self, changed: &Changed) -> News {
         let is_as_before = self.generation == changed.generation
             && self.is_going == changed.is_going
@@ -93,14 +93,14 @@ impl Tracked {
         }
     }
 
-    /// Whether a change of the record concerns the core set: its spec, its deletion, its guard.
+    /// Returns whether a change of the record affects the core set: its spec, its deletion, or its guard.
     pub(crate) fn is_core_news(&self, changed: &Changed) -> bool {
         let is_taken = self.is_guarded && !changed.is_guarded;
         let is_news = changed.is_gone || is_taken || self.news(changed) == News::Spec;
         (self.is_core || changed.is_guarded) && is_news
     }
 
-    /// Notes a change of the record that is not looked at before it has been reconciled.
+    /// Remembers a change of the record before the record is reconciled.
     pub(crate) fn note(&mut self, changed: &Changed) {
         self.generation = changed.generation;
         self.is_going = changed.is_going;
@@ -111,12 +111,12 @@ impl Tracked {
         self.resource_version.clone_from(&changed.resource_version);
     }
 
-    /// Notes a change of an object, which may be our own.
+    /// Remembers a change of an object, which may be our own.
     pub(crate) fn see(&mut self, changed: Changed) {
         self.seen.insert(changed.uid.clone(), changed);
     }
 
-    /// Whether a change makes an object another one than was applied. Objects that are not in the inventory are none of ours.
+    /// Returns whether a change makes an object differ from what was applied. Objects that are not in the inventory do not count.
     pub(crate) fn is_drift(&self, changed: &Changed) -> bool {
         let Some(recorded) = self.objects.get(&changed.uid) else {
             return false;
@@ -124,15 +124,15 @@ impl Tracked {
         if changed.is_gone {
             return true;
         }
-        // Of an object that was only recorded it is not known what it was.
+        // The former state of an object that was only recorded is not known.
         recorded.is_versioned() && recorded.was_edited(&changed.state())
     }
 
-    /// As it stands after it was reconciled, and whether something drifted meanwhile.
+    /// Returns the state after the installation was reconciled, and whether an object drifted meanwhile.
     pub(crate) fn after(self, record: &AddonInstallation) -> (Self, bool) {
         let mut after = Self::of(record);
         let has_drifted = self.seen.values().any(|changed| after.is_drift(changed));
-        // What a watch saw of the record meanwhile is asked about already, and may be newer than what was read before.
+        // Changes of the record that a watch saw meanwhile are scheduled already, and may be newer than what was read before.
         after.generation = after.generation.max(self.generation);
         after.is_going |= self.is_going;
         after.is_released |= self.is_released;
@@ -140,8 +140,8 @@ impl Tracked {
     }
 }
 
-/// Whether something of a record is to be done, as far as it tells itself: its spec is not installed, an operation was cut off, or it is
-/// being deleted.
+/// Returns whether a record shows that something has to be done: its spec is not installed, an operation was interrupted, or it is being
+/// deleted.
 pub(crate) fn is_due(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
     let is_under_way = status.is_some_and(|status| status.operation.is_some());

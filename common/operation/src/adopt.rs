@@ -15,71 +15,12 @@ use addons_plan::snapshot::FormerMark;
 use common::api::names::{InstallationName, owner_hash};
 
 use crate::context::{Context, Offer};
-use crate::error::OperationError;
+use crate::error::{AdoptError, OperationError};
 use crate::former;
 use crate::plan::{Plan, Planned, owners};
 use crate::records::Records;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
-
-/// Why nothing is adopted. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AdoptError {
-    /// kubectl addons has installed it.
-    #[error("{0} is already installed")]
-    Installed(InstallationName),
-    /// The installation already owns its objects, and nothing was applied yet.
-    #[error("{0} has already been taken over")]
-    Adopted(InstallationName),
-    /// The installation already owns its objects, and the changes to them were not confirmed yet.
-    #[error("{0} was taken over, but the changes to its objects were not confirmed yet")]
-    Unconfirmed(InstallationName),
-    /// Its record belongs to this cluster.
-    #[error("{0} is recorded as an installation of this cluster")]
-    SameCluster(InstallationName),
-    /// None of its objects exists.
-    #[error("there is nothing to adopt: none of the objects of {addon} exists{}", there_is(release.as_deref(), elsewhere.as_deref()))]
-    Nothing {
-        /// The add-on.
-        addon: String,
-        /// What another tool has installed of the add-on under another name, or in another namespace.
-        elsewhere: Option<Box<Install>>,
-        /// The Helm release with the same name, if there is one: its values may give the objects other names.
-        release: Option<Box<GivenRelease>>,
-    },
-    /// The add-on is installed as a release of helm (`template.helm.mode: release`).
-    #[error("{0} is installed by helm as a release of its own, which is not adopted")]
-    Release(InstallationName),
-}
-
-/// A Helm release, and the paths of the values that a user set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenRelease {
-    /// Namespace.
-    pub namespace: String,
-    /// Name.
-    pub name: String,
-    /// Paths.
-    pub values: Vec<String>,
-}
-
-fn there_is(release: Option<&GivenRelease>, elsewhere: Option<&Install>) -> String {
-    let Some(release) = release else {
-        return elsewhere.map_or_else(String::new, |install| format!("; {install} has it"));
-    };
-    let GivenRelease {
-        namespace,
-        name,
-        values,
-    } = release;
-    match values.as_slice() {
-        [] => format!("; Helm release {namespace}/{name} exists, and is of other objects"),
-        values => format!(
-            "; Helm release {namespace}/{name} exists, and was given values for {}: give them with -f",
-            former::listed(values)
-        ),
-    }
-}
 
 impl Resolver<'_> {
     /// Plans to take over the existing objects of these installations. `force` includes objects that a live Argo CD or Flux object applies,

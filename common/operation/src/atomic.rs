@@ -7,44 +7,21 @@ use addons_plan::Verb;
 use addons_plan::choices::Choices;
 use addons_plan::gitops::edits;
 use addons_plan::graph::Graph;
-use addons_plan::history::{self, StoredRevision};
+use addons_plan::history::{self};
 use addons_plan::prune::limit::PruneLimit;
-use common::catalogue::Entry;
 use common::manifest::key::ObjectKey;
 use futures::FutureExt as _;
 
 use crate::context::{Context, Offer};
-use crate::error::OperationError;
+use crate::error::{OperationError, RollbackError};
 use crate::event::Event;
-use crate::execute::Run;
 use crate::gitops;
 use crate::interruption::Interruption;
-use crate::plan::{Plan, Planned};
+use crate::plan::{Before, OnFailure, Plan, Planned};
 use crate::release::ReleaseWork;
 use crate::resolve::{Answers, Resolution, Resolver};
-use crate::rollback::RollbackError;
+use crate::run::Run;
 use crate::stage::Failed;
-
-/// What happens to an installation whose operation fails.
-#[derive(Debug, Default)]
-pub enum OnFailure {
-    /// It stays as it is.
-    #[default]
-    Stays,
-    /// It stays as it is although a rollback was asked for: no revision of the installed version is kept, or nothing is installed.
-    NothingBefore,
-    /// It is rolled back.
-    GoesBack(Box<Before>),
-}
-
-/// What was installed before the operation.
-#[derive(Debug)]
-pub struct Before {
-    /// Its revision.
-    pub revision: StoredRevision,
-    /// Its entry, which may have left its catalogue.
-    entry: Entry,
-}
 
 impl Resolver<'_> {
     /// Returns the plan with rollbacks for upgrades that fail. An installation that could not be rolled back becomes one of the failed

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use common::api::names::InstallationName;
 
-use crate::elapsed::seconds;
+use crate::text::seconds;
 
 /// Why an installation is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

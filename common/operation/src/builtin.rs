@@ -19,10 +19,10 @@ use common::catalogue::{Catalogue, Entry, Origin};
 use common::manifest::digest::sha256_trimmed;
 use serde_json::{Value, json};
 
+pub use addons_engine::webhooks::WEBHOOK;
+
 pub use kustomization::BuiltinError;
 
-/// The add-on with the webhook.
-pub const WEBHOOK: &str = "addons-webhook";
 /// The add-on with the admission policies.
 pub const POLICIES: &str = "addons-policies";
 /// Admission policies are served since 1.30.

@@ -11,7 +11,7 @@ use common::catalogue::{Catalogue, Entry};
 
 use crate::choose::ChooseError;
 use crate::context::{Context, Offer};
-use crate::error::OperationError;
+use crate::error::{IndexesError, OperationError};
 use crate::event::Finding;
 use crate::intent::{NewInstallation, Target};
 use crate::kops;
@@ -29,31 +29,6 @@ pub struct Removed {
     pub addon: String,
     /// The installation, if kubectl addons has one; otherwise only kops' own tool has installed the add-on.
     pub installation: Option<String>,
-}
-
-/// Why indexes are not applied.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IndexesError {
-    /// Two indexes have the same entry with different contents.
-    #[error("two manifests have the same version and id of {addon}: in {first} and in {second}")]
-    TwoHashes {
-        /// The add-on.
-        addon: String,
-        /// An index.
-        first: String,
-        /// Another one.
-        second: String,
-    },
-    /// Most of what was installed from an index is not in it any more.
-    #[error(
-        "{removed} of {installed} installations from kops indexes are no longer in them; none was uninstalled"
-    )]
-    MostlyRemoved {
-        /// How many would be uninstalled.
-        removed: usize,
-        /// How many there are.
-        installed: usize,
-    },
 }
 
 impl Resolver<'_> {

@@ -1,5 +1,7 @@
 //! Charts: the input for helm, and the objects that it renders.
 
+mod complete;
+
 use addons_helm::HelmError;
 use addons_helm::dependencies;
 use addons_helm::lookup::Lookup;
@@ -17,6 +19,7 @@ use common::values::layers::{Layers, Values};
 use common::values::mask::Mask;
 use serde_json::{Map, Value};
 
+pub use self::complete::CompleteChart;
 use crate::choose::ChooseError;
 use crate::context::Context;
 use crate::error::{OperationError, within};
@@ -28,25 +31,6 @@ use crate::resolved::Resolved;
 
 /// How deep charts within charts are searched.
 const NESTED: usize = 4;
-
-/// A chart with everything that helm needs to install it.
-#[derive(Clone, Debug)]
-pub struct CompleteChart {
-    /// Name of the release.
-    pub release: String,
-    /// The chart, with its dependencies.
-    pub package: Package,
-    /// The merged values.
-    pub values: Value,
-    /// The paths of values that have to stay whole numbers, for helm's `--set`.
-    pub whole_numbers: Vec<String>,
-    /// Whether the definitions in `crds/` are left out.
-    pub skips_crds: bool,
-    /// What the user should know.
-    pub warnings: Vec<String>,
-    /// Masks content of Secrets in errors.
-    pub mask: Mask,
-}
 
 /// Prepares everything that helm needs for an installation.
 ///
@@ -332,7 +316,7 @@ async fn rendered(
     ctx.emit(Event::Began(work.clone()));
     let helm = ctx.helm().await?;
     let text = {
-        let _slot = ctx.slot(resolved).await;
+        let _slot = ctx.slot(resolved.wanted.spec.is_guard()).await;
         template(helm, &chart.package, &request).await
     };
     ctx.emit(Event::Ended(work));

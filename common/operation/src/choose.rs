@@ -6,6 +6,8 @@ use common::nearest::nearest;
 
 use addons_versions::tolerant;
 
+use crate::text::list_first;
+
 /// How many versions an error lists.
 const LISTED: usize = 5;
 
@@ -166,15 +168,10 @@ fn check_held(
 
 /// `; it has 1.1.0, 1.0.0 and 3 more`
 fn others(versions: &[String]) -> String {
-    if versions.is_empty() {
-        return String::new();
+    match versions {
+        [] => String::new(),
+        versions => format!("; it has {}", list_first(versions, LISTED)),
     }
-    let more = match versions.len().saturating_sub(LISTED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let shown: Vec<&str> = versions.iter().take(LISTED).map(String::as_str).collect();
-    format!("; it has {}{more}", shown.join(", "))
 }
 
 /// `; did you mean NAME?`

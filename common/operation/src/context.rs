@@ -30,11 +30,10 @@ use futures::future::BoxFuture;
 use semver::Version;
 use tokio::sync::{Mutex, OnceCell, SemaphorePermit};
 
-use crate::error::{OperationError, within};
+use crate::error::{BoxError, OperationError, within};
 use crate::event::{Event, Finding};
 use crate::jail::{self, Jail};
-use crate::kops::Records;
-use crate::resolved::Resolved;
+use crate::kops::record::Records;
 use target::{Target, Uid};
 
 pub use contents::Contents;
@@ -96,9 +95,6 @@ pub enum Offer {
     /// Nothing: the add-ons are in a directory, which has no entries.
     Nothing,
 }
-
-/// An error of other code.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Connects to the cluster when it is first needed.
 pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Cluster, BoxError>> + Send + Sync>;
@@ -251,9 +247,9 @@ impl Context {
     }
 
     /// Waits for a slot for rendering in another process, if these are limited. The slot is held while the installation is rendered.
-    pub(crate) async fn slot(&self, resolved: &Resolved) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn slot(&self, is_guard: bool) -> Option<SemaphorePermit<'_>> {
         let jail = self.settings.jail.as_ref()?;
-        jail.slot(resolved.wanted.spec.is_guard()).await
+        jail.slot(is_guard).await
     }
 
     /// Returns how a repeated key in a manifest is handled.

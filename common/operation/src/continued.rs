@@ -6,7 +6,7 @@ use addons_plan::prune::KeptKind;
 use addons_plan::prune::limit::PruneLimit;
 use common::api::names::InstallationName;
 
-use crate::shell::word;
+use crate::text::shell_word;
 
 /// Returns the command that continues an operation of this installation, with the flags of the recorded choices (semantics 17.4).
 #[must_use]
@@ -18,10 +18,10 @@ pub fn command(continuation: &Continuation, installation: &InstallationName) -> 
     let InstallationName { namespace, name } = installation;
     let at = |version: &Option<String>| {
         let version = version.as_ref();
-        version.map_or_else(String::new, |version| format!("@{}", word(version)))
+        version.map_or_else(String::new, |version| format!("@{}", shell_word(version)))
     };
     let (verb, more) = match next {
-        Next::Sync(directory) => ("sync", word(directory)),
+        Next::Sync(directory) => ("sync", shell_word(directory)),
         Next::Upgrade(version) => ("upgrade", at(version)),
         Next::Rollback(revision) => (
             "rollback",
@@ -69,7 +69,7 @@ fn flags(next: &Next, choices: &Choices) -> Vec<String> {
         &format!("--allow-prune {limit}"),
     );
     for object in &choices.recreate {
-        add(applies, &format!("--recreate {}", word(object)));
+        add(applies, &format!("--recreate {}", shell_word(object)));
     }
     add(applies && choices.allow_breakage, "--allow-crd-breakage");
     add(

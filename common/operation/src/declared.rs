@@ -1,7 +1,6 @@
 //! Installations as a set declares them: the file has their whole spec, and records get it (semantics 17.8). If the set has a name, its
 //! installations carry it as a label, so that those that leave the file can be uninstalled (semantics 17.9).
 
-use addons_plan::prune::limit::PruneLimit;
 use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, LABEL_SET};
 use common::catalogue::select::Request;
@@ -9,50 +8,14 @@ use kube::ResourceExt as _;
 
 use crate::choose::choose;
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{MemberError, OperationError};
 use crate::event::Finding;
-use crate::intent::Edits;
+use crate::intent::{DeclaredSet, Edits};
 use crate::origin::catalogue_of;
 use crate::plan::may_go;
 use crate::records::name_of;
 use crate::resolve::{Answers, Resolution, Resolver};
 use crate::resolved::Resolved;
-
-/// A set, and whether members that are no longer in its file are uninstalled.
-#[derive(Clone, Debug, Default)]
-pub struct DeclaredSet {
-    /// The installations in the file.
-    pub installations: Vec<AddonInstallation>,
-    /// The name of the set, whose members its installations become.
-    pub name: Option<String>,
-    /// How many members may be uninstalled because they are no longer in the file; `None` = all of them stay.
-    pub prune: Option<PruneLimit>,
-}
-
-/// Why a set is not applied. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MemberError {
-    /// Most of its members are no longer in the file, which looks like a truncated file or that of another set.
-    #[error("{} of the {of} installations of set {set} are no longer in the file: {}", gone.len(), gone.join(", "))]
-    MostlyGone {
-        /// The set.
-        set: String,
-        /// The installations that are not in the file.
-        gone: Vec<String>,
-        /// How many members the set has.
-        of: usize,
-    },
-    /// The installation is a member of another set: the two sets would undo each other.
-    #[error("installation {installation} is a member of set {other}, and this is set {set}")]
-    OfOtherSet {
-        /// The installation.
-        installation: InstallationName,
-        /// The set that it is a member of.
-        other: String,
-        /// The set that is being applied.
-        set: String,
-    },
-}
 
 /// Returns the set that an installation is a member of.
 pub(crate) fn set_of(record: &AddonInstallation) -> Option<&str> {

@@ -1,12 +1,13 @@
 //! Syncs a directory: every add-on in it is installed or upgraded, and every add-on that left it is uninstalled (semantics 21).
 
-use std::collections::{BTreeMap, BTreeSet};
+pub mod found;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use addons_engine::addon_manager;
 use addons_plan::Deletion;
 use addons_plan::choices::Choices;
-use addons_plan::inventory::Inventory;
 use addons_render::hooks::{self, Occasion};
 use addons_render::random::Random;
 use common::api::catalogue::{AddonVersion, CatalogueClass, Method};
@@ -16,13 +17,11 @@ use common::catalogue::author::Author;
 use common::catalogue::due::Due;
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
-use common::directory::allowed::AllowList;
 use common::directory::gone::{Gone, gone};
-use common::directory::legacy::is_other_version;
-use common::directory::{Addon, Directory, NAMESPACE, Reason};
-use common::manifest::key::ObjectKey;
+use common::directory::{Addon, NAMESPACE, Reason};
 
-use crate::error::OperationError;
+use self::found::{DirectorySync, Found};
+use crate::error::{NotSynced, OperationError};
 use crate::event::Finding;
 use crate::inputs::{Data, Inputs};
 use crate::intent::Edits;
@@ -32,123 +31,6 @@ use crate::render::Rendered;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 use crate::stage::{Failed, Stage, Staged};
-
-/// Why a directory, or an add-on in it, is not synced. Nothing of it was changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSynced {
-    /// The directory has no manifest, so nothing is uninstalled because of it.
-    #[error(
-        "directory {directory} holds no manifest, and {installations} of the installations came from it: nothing is uninstalled"
-    )]
-    Empty {
-        /// The directory.
-        directory: String,
-        /// How many installations came from it.
-        installations: usize,
-    },
-    /// More than half of the add-ons that came from the directory are missing from it, so nothing is uninstalled because of it.
-    #[error("{gone} of the {of} add-ons of directory {directory} are gone: nothing is uninstalled")]
-    MostlyGone {
-        /// The directory.
-        directory: String,
-        /// How many installations no longer have a manifest.
-        gone: usize,
-        /// How many installations came from it.
-        of: usize,
-    },
-    /// An installation from elsewhere has the name of an add-on.
-    #[error("{path}: the installation {installation} does not come from this directory")]
-    NameTaken {
-        /// The installation.
-        installation: InstallationName,
-        /// The file or folder.
-        path: String,
-    },
-}
-
-/// A directory that was read.
-#[derive(Clone, Debug, Default)]
-pub struct DirectorySync {
-    /// Its absolute path, with which installations are recorded.
-    pub path: String,
-    /// Its content.
-    pub directory: Directory,
-    /// The kinds that may be pruned.
-    pub allowed: AllowList,
-    /// Why nothing is deleted now, if that is so.
-    pub holds: Option<String>,
-    /// Installations that are left alone because another manager keeps setting a field of them back.
-    pub contested: BTreeSet<String>,
-    /// Whether names carry versions by the naming rule of 2015: an older version that no installation owns is deleted once the new one is
-    /// ready (semantics 21.7).
-    pub legacy_names: bool,
-}
-
-impl DirectorySync {
-    /// Whether an object is an older version of an object of the add-on, and no add-on of the directory contains or ignores it.
-    fn supersedes(&self, addon: &Addon, key: &ObjectKey) -> bool {
-        let written = |addon: &Addon| -> Vec<ObjectKey> {
-            let objects = addon.manifests.iter().map(|manifest| &*manifest.object);
-            objects.filter_map(ObjectKey::of).collect()
-        };
-        let is_other = written(addon).into_iter().any(|mut wanted| {
-            wanted.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
-            is_other_version(key, &wanted)
-        });
-        let is_there = |addon: &Addon| {
-            let mut wanted = written(addon).into_iter();
-            addon.holds(key).is_some() || wanted.any(|wanted| key.is_meant_by(&wanted, NAMESPACE))
-        };
-        is_other
-            && self.holds.is_none()
-            && self.allowed.allows(key)
-            && !self.directory.addons.iter().any(is_there)
-    }
-}
-
-/// An add-on of a directory, whose objects need not be fetched.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// The add-on.
-    pub addon: Addon,
-    /// The directory that contains it.
-    pub sync: Arc<DirectorySync>,
-    /// Older versions of its objects that no installation owns, by the naming rule of 2015.
-    pub superseded: Vec<Deletion>,
-}
-
-impl Found {
-    /// Wraps an error with the place of the add-on.
-    pub(crate) fn failure(
-        &self,
-        installation: &InstallationName,
-        error: OperationError,
-    ) -> OperationError {
-        OperationError::InDirectory {
-            path: self.addon.path.clone(),
-            installation: installation.clone(),
-            directory: self.sync.path.clone(),
-            error: Box::new(error),
-        }
-    }
-
-    /// Returns the recorded objects that are kept although the add-on does not contain them, with the reasons.
-    pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
-        let keys = inventory.objects.keys();
-        let held = keys.filter_map(|key| {
-            let why = self.addon.holds(key);
-            let why = why.or_else(|| forbidden(&self.sync.allowed, key));
-            let why = why.or_else(|| self.sync.holds.clone());
-            Some((key.clone(), why?))
-        });
-        held.collect()
-    }
-}
-
-/// Returns why the allow-list does not let an object be pruned.
-pub(crate) fn forbidden(allowed: &AllowList, key: &ObjectKey) -> Option<String> {
-    (!allowed.allows(key)).then(|| "its kind is not in the prune allow-list".to_owned())
-}
 
 impl Resolver<'_> {
     /// Resolves the installations of a directory. An error in one add-on does not affect the others.

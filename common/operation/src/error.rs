@@ -1,6 +1,8 @@
 //! Errors that end an operation, or one installation of it.
 
 mod place;
+mod plan;
+mod resolve;
 
 use std::time::Duration;
 
@@ -23,34 +25,29 @@ use common::{api::names::InstallationName, directory::Problem};
 use common::{image::ImageError, pin::OtherCluster, registry::RegistryError};
 use common::{target::kkp::KkpError, values::ValuesError};
 
-use crate::adopt::AdoptError;
 use crate::attempt::AttemptError;
-use crate::builtin::{BuiltinError, rights::Lacking, webhook::OwnCertificate};
-use crate::channel::IndexesError;
+use crate::builtin::BuiltinError;
 use crate::choose::{ChooseError, meant};
-use crate::context::BoxError;
-use crate::core_set::restore::RestoreError;
-use crate::declared::MemberError;
-use crate::directory::NotSynced;
 use crate::distribution::DistributionError;
-use crate::elapsed::seconds;
-use crate::gitops::InGit;
 use crate::interruption::Interrupted;
 use crate::jail::JailError;
 use crate::not_local::NotLocal;
-use crate::release::{ChangedRelease, ForeignRelease, ModeError};
-use crate::required_types::NotServed;
-use crate::requirements::Dependents;
-use crate::rollback::RollbackError;
-use crate::rollout::RolloutFailed;
-use crate::signature::Unvouched;
-use crate::unfinished::Unfinished;
-use crate::values_from::ValuesFromError;
-use crate::verdict::Refused;
+use crate::text::seconds;
 use common::catalogue::content::ContentError;
 use common::catalogue::orphan::Lost;
 
 pub use place::within;
+pub use plan::{
+    AdoptError, ChangedRelease, ForeignRelease, GivenRelease, Lacking, ModeError, OwnCertificate,
+    Unvouched, Why,
+};
+pub use resolve::{
+    Dependents, InGit, IndexesError, MemberError, NotServed, NotSynced, Questions, Refused,
+    RestoreError, RollbackError, RolloutFailed, Unfinished, ValuesFromError,
+};
+
+/// An error of other code.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an operation, or one installation in it, was given up. Nothing was written, unless the error is in an [`crate::Outcome`].
 #[derive(Debug, thiserror::Error)]

@@ -23,26 +23,12 @@ use crate::event::Event;
 use crate::interruption::Interruption;
 use crate::plan::{Plan, Planned};
 use crate::release::ReleaseWork;
+use crate::run::Run;
 
 /// The API group under which releases of helm are reported.
 const HELM: &str = "helm.sh";
 /// The time limit for releasing the locks of an interrupted operation.
 const LEAVING: Duration = Duration::from_secs(2);
-
-/// Options for executing a plan.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// Whether to wait for readiness.
-    pub wait: bool,
-    /// The time limit of the whole command.
-    pub timeout: Duration,
-    /// Whether to wait for another holder of a lock, or to fail at once.
-    pub wait_for_lock: bool,
-    /// Whether to take over a lock from a live holder.
-    pub steal_lock: bool,
-    /// Whether to install our definitions if they are missing; otherwise this is an error.
-    pub define: bool,
-}
 
 /// The result for one installation.
 #[derive(Debug)]
@@ -51,19 +37,6 @@ pub struct Outcome {
     pub installation: InstallationName,
     /// The report; an error if nothing was done or the record could not be written.
     pub result: Result<Report, OperationError>,
-}
-
-impl Default for Run {
-    /// Waits for at most 5 minutes, and installs the definitions.
-    fn default() -> Self {
-        Self {
-            wait: true,
-            timeout: Duration::from_secs(300),
-            wait_for_lock: true,
-            steal_lock: false,
-            define: true,
-        }
-    }
 }
 
 /// Executes a plan. A failure stops only what comes after it in the order. Returns one outcome for each installation of the plan, in its

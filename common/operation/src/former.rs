@@ -17,12 +17,12 @@ use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{Options, parse};
 use serde_json::Value;
 
-use crate::adopt::{AdoptError, GivenRelease};
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{AdoptError, GivenRelease, OperationError};
 use crate::plan::Planned;
 use crate::release;
 use crate::resolved::Resolved;
+use crate::text::list_first;
 
 /// How many objects a warning names.
 const NAMED: usize = 3;
@@ -192,7 +192,7 @@ impl Judge<'_> {
         let others: Vec<&ObjectKey> = others.map(|(key, _)| key).collect();
         if !others.is_empty() {
             return Err(Obstacle::Stays {
-                why: format!("not taken over: {}", names(&others)),
+                why: format!("not taken over: {}", list_first(&others, NAMED)),
                 given: Some(Box::new(given)),
             });
         }
@@ -308,7 +308,7 @@ impl Given {
                 "{} was given values for {}, which are not recorded here: give them with -f, or {when}, \
                  helm get values {name} --namespace {namespace} --output yaml prints them",
                 self.record,
-                listed(&missing)
+                list_first(&missing, LISTED)
             ));
         }
         let to = plan.to.as_ref().map_or("", |to| to.version.as_str());
@@ -352,16 +352,6 @@ fn find_missing(path: &str, given: &Value, own: Option<&Value>, found: &mut Vec<
                 .and_then(Value::as_f64)
                 .is_some_and(|own| given.as_f64() == Some(own)) => {}
         _ => found.push(path.to_owned()),
-    }
-}
-
-/// `image.tag, replicas, service.port and 2 more`.
-pub(crate) fn listed(paths: &[String]) -> String {
-    let named = paths.iter().take(LISTED).map(String::as_str);
-    let named = named.collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(LISTED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
     }
 }
 
@@ -497,16 +487,6 @@ fn mark(record: &FormerRecord) -> Option<FormerMark> {
     })
 }
 
-/// `shop/ConfigMap a, shop/ConfigMap b and 3 more`.
-fn names(keys: &[&ObjectKey]) -> String {
-    let named: Vec<String> = keys.iter().take(NAMED).map(ToString::to_string).collect();
-    let named = named.join(", ");
-    match keys.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use common::api::installation::FormerObject;
@@ -538,8 +518,6 @@ mod tests {
         assert_eq!(found, ["image.tag", "list", "none", "port"]);
         assert_eq!(missing(Some(&given), Some(&given)), [""; 0]);
         assert_eq!(missing(None, Some(&own)), [""; 0]);
-        let many: Vec<String> = (0..10).map(|number| number.to_string()).collect();
-        assert_eq!(listed(&many), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }
 
     /// Semantics 12: what is continued is the release as helm has it now; what of it may not be set aside stays begun.

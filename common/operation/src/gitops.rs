@@ -4,50 +4,11 @@
 use addons_plan::choices::Choices;
 use addons_plan::gitops::Owner;
 use common::api::installation::AddonInstallation;
-use common::api::names::InstallationName;
 
+use crate::error::InGit;
 use crate::records::name_of;
 use crate::resolved::Resolved;
 use crate::stage::Failed;
-
-/// Why a record is left to Git. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InGit {
-    /// Git sets these fields.
-    #[error(
-        "{installation} is applied by {by}, whose next sync would undo the change of {}: change it in Git, or use --force", fields.join(", ")
-    )]
-    Undone {
-        /// The record.
-        installation: InstallationName,
-        /// What applies it.
-        by: String,
-        /// Paths of the fields.
-        fields: Vec<String>,
-    },
-    /// Git sets none of these fields: a sync would leave them, and Git would not show what is installed.
-    #[error(
-        "{installation} is applied by {by}, and Git does not set {}: set it there, or use --force", fields.join(", ")
-    )]
-    Unset {
-        /// The record.
-        installation: InstallationName,
-        /// What applies it.
-        by: String,
-        /// Paths of the fields.
-        fields: Vec<String>,
-    },
-    /// The installation was to be uninstalled.
-    #[error(
-        "{installation} is applied by {by}, whose next sync would create it again: remove it from Git, or use --force"
-    )]
-    Created {
-        /// The record.
-        installation: InstallationName,
-        /// What applies it.
-        by: String,
-    },
-}
 
 /// Refuses to delete a record that a sync creates again. A record that is already being deleted is not refused.
 ///

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use addons_plan::prune::limit::PruneLimit;
 use common::api::catalogue::FormField;
-use common::api::installation::ValuesFrom;
+use common::api::installation::{AddonInstallation, ValuesFrom};
 use common::values;
 use common::values::set::{Assignment, Removal};
 use serde_json::{Value, json};
 
-use crate::declared::DeclaredSet;
-use crate::directory::DirectorySync;
+use crate::directory::found::DirectorySync;
 use crate::error::OperationError;
 
 /// What a command should do.
@@ -44,6 +44,17 @@ pub enum Intent {
     ApplyIndex,
     /// Install or upgrade every add-on of a directory, and repair what was edited.
     SyncDirectory(Arc<DirectorySync>),
+}
+
+/// A set, and whether members that are no longer in its file are uninstalled.
+#[derive(Clone, Debug, Default)]
+pub struct DeclaredSet {
+    /// The installations in the file.
+    pub installations: Vec<AddonInstallation>,
+    /// The name of the set, whose members its installations become.
+    pub name: Option<String>,
+    /// How many members may be uninstalled because they are no longer in the file; `None` = all of them stay.
+    pub prune: Option<PruneLimit>,
 }
 
 /// The name of an add-on or installation, and optionally a version.

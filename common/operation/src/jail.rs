@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::elapsed::seconds;
 use crate::error::OperationError;
+use crate::text::seconds;
 
 /// The first argument of this program if it renders for another process: it reads the request from stdin, and writes the answer to stdout.
 pub const ARGUMENT: &str = "__render";

@@ -1,62 +1,23 @@
 //! Add-ons that kops' own tool also manages: its annotation says what is installed, and is written after each of our operations (semantics
 //! 11.3).
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+pub mod record;
 
 use addons_engine::kops::{self as annotations, Annotation};
 use addons_plan::kops::{KopsRecord, NodeRole};
-use common::api::installation::{AddonInstallation, Installed};
+use common::api::installation::AddonInstallation;
 use common::api::names::ANNOTATION_KOPS_RECORD;
 use common::catalogue::channel::{ChannelVersion, DEFAULT_NAMESPACE, annotation};
-use common::catalogue::due::{Due, DueReason, compare};
+use common::catalogue::due::{Due, compare};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
-use common::manifest::digest;
 use kube::ResourceExt as _;
-use tokio::sync::Mutex;
 
+use self::record::Kops;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::resolved::Resolved;
-
-/// kops' record of one add-on, as it was read.
-#[derive(Clone, Debug)]
-pub struct Kops {
-    /// The namespace of the entry, which carries the annotation.
-    pub namespace: String,
-    /// The index, as kops records it.
-    pub channel: String,
-    /// The text of the annotation.
-    pub text: Option<String>,
-    /// Its content; `None` if it is missing or cannot be read.
-    pub found: Option<ChannelVersion>,
-    /// The rules that compare it with the entry. kops 1.22 and later record no version: until our first write the channels rules decide, or
-    /// every add-on of such a cluster would be due.
-    rules: Rules,
-}
-
-/// The records of kops' own tool by namespace; each is read once.
-#[derive(Default)]
-pub(crate) struct Records(Mutex<BTreeMap<String, Arc<[Annotation]>>>);
-
-impl Records {
-    async fn of(
-        &self,
-        ctx: &Context,
-        namespace: &str,
-    ) -> Result<Arc<[Annotation]>, OperationError> {
-        let mut known = self.0.lock().await;
-        if let Some(found) = known.get(namespace) {
-            return Ok(Arc::clone(found));
-        }
-        let found = annotations::of_namespace(ctx.cluster().await?, namespace).await?;
-        let found: Arc<[Annotation]> = found.into();
-        known.insert(namespace.to_owned(), Arc::clone(&found));
-        Ok(found)
-    }
-}
 
 /// Returns `NAMESPACE/NAME` of kops' record for an installation.
 pub(crate) fn place(record: &AddonInstallation) -> Option<&String> {
@@ -79,7 +40,7 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     let addon = &resolved.entry.addon;
     let namespace = resolved.entry.version.default_namespace.as_deref();
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
-    let all = ctx.kops.of(ctx, namespace).await?;
+    let all = ctx.kops.of(ctx.cluster().await?, namespace).await?;
     let text = all.iter().find(|one| one.addon == *addon);
     let text = text.map(|one| one.text.clone());
     let found = match text
@@ -123,31 +84,6 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
 }
 
 impl Kops {
-    /// Whether the annotation, and not our own record, says what is installed: kops has changed the add-on since, or we never installed it.
-    #[must_use]
-    pub fn decides(&self, installed: Option<&Installed>) -> bool {
-        match (&self.found, installed) {
-            (Some(found), Some(installed)) => !is_of(found, installed),
-            _ => true,
-        }
-    }
-
-    /// Returns whether the add-on is due according to the annotation, if the annotation decides.
-    pub(crate) fn due(&self, resolved: &Resolved, installed: Option<&Installed>) -> Option<Due> {
-        if !self.decides(installed) {
-            return None;
-        }
-        let Some(found) = &self.found else {
-            let reason = match installed {
-                Some(_) => DueReason::NotRecorded,
-                None => DueReason::NotInstalled,
-            };
-            return Some(Due::Yes { reason });
-        };
-        let new = resolved.entry.recorded();
-        Some(compare(found.recorded(), new, self.rules))
-    }
-
     /// Returns the record to write after an operation. Nodes are replaced only for an update (kops#11257).
     pub(crate) async fn record(
         &self,
@@ -176,17 +112,6 @@ impl Kops {
             nodes,
         })
     }
-}
-
-/// Whether an annotation says the same as our record of what is installed.
-fn is_of(found: &ChannelVersion, installed: &Installed) -> bool {
-    let same = |theirs: &Option<String>, ours: &str| theirs.as_deref().unwrap_or_default() == ours;
-    let verifiable = found.manifest_hash.as_ref();
-    let verifiable = verifiable.filter(|hash| digest::check(hash).is_ok());
-    // kops 1.22 and later drop the version.
-    (found.version.is_none() || same(&found.version, &installed.version))
-        && same(&found.id, &installed.id)
-        && verifiable.is_none_or(|hash| *hash == installed.manifest_hash)
 }
 
 /// Returns the nodes that an entry asks to replace.
@@ -218,7 +143,7 @@ pub(crate) async fn removal(
     let Some((namespace, addon)) = place(record).and_then(|place| place.split_once('/')) else {
         return Ok(None);
     };
-    let all = ctx.kops.of(ctx, namespace).await?;
+    let all = ctx.kops.of(ctx.cluster().await?, namespace).await?;
     let Some(Annotation { text, .. }) = all.iter().find(|one| one.addon == addon) else {
         return Ok(None);
     };

@@ -33,7 +33,7 @@ mod dependencies;
 pub mod directory;
 pub mod distribution;
 pub mod documents;
-pub mod elapsed;
+
 pub mod elsewhere;
 pub mod error;
 pub mod event;
@@ -67,11 +67,12 @@ pub mod resolve;
 pub mod resolved;
 pub mod rollback;
 pub mod rollout;
+pub mod run;
 pub mod scaffold;
 pub mod set;
-pub mod shell;
 pub mod signature;
 pub mod stage;
+pub mod text;
 pub mod unfinished;
 pub mod validate;
 pub mod values_from;
@@ -79,17 +80,17 @@ pub mod verdict;
 
 pub use addons_plan::choices::Choices;
 pub use context::{Context, Index, Offer, Settings};
-pub use declared::DeclaredSet;
-pub use directory::DirectorySync;
+pub use directory::found::DirectorySync;
 pub use error::OperationError;
 pub use event::{Event, Finding, Work};
-pub use execute::{Outcome, Run};
-pub use intent::{Edit, Edits, Intent, NewInstallation, Target};
+pub use execute::Outcome;
+pub use intent::{DeclaredSet, Edit, Edits, Intent, NewInstallation, Target};
 pub use interruption::Interruption;
 pub use plan::{Plan, Planned};
 pub use records::{Records, name_of};
 pub use resolve::{Resolution, Resolver};
 pub use resolved::Resolved;
+pub use run::Run;
 
 use addons_render::hooks::Occasion;
 

@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, mpsc};
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::resolved::Resolved;
+use crate::text::list_first;
 
 /// How many objects the renderings of one chart may read.
 const MAX_OBJECTS: usize = 500;
@@ -247,17 +248,10 @@ fn content(secret: &Value) -> impl Iterator<Item = Value> {
 
 /// Returns the warning for the plan, or `None` if nothing was looked up.
 fn line(found: &BTreeSet<String>, missing: &BTreeSet<String>) -> Option<String> {
-    let names = |names: &BTreeSet<String>| {
-        let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
-        match names.len().saturating_sub(NAMED) {
-            0 => first.join(", "),
-            more => format!("{} and {more} more", first.join(", ")),
-        }
-    };
     let parts = [("found", found), ("not found", missing)];
     let parts = parts.into_iter().filter(|(_, objects)| !objects.is_empty());
     let parts: Vec<String> = parts
-        .map(|(what, objects)| format!("{what}: {}", names(objects)))
+        .map(|(what, objects)| format!("{what}: {}", list_first(objects, NAMED)))
         .collect();
     let begin = "`lookup` in the chart reads live objects of this installation only";
     (!parts.is_empty()).then(|| format!("{begin}; {}", parts.join("; ")))

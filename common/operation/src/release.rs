@@ -14,11 +14,11 @@ use kube::Config;
 
 use crate::chart::CompleteChart;
 use crate::context::{Context, Events};
-use crate::error::OperationError;
+use crate::error::{ChangedRelease, ForeignRelease, ModeError, OperationError};
 use crate::event::{Event, Finding};
-use crate::execute::Run;
 use crate::interruption::Interruption;
 use crate::plan::Planned;
+use crate::run::Run;
 
 /// What helm does for one installation.
 #[derive(Clone)]
@@ -189,65 +189,6 @@ pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
     let tried = status.history.first().map(|revision| &revision.installed);
     let installed = status.installed.as_ref().or(target).or(tried);
     installed?.helm_release.as_ref()
-}
-
-/// A Helm release that the installation did not create.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-        "Helm release {namespace}/{release} is not of {installation}: {}; nothing was changed",
-        if *other { "another installation created it" } else { "it was not installed by this tool" }
-)]
-pub struct ForeignRelease {
-    /// The installation.
-    pub installation: InstallationName,
-    /// Namespace of the release.
-    pub namespace: String,
-    /// The name of the release.
-    pub release: String,
-    /// Whether another installation created it.
-    pub other: bool,
-}
-
-/// A Helm release that another client has changed since our last operation, or that existed before the first one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "Helm release {release} of {installation}: not as the last operation left it, and helm would apply and delete what it says \
-     now: Secret {}; nothing was changed",
-    changed.join(", Secret ")
-)]
-pub struct ChangedRelease {
-    /// The installation.
-    pub installation: InstallationName,
-    /// The release.
-    pub release: HelmRelease,
-    /// The Secrets that are new, deleted or changed; at least one.
-    pub changed: Vec<String>,
-}
-
-/// Objects that this tool applies and a Helm release cannot replace each other: helm refuses objects that it did not create, and this tool
-/// must not prune those that helm created.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ModeError {
-    /// The mode is the same, but the release is another one.
-    #[error("{name} is the Helm release {recorded}, and would be replaced by {wanted}")]
-    OtherRelease {
-        /// The installation.
-        name: String,
-        /// `NAMESPACE/NAME` of the installed release.
-        recorded: String,
-        /// `NAMESPACE/NAME` of the wanted release.
-        wanted: String,
-    },
-    /// The mode changed.
-    #[error(
-        "the catalogue changed template.helm.mode of {name} to {mode}: neither helm nor this tool takes over what the other one created"
-    )]
-    OtherMode {
-        /// The installation.
-        name: String,
-        /// The mode of the catalogue.
-        mode: &'static str,
-    },
 }
 
 /// Checks whether the wanted mode is possible after the recorded one.

@@ -225,7 +225,7 @@ pub(crate) async fn parse(
 ) -> Result<Objects, OperationError> {
     match &ctx.settings().jail {
         Some(jail) => {
-            let _slot = ctx.slot(resolved).await;
+            let _slot = ctx.slot(resolved.wanted.spec.is_guard()).await;
             jail.render(request, ctx.time_to_render(), mask).await
         }
         None => objects::render(request, &Stop::default()).map_err(|error| {

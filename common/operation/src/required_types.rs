@@ -9,30 +9,9 @@ use common::api::names::InstallationName;
 use common::manifest::Manifest;
 
 use crate::context::Context;
-use crate::elapsed::seconds;
-use crate::error::OperationError;
+use crate::error::{NotServed, OperationError};
 use crate::event::{Event, Finding, Work};
 use crate::resolved::Resolved;
-
-/// Required types were not served in time (exit code 3). Nothing was written.
-#[derive(Debug, thiserror::Error)]
-#[error("{addon}: {}", words(types, *waited))]
-pub struct NotServed {
-    /// The add-on.
-    pub addon: String,
-    /// The types that are still missing.
-    pub types: Vec<ResourceType>,
-    /// How long the command waited.
-    pub waited: Duration,
-}
-
-fn words(types: &[ResourceType], waited: Duration) -> String {
-    let types = named(types);
-    match waited.is_zero() {
-        true => format!("it requires {types}, which the cluster does not serve"),
-        false => format!("timed out after {} waiting for {types}", seconds(waited)),
-    }
-}
 
 /// What an add-on with required types waits for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -146,11 +125,4 @@ impl RequiredTypes {
             })),
         }
     }
-}
-
-/// Returns the types as a list for a sentence.
-#[must_use]
-pub fn named(types: &[ResourceType]) -> String {
-    let names: Vec<String> = types.iter().map(ToString::to_string).collect();
-    names.join(", ")
 }

@@ -12,22 +12,13 @@ use common::api::installation::{
 use common::api::names::InstallationName;
 
 use crate::context::Context;
+use crate::error::Dependents;
 use crate::event::Finding;
 use crate::records::{Records, name_of};
 use crate::resolved::Resolved;
 
 /// The versions of each add-on in the catalogues, of which a refusal names one that fits.
 pub(crate) type Available = BTreeMap<String, Vec<String>>;
-
-/// Installations that stay require one that is uninstalled (exit code 1).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", lines.join("\n"))]
-pub struct Dependents {
-    /// One line for each requirement.
-    lines: Vec<String>,
-    /// The installations that would have to be uninstalled together.
-    pub together: Vec<String>,
-}
 
 /// Returns for each installation the others of the command that have to be installed first.
 ///

@@ -25,10 +25,10 @@ use common::registry::{Registry, RegistryError};
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use crate::directory::Found;
+use crate::directory::found::Found;
 use crate::error::OperationError;
 use crate::intent::Edits;
-use crate::kops::Kops;
+use crate::kops::record::Kops;
 
 /// A wanted installation.
 #[derive(Clone, Debug)]

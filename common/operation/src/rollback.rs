@@ -3,15 +3,14 @@
 mod kept;
 
 use addons_engine::{EngineError, revisions};
-use addons_plan::history::{self, NoRevision, ROLLBACK, StoredRevision};
+use addons_plan::history::{self, ROLLBACK, StoredRevision};
 use common::api::installation::AddonInstallation;
-use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
+use common::api::names::ANNOTATION_DEFAULTED;
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, label};
-use common::manifest::key::ObjectKey;
 use kube::ResourceExt as _;
 
-use crate::error::OperationError;
+use crate::error::{OperationError, RollbackError};
 use crate::event::Finding;
 use crate::fetch::Located;
 use crate::intent::Edits;
@@ -20,66 +19,6 @@ use crate::policies;
 use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
-
-/// Why an installation is not rolled back to an earlier revision.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RollbackError {
-    /// There is no revision to restore.
-    #[error("{installation}: {why}")]
-    NoRevision {
-        /// The installation.
-        installation: InstallationName,
-        /// Why.
-        why: NoRevision,
-    },
-    /// The entry is not taken from the revision, and the catalogue has another one now.
-    #[error(
-        "{installation}: the entry of revision {revision} ({version}) {}, and {}",
-        if *is_core { "is that of a core add-on, which is taken from its catalogue only" } else { "is not kept with it" },
-        unlisted(origin.as_deref())
-    )]
-    EntryLost {
-        /// The installation.
-        installation: InstallationName,
-        /// The revision.
-        revision: i64,
-        /// The version that it installed.
-        version: String,
-        /// Whether it is a core add-on.
-        is_core: bool,
-        /// The catalogue or index of the entry; `None` if any catalogue may have it.
-        origin: Option<String>,
-    },
-    /// No catalogue lists the entry, and a catalogue requires signatures.
-    #[error(
-        "{installation}: no catalogue lists the entry of revision {revision} ({version}), and catalogue {catalogue} requires signatures"
-    )]
-    Unlisted {
-        /// The installation.
-        installation: InstallationName,
-        /// The revision.
-        revision: i64,
-        /// The version that it installed.
-        version: String,
-        /// The catalogue that the revision names, or that lists other versions of the add-on.
-        catalogue: String,
-    },
-    /// An upgrade takes over objects that existed before: a rollback would delete them.
-    #[error("{installation}: the upgrade takes over {object}, which going back would delete")]
-    TakesOver {
-        /// The installation.
-        installation: InstallationName,
-        /// The existing object, of another installation or of none.
-        object: Box<ObjectKey>,
-    },
-}
-
-fn unlisted(origin: Option<&str>) -> String {
-    match origin {
-        Some(origin) => format!("{origin} no longer lists it"),
-        None => "no catalogue lists it".to_owned(),
-    }
-}
 
 impl Resolver<'_> {
     /// Resolves a rollback to a revision, or to the last one with another state.

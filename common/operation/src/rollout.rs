@@ -5,26 +5,12 @@ use addons_plan::readiness::Status;
 use addons_plan::standing::object::ObjectHealth;
 use common::api::conditions::{READY, ROLLOUT_FAILED};
 use common::api::installation::{AddonInstallation, Installed};
-use common::api::names::InstallationName;
-use common::manifest::key::ObjectKey;
 
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{OperationError, RolloutFailed};
 use crate::health;
 use crate::plan::Plan;
 use crate::records::name_of;
-
-/// Why a plan is not executed again. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{installation}: what is due was applied, and {object} failed: {message}")]
-pub struct RolloutFailed {
-    /// The installation.
-    pub installation: InstallationName,
-    /// The object that will not become ready by itself.
-    pub object: Box<ObjectKey>,
-    /// The reason in its status.
-    pub message: String,
-}
 
 /// Refuses a plan that applies the same as the last operation while an object of it is failed and all are as they were applied. An object
 /// that was edited or deleted since may be the solution.

@@ -11,47 +11,10 @@ use common::catalogue::{Entry, Origin};
 use common::manifest::digest::Algorithm;
 
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{OperationError, Unvouched, Why};
 use crate::fetch::{self, Verified};
 use crate::render;
 use crate::resolved::Resolved;
-
-/// A catalogue requires signatures, and nothing vouches for the content.
-#[derive(Debug, thiserror::Error)]
-#[error("{why}; {origin} requires signatures (spec.signature): {}", why.way_out())]
-pub struct Unvouched {
-    /// The catalogue.
-    pub origin: String,
-    /// Why.
-    pub why: Why,
-}
-
-/// Why nothing vouches for the content.
-#[derive(Debug, thiserror::Error)]
-pub enum Why {
-    /// It is not signed, or not by an accepted signer.
-    #[error(transparent)]
-    Signature(SignatureError),
-    /// The policy itself is invalid.
-    #[error("spec.signature: {0}")]
-    Policy(SignerError),
-    /// The source cannot be signed, and the entry has no sha256 instead.
-    #[error("{field} cannot be signed, and its version has no sha256 in manifestHash")]
-    Unsignable {
-        /// `source.git`, …
-        field: &'static str,
-    },
-    /// The dependencies of a chart come from elsewhere.
-    #[error(
-        "the charts that its lock file names ({charts}) are fetched from elsewhere, and no sha256 in manifestHash covers them"
-    )]
-    Parts {
-        /// The names and versions of the dependencies.
-        charts: String,
-        /// The sha256 of chart and dependencies.
-        whole: String,
-    },
-}
 
 /// Why a reference to a registry is not verified.
 #[derive(Debug, thiserror::Error)]
@@ -62,17 +25,6 @@ pub enum ReferenceError {
     /// The policy has no usable signer.
     #[error(transparent)]
     Signer(#[from] SignerError),
-}
-
-impl Why {
-    fn way_out(&self) -> String {
-        match self {
-            Self::Signature(_) => "have this digest signed, or use a version that is".to_owned(),
-            Self::Policy(_) => "correct it".to_owned(),
-            Self::Unsignable { .. } => "set manifestHash to the sha256 of the content".to_owned(),
-            Self::Parts { whole, .. } => format!("set it to {whole}, or commit charts/"),
-        }
-    }
 }
 
 /// The result of a signature check.

@@ -5,32 +5,10 @@ use addons_plan::Verb;
 use addons_plan::continuation::Continuation;
 use common::api::conditions::READY;
 use common::api::installation::{AddonInstallation, Installed, Phase};
-use common::api::names::InstallationName;
 use jiff::Timestamp;
 
-use crate::error::OperationError;
+use crate::error::{OperationError, Unfinished};
 use crate::records::name_of;
-
-/// Why an installation is left as it is. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{installation}: {} was begun, and has not ended", word(*verb))]
-pub struct Unfinished {
-    /// The installation.
-    pub installation: InstallationName,
-    /// The operation that was begun.
-    pub verb: Verb,
-    /// The command that ends it.
-    pub next: Box<Continuation>,
-}
-
-fn word(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Uninstall => "its uninstallation",
-        Verb::Release => "its release",
-        Verb::Adopt => "its adoption",
-        Verb::Install | Verb::Upgrade | Verb::Rollback => "an operation",
-    }
-}
 
 /// Refuses to install an installation whose uninstallation, release or adoption was interrupted or failed. A change of the spec after a
 /// failure means that the installation is wanted.

@@ -21,7 +21,7 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{OperationError, within};
+use crate::error::{OperationError, ValuesFromError, within};
 use crate::records::name_of;
 use crate::verdict;
 
@@ -32,56 +32,6 @@ pub struct ValuesFrom {
     pub values: Vec<Values>,
     /// The revision of each Secret: uid and resourceVersion.
     states: Vec<String>,
-}
-
-/// Why values cannot be taken from a Secret. No variant repeats its content.
-#[derive(Debug, thiserror::Error)]
-pub enum ValuesFromError {
-    /// The Secret does not exist.
-    #[error(
-        "{installation} takes values from Secret {}/{name}, which does not exist",
-        .installation.namespace
-    )]
-    NoSecret {
-        /// The installation; the Secret is in its namespace.
-        installation: InstallationName,
-        /// Name of the Secret.
-        name: String,
-        /// The index of the reference.
-        index: usize,
-    },
-    /// The Secret does not have the key.
-    #[error(
-        "{installation} takes values from key {key} of Secret {}/{name}, which has no such key",
-        .installation.namespace
-    )]
-    NoKey {
-        /// The installation; the Secret is in its namespace.
-        installation: InstallationName,
-        /// Name of the Secret.
-        name: String,
-        /// The key.
-        key: String,
-        /// The index of the reference.
-        index: usize,
-    },
-    /// The Secret must not be used for values.
-    #[error("the values of {installation} cannot be read")]
-    NotValues {
-        /// The installation.
-        installation: InstallationName,
-        /// Why.
-        #[source]
-        why: NotValues,
-    },
-    /// The key holds no values.
-    #[error("{installation} takes values from a Secret without values: {why}")]
-    NoValues {
-        /// The installation.
-        installation: InstallationName,
-        /// The Secret, key and line.
-        why: String,
-    },
 }
 
 /// Reads the Secrets that an installation names, each once; they are in the namespace of its record.

@@ -10,7 +10,6 @@ use addons_admission::{Facts, NamespaceFacts, Requester, Settings, mutate, valid
 use addons_engine::EngineError;
 use common::api::catalogue::FormField;
 use common::api::installation::{AddonInstallation, format};
-use common::api::names::InstallationName;
 use common::api::policy::PolicyAction;
 use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
@@ -18,41 +17,10 @@ use common::values::form;
 use common::values::layers::Layers;
 
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{OperationError, Questions, Refused};
 use crate::event::Finding;
 use crate::records::Records;
 use crate::resolved::Resolved;
-
-/// A denial by this program, with the message of the webhook (exit code 6).
-#[derive(Debug, thiserror::Error)]
-#[error("{what} is refused: {message}")]
-pub struct Refused {
-    /// What was validated.
-    pub what: String,
-    /// The denial.
-    pub message: String,
-    /// The missing values that are part of the denial.
-    pub questions: Option<Box<Questions>>,
-    /// The AddonPolicies that deny.
-    pub policies: Vec<String>,
-    /// The rules that were broken.
-    pub rules: Vec<&'static str>,
-}
-
-/// Values that a form requires and no layer has.
-#[derive(Clone, Debug)]
-pub struct Questions {
-    /// The installation that needs the values.
-    pub installation: InstallationName,
-    /// Its add-on.
-    pub addon: String,
-    /// The version.
-    pub version: String,
-    /// The fields; at least one.
-    pub fields: Vec<FormField>,
-    /// Whether answers would lift the denial, because nothing else is wrong with the values.
-    pub are_all: bool,
-}
 
 /// Returns the facts for verdicts: what was already read, and the catalogues if installations name them.
 ///

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::cli::values::{Changes, Values};
 use crate::input;
 use crate::usage::Usage;
-use addons_operation::shell::word;
+use addons_operation::text::shell_word;
 
 /// The largest file of `--set-file`, because an object of the cluster cannot hold more.
 const MAX_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
         if set::is_set(&bytes) {
             let usage = format!(
                 "{name} has AddonInstallations and no values; to apply it: kubectl addons apply -f {}",
-                word(&name)
+                shell_word(&name)
             );
             return Err(Usage(usage).into());
         }
@@ -39,7 +39,7 @@ pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
         if is_catalogue(&read) {
             let usage = format!(
                 "{name} is a catalogue and has no values; to use its add-ons: --channel {}",
-                word(&name)
+                shell_word(&name)
             );
             return Err(Usage(usage).into());
         }

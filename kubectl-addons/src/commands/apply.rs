@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::{fleet as words, typed};
 use crate::{change, input, output};
-use addons_operation::shell::word;
+use addons_operation::text::shell_word;
 
 /// Runs a plan file, of one cluster or of several, or applies a set.
 ///
@@ -89,7 +89,7 @@ fn read(path: &Path, expected: Option<&str>) -> Result<Plans> {
     if let Err(FileError::NotJson { .. }) = plans
         && is_set(&bytes)
     {
-        let set = word(&path.to_string_lossy());
+        let set = shell_word(&path.to_string_lossy());
         let why = format!("{set} is a set, not a plan file: kubectl addons apply -f {set}");
         return Err(Usage(why).into());
     }

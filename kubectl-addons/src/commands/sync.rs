@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use addons_operation::directory::NotSynced;
+use addons_operation::error::NotSynced;
 use addons_operation::stage::Failed;
 use addons_operation::{Choices, DirectorySync, Intent, Interruption, Offer, Plan, Resolver};
 use addons_sources::directory;

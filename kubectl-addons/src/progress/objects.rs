@@ -10,7 +10,7 @@ use addons_plan::{InstallationPlan, summary};
 use common::manifest::key::ObjectKey;
 use indicatif::ProgressBar;
 
-use addons_operation::elapsed::seconds;
+use addons_operation::text::seconds;
 
 use super::Screen;
 use crate::output;

@@ -1,7 +1,7 @@
 //! The `adopt` command for an add-on, and the warning about its version.
 
 use addons_operation::adopt::Version;
-use addons_operation::shell::word;
+use addons_operation::text::shell_word;
 use addons_plan::found::{FoundBy, Install};
 
 /// Returns the command that adopts what another tool installed of an add-on. `version` is the offered one, `source` holds the flags that
@@ -10,11 +10,11 @@ pub fn command(install: &Install, addon: &str, version: Option<&str>, source: &s
     let version = version.map_or_else(String::new, |version| format!("@{version}"));
     let mut line = format!("kubectl addons adopt {addon}{version}{source}");
     if addon != install.name {
-        line.push_str(&format!(" --name {}", word(&install.name)));
+        line.push_str(&format!(" --name {}", shell_word(&install.name)));
     }
     if let (FoundBy::Helm | FoundBy::Kops, Some(namespace)) = (install.found_by, &install.namespace)
     {
-        line.push_str(&format!(" --target-namespace {}", word(namespace)));
+        line.push_str(&format!(" --target-namespace {}", shell_word(namespace)));
     }
     line
 }

@@ -1,8 +1,8 @@
 //! Findings as lines on stderr.
 
 use addons_operation::Finding;
-use addons_operation::required_types::named;
-use addons_operation::shell::word;
+use addons_operation::text::join_types;
+use addons_operation::text::shell_word;
 use common::api::names::InstallationName;
 use common::foreign::Foreign;
 
@@ -57,7 +57,7 @@ pub fn text(finding: &Finding) -> String {
         } => format!(
             "{} comes from a directory and stays; to change it: kubectl addons sync {}",
             installation.name,
-            word(directory)
+            shell_word(directory)
         ),
         Finding::NumbersIgnored => {
             "warning: the numbers of the files contradict the order that their objects need; the order of the objects is used".to_owned()
@@ -96,7 +96,7 @@ pub fn text(finding: &Finding) -> String {
         ),
         Finding::TypesNotServed { addon, missing } => format!(
             "warning: {addon} requires {}, which this cluster does not serve yet; the install waits for it",
-            named(missing)
+            join_types(missing)
         ),
         Finding::ReleaseRecovered { release, recovery } => {
             format!("warning: {release}: {recovery}")

@@ -17,12 +17,12 @@ use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_operation::attempt::AttemptError;
-use addons_operation::channel::IndexesError;
 use addons_operation::choose::ChooseError;
-use addons_operation::release::{ChangedRelease, ForeignRelease, ModeError};
-use addons_operation::required_types::NotServed;
-use addons_operation::requirements::Dependents;
-use addons_operation::shell::word;
+use addons_operation::error::Dependents;
+use addons_operation::error::IndexesError;
+use addons_operation::error::NotServed;
+use addons_operation::error::{ChangedRelease, ForeignRelease, ModeError};
+use addons_operation::text::shell_word;
 use addons_operation::{OperationError, continued, name_of};
 use addons_plan::continuation::Continuation;
 use addons_plan::file::FileError;
@@ -320,7 +320,7 @@ fn of_path(path: &str) -> Vec<String> {
         return fix(&format!("write ./{path}, if that path is meant"));
     }
     if typed::takes("--channel") {
-        let channel = word(path);
+        let channel = shell_word(path);
         return fix(&format!(
             "name the add-on instead, with --channel {channel}"
         ));
@@ -357,7 +357,7 @@ fn of_mode(error: &ModeError) -> Vec<String> {
 
 /// `--set spec.host=VALUE`
 fn set(name: &str) -> String {
-    format!("--set {}", word(&format!("{name}=VALUE")))
+    format!("--set {}", shell_word(&format!("{name}=VALUE")))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 
 use super::dry_run::verdicts;
 use super::settled;
-use addons_operation::elapsed::seconds;
+use addons_operation::text::seconds;
 
 use addons_operation::{Choices, Plan, Planned};
 

@@ -3,7 +3,7 @@
 use addons_engine::Report;
 use addons_loops::Outcome;
 use addons_loops::installation::Words;
-use addons_operation::shell::word;
+use addons_operation::text::shell_word;
 use addons_operation::{OperationError, Plan, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
@@ -45,7 +45,7 @@ fn elsewhere(record: &AddonInstallation, error: &OperationError) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let upgrade = hint::command("upgrade", &name_of(record));
     let index = record.spec.addon_ref.index.as_deref().unwrap_or_default();
-    let index = word(index);
+    let index = shell_word(index);
     format!("{text}; fix: {upgrade} --channel {index}, where it can be read")
 }
 

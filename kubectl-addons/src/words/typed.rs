@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use addons_operation::shell::word;
+use addons_operation::text::shell_word;
 use addons_plan::file::Place;
 use clap::{Arg, ArgAction, Command};
 use common::api::names::LABEL_NAMESPACE_NAME;
@@ -610,7 +610,7 @@ fn is_private(words: &[String]) -> bool {
 }
 
 fn joined(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|text| word(text)).collect();
+    let words: Vec<String> = words.iter().map(|text| shell_word(text)).collect();
     words.join(" ")
 }
 

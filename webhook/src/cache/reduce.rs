@@ -1,4 +1,4 @@
-//! What is kept of an object.
+//! Reduces watched objects to the facts that are kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use tracing::{error, warn};
 use super::stored::Stored;
 use crate::follow::key;
 
-/// A catalogue; one that cannot be read counts as missing, so references to it are denied.
+/// Reduces a catalogue. One that cannot be read counts as missing, so references to it are denied.
 pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
     let listed = AddonCatalogueSpec::listed(object.spec());
     if let Some(problem) = listed.as_ref().ok().and_then(|listed| too_many(*listed)) {
@@ -56,7 +56,8 @@ pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
     }
 }
 
-/// An installation that is core, or refers to catalogues: no rule asks for others. Of one that cannot be read, what guards need.
+/// Reduces an installation that is core or refers to catalogues; no rule needs others. If it cannot be read, the facts for guards are
+/// kept.
 pub fn installation(object: Stored) -> Option<Arc<InstallationFacts>> {
     let spec = AddonInstallationSpec::read(object.spec());
     if let Some(unreadable) = &spec.unreadable {
@@ -83,7 +84,7 @@ pub fn installation(object: Stored) -> Option<Arc<InstallationFacts>> {
     Some(Arc::new(facts))
 }
 
-/// A policy; one that cannot be read lets no one install.
+/// Reduces a policy. While one cannot be read, no one can install (semantics 19.6).
 pub fn policy(object: Stored) -> Option<Arc<AddonPolicy>> {
     let spec = entrance::from_str(object.spec()).unwrap_or_else(|error| {
         error!(
@@ -102,7 +103,7 @@ pub fn policy(object: Stored) -> Option<Arc<AddonPolicy>> {
     }))
 }
 
-/// Namespace and name, for the log.
+/// Returns namespace and name, for the log.
 fn name(object: &Stored) -> String {
     let (namespace, name) = key(object);
     match namespace.as_str() {
@@ -111,12 +112,12 @@ fn name(object: &Stored) -> String {
     }
 }
 
-/// Why a spec cannot be read, without anything of it.
+/// Returns why a spec cannot be read, without quoting it.
 fn why(object: &Stored, error: &serde_json::Error) -> String {
     entrance::reason(object.spec().as_bytes(), error, MAX_STORED_DEPTH)
 }
 
-/// The facts about a namespace; most have none. Labels are kept where installations are executed.
+/// Returns the facts about a namespace; `None` for most namespaces. Labels are kept if installations are executed there.
 pub fn marks(
     namespace: PartialObjectMeta<Namespace>,
     system_namespace: &str,
@@ -145,7 +146,7 @@ pub fn marks(
     (facts != NamespaceFacts::default()).then_some(facts)
 }
 
-/// The version of KKP that a namespace names; one that cannot be read counts as unknown here, and is an error of the plugin.
+/// Returns the KKP version that a namespace names. One that cannot be read counts as unknown here, and is an error of the plugin.
 fn kkp_version(metadata: &ObjectMeta) -> Option<semver::Version> {
     let namespace = metadata.name.as_deref().unwrap_or_default();
     let version = kkp::version(namespace, metadata.annotations.as_ref()?);

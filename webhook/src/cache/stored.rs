@@ -1,4 +1,4 @@
-//! Our objects as the watches read them: metadata and spec; of the status, the namespaces of an inventory.
+//! Our objects, as the watches read them: the metadata, the spec, and from the status only the namespaces of an inventory.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,13 +11,13 @@ use kube::core::{ApiResource, DynamicResourceScope};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// An object of ours. An inventory has up to 0.8 MB, and verdicts only need its namespaces.
+/// An object of one of our kinds. An inventory has up to 0.8 MB, and verdicts only need its namespaces.
 ///
-/// The spec stays text, and managed fields are skipped, so that one object that cannot be read, however deep it nests, does not stop the
+/// The spec stays text and managed fields are skipped, so that one object that cannot be read, however deep it nests, does not stop the
 /// whole watch: [`common::entrance`].
 #[derive(Clone, Debug, Deserialize)]
 pub struct Stored {
-    /// Metadata, as far as verdicts read it.
+    /// The metadata fields that verdicts read.
     #[serde(deserialize_with = "object::metadata")]
     pub metadata: ObjectMeta,
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct Stored {
     pub namespaces: BTreeSet<String>,
 }
 
-/// Reads the namespaces of an inventory; a status that cannot be read has none.
+/// Reads the namespaces of an inventory. A status that cannot be read counts as empty.
 fn of_inventory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -41,7 +41,7 @@ fn of_inventory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<S
 }
 
 impl Stored {
-    /// The text of the spec.
+    /// Returns the text of the spec.
     pub fn spec(&self) -> &str {
         self.spec.as_ref().map_or("null", |spec| spec.get())
     }

@@ -1,7 +1,7 @@
 //! The authority that all replicas share in one Secret, and the certificate that this replica signs with it.
 //!
-//! Every pass reads what is there and does what is due, so it does not matter who did the last step, or whether it was seen:
-//! a replica that stops in between, a Secret that was emptied and a caBundle that was wiped are all mended by the next pass.
+//! Every pass reads the current state and does what is due, so it does not matter which replica took the last step: the next pass repairs
+//! a step that a replica did not finish, an emptied Secret, and a wiped caBundle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use super::objects::{Objects, Write};
 use crate::server;
 use crate::state::State;
 
-/// After a failed pass.
+/// The pause after a failed pass.
 const RETRY: Duration = Duration::from_secs(2);
-/// Between two passes that are not asked for by the clock. It doubles as long as each pass writes: where someone else writes the same
-/// fields again and again, neither of the two may keep the API server busy.
+/// The pause between two passes that the clock did not start. It doubles as long as each pass writes: if another client keeps writing the
+/// same fields, neither of the two may keep the API server busy.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Keeps authority, configurations and certificate.
+/// Keeps the authority, the configurations and the certificate up to date.
 pub struct Manager {
     objects: Objects,
     lifetimes: Lifetimes,
@@ -47,12 +47,12 @@ struct Signed {
     authority_pem: String,
 }
 
-/// Since when the configurations carry which authorities, as this replica has seen it.
+/// Since when the configurations carry which authorities, as far as this replica has seen.
 #[derive(Debug, Default)]
 struct Carried(BTreeMap<String, Instant>);
 
 impl Manager {
-    /// For the Service in this namespace. Nothing is read or written yet.
+    /// Creates a manager for the Service in this namespace. Nothing is read or written yet.
     pub fn new(client: Client, lifetimes: Lifetimes, namespace: &str, served: Arc<Served>) -> Self {
         let name = format!("{SERVICE}.{namespace}.svc");
         Self {
@@ -65,7 +65,7 @@ impl Manager {
         }
     }
 
-    /// Passes on every change of a configuration, and by the clock. The wall clock decides what is due, as timers stand still
+    /// Makes a pass on every change of a configuration, and by the clock. The wall clock decides what is due, because timers stand still
     /// while a machine sleeps.
     pub async fn keep(mut self, state: &State) {
         let mut changes = self.objects.changes();
@@ -92,17 +92,17 @@ impl Manager {
             super::publish(state);
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                // A burst of changes is looked at once.
+                // A burst of changes causes a single pass.
                 Some(()) = changes.next() => tokio::time::sleep(pause).await,
             }
         }
     }
 
-    /// One look at everything; lost where it has to be repeated because something was written.
+    /// Makes one pass over everything; [`Write::Lost`] if it has to be repeated because something was written.
     async fn pass(&mut self) -> anyhow::Result<Write> {
         let now = Timestamp::now();
-        // Before the Secret: a patch fails where a configuration has changed since, so it never takes back what another replica
-        // announced after a write of the Secret that this one has not seen.
+        // Read before the Secret: a patch fails if a configuration has changed since, so it never removes an authority that another
+        // replica announced after a write of the Secret that this one has not seen.
         let read = self.objects.configurations().await;
         let (configurations, failed) = match read {
             Ok(configurations) => (configurations, None),
@@ -142,7 +142,7 @@ impl Manager {
         announced.context("the webhook configurations cannot be written")
     }
 
-    /// Puts all authorities into the configurations that lack them.
+    /// Adds all authorities to the configurations that lack them.
     async fn announce(
         &self,
         shared: &Shared,
@@ -161,7 +161,7 @@ impl Manager {
         Ok(written)
     }
 
-    /// Signs and serves a certificate where one is due.
+    /// Signs and serves a certificate if one is due.
     fn sign(&mut self, shared: &Shared, now: Timestamp) -> anyhow::Result<()> {
         let Some(current) = &shared.current else {
             return Ok(());
@@ -198,7 +198,7 @@ impl Manager {
 }
 
 impl Carried {
-    /// Takes in what the configurations carry now.
+    /// Records which authorities the configurations carry now.
     fn observe(&mut self, shared: &Shared, configurations: &[(ApiResource, Configuration)]) {
         let carried = shared.certificates().filter(|certificate| {
             let mut all = configurations.iter();

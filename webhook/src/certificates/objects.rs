@@ -21,14 +21,14 @@ use zeroize::Zeroizing;
 
 use crate::follow::{Event, Follower};
 
-/// Name of the Secret (`deploy/base`).
+/// The name of the Secret (`deploy/base`).
 pub const SECRET: &str = "addons-webhook-ca";
-/// Field manager of what is written.
+/// The field manager of all writes.
 const MANAGER: &str = "addons-webhook";
-/// A configuration of which nothing is heard for so long is read again; the API server sends a bookmark about every minute.
+/// A configuration is listed again after this long without a word from the API server, which sends a bookmark about every minute.
 const QUIET: Duration = Duration::from_secs(300);
 
-/// The objects that the webhook writes, and no others.
+/// Reads and writes the objects that the webhook may write.
 pub struct Objects {
     client: Client,
     namespace: String,
@@ -37,37 +37,37 @@ pub struct Objects {
 /// Changes of the two configurations.
 pub struct Changes(Receiver<Event<()>>);
 
-/// The Secret as it was read, and what it holds.
+/// The Secret as it was read, and its content.
 pub struct Stored {
     secret: Secret,
     data: Data,
-    /// What can be used of it.
+    /// The usable part of the content.
     pub shared: Shared,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// It was taken.
+    /// The write succeeded.
     Done,
-    /// Someone else wrote in between: read again.
+    /// Another client wrote in between: the object has to be read again.
     Lost,
 }
 
 impl Objects {
-    /// Those of the namespace in which the webhook runs.
+    /// Uses the namespace in which the webhook runs.
     pub fn new(client: Client, namespace: &str) -> Self {
         let namespace = namespace.to_owned();
         Self { client, namespace }
     }
 
-    /// Reads the Secret; where there is none, an empty one is made.
+    /// Reads the Secret, and creates an empty one if it does not exist.
     pub async fn secret(&self, now: Timestamp) -> kube::Result<Stored> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), &self.namespace);
         let mut secret = match secrets.get_opt(SECRET).await? {
             Some(secret) => secret,
-            // By server-side apply, for then RBAC knows the name: the right to create needs no more than this one. It sets no data,
-            // so two replicas that do it at once do not undo each other.
+            // Created by server-side apply, because RBAC then knows the name: the right to create is limited to this Secret. It sets no
+            // data, so two replicas that do it at the same time do not undo each other.
             None => {
                 let empty = json!({
                     "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
@@ -107,7 +107,7 @@ impl Objects {
         settle(secrets.replace(SECRET, &params, &secret).await)
     }
 
-    /// Reads the configurations; one that is not there is left out.
+    /// Reads the configurations that exist.
     pub async fn configurations(&self) -> kube::Result<Vec<(ApiResource, Configuration)>> {
         let mut found = Vec::new();
         for resource in [
@@ -135,7 +135,7 @@ impl Objects {
         settle(api.patch(CONFIGURATION, &params, &patch).await)
     }
 
-    /// Watches the configurations, in the background, for as long as the receiver exists.
+    /// Watches the configurations in the background, for as long as the receiver exists.
     pub fn changes(&self) -> Changes {
         let (sender, changes) = channel(1);
         let mutating = follow::<MutatingWebhookConfiguration>(
@@ -154,7 +154,7 @@ impl Objects {
 }
 
 impl Changes {
-    /// Waits until one of the configurations changes; `None` if they are not watched any more.
+    /// Waits until one of the configurations changes; `None` if they are no longer watched.
     pub async fn next(&mut self) -> Option<()> {
         loop {
             match self.0.recv().await? {
@@ -166,13 +166,13 @@ impl Changes {
 }
 
 impl Stored {
-    /// Its parts.
+    /// Returns the Secret, its data, and the usable part of the data.
     pub fn into_parts(self) -> (Secret, Data, Shared) {
         (self.secret, self.data, self.shared)
     }
 }
 
-/// A write that met another one is not an error.
+/// Converts the result of a write. A conflict with another write is not an error.
 fn settle<T>(result: kube::Result<T>) -> kube::Result<Write> {
     match result {
         Ok(_) => Ok(Write::Done),
@@ -188,7 +188,7 @@ fn settle<T>(result: kube::Result<T>) -> kube::Result<Write> {
     }
 }
 
-/// Follows one of the configurations, of which only that it changes matters.
+/// Follows one of the configurations. Only the fact that it changes matters.
 async fn follow<K>(client: Client, resource: &'static str, sender: Sender<Event<()>>)
 where
     K: Resource<DynamicType = ()> + Clone + Debug,

@@ -1,4 +1,4 @@
-//! An installation as far as its defaults depend on it. The rest stays text, above all the values that nothing is filled into.
+//! The parts of an installation that its defaults depend on. The rest stays text, above all values that no default changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use serde_json::{Error, Map, Value};
 
 use common::entrance;
 
-/// The object.
+/// An installation as it was written.
 pub(super) struct Written<'a> {
-    /// Its metadata.
+    /// The metadata.
     pub(super) metadata: Metadata<'a>,
-    /// Its specification.
+    /// The spec.
     pub(super) spec: Spec<'a>,
-    /// The same as it is written.
+    /// The text of the spec.
     pub(super) text: &'a str,
 }
 
-/// What is read of the metadata.
+/// The fields of the metadata that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata<'a> {
-    /// Its namespace, where it says so itself.
+    /// The namespace, if the object names one.
     #[serde(default)]
     pub(super) namespace: Option<String>,
     #[serde(default, borrow)]
@@ -32,20 +32,20 @@ pub(super) struct Metadata<'a> {
     deletion_timestamp: Option<IgnoredAny>,
 }
 
-/// What is read of the specification.
+/// The fields of the spec that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec<'a> {
-    /// The reference, which may be wrong.
+    /// The reference, which may be invalid.
     #[serde(default, borrow)]
     pub(super) addon_ref: Option<&'a RawValue>,
-    /// Whether it is there.
+    /// Present if the field is set.
     #[serde(default)]
     pub(super) core_addon: Option<IgnoredAny>,
-    /// Whether it is there.
+    /// Present if the field is set.
     #[serde(default)]
     pub(super) create_namespace: Option<IgnoredAny>,
-    /// Whether it is there.
+    /// Present if the field is set.
     #[serde(default)]
     pub(super) target_namespace: Option<IgnoredAny>,
     #[serde(default, borrow)]
@@ -58,7 +58,7 @@ impl<'a> Written<'a> {
     /// Reads an object.
     ///
     /// # Errors
-    /// Metadata or specification are not objects, or one of their fields is twice there.
+    /// The metadata or the spec is not an object, or has a field twice.
     pub(super) fn read(object: &'a str) -> Result<Self, Error> {
         #[derive(Deserialize)]
         struct Object<'a> {
@@ -77,31 +77,31 @@ impl<'a> Written<'a> {
 }
 
 impl<'a> Metadata<'a> {
-    /// Whether deletion has begun.
+    /// Returns whether deletion has begun.
     pub(super) fn is_going(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
-    /// The annotations, where there are any.
+    /// Returns the annotations, if there are any.
     pub(super) fn annotations(&self) -> Option<BTreeMap<String, &'a RawValue>> {
         fields(self.annotations?).ok()
     }
 
-    /// The text of an annotation.
+    /// Returns the text of an annotation.
     pub(super) fn annotation(&self, name: &str) -> Option<String> {
         entrance::from_str(self.annotations()?.get(name)?.get()).ok()
     }
 }
 
 impl Spec<'_> {
-    /// Whether reference and values are those of another one (semantics 4).
+    /// Returns whether reference and values equal those of `other` (semantics 4).
     pub(super) fn asks_for_the_same(&self, other: &Self) -> bool {
         is_same(self.addon_ref, other.addon_ref)
             && is_same(self.values_from, other.values_from)
             && is_same(self.values, other.values)
     }
 
-    /// The values of these keys.
+    /// Returns the values of these keys.
     ///
     /// # Errors
     /// The values are not an object, are too large, or cannot be read.
@@ -123,7 +123,7 @@ impl Spec<'_> {
     }
 }
 
-/// The fields of an object; derived code takes lists as well.
+/// Reads the fields of an object. Derived code alone would accept a list as well.
 fn fields<'a, T: Deserialize<'a>>(object: &'a RawValue) -> Result<T, Error> {
     if !object.get().starts_with('{') {
         return Err(Error::custom("an object is expected"));
@@ -131,7 +131,7 @@ fn fields<'a, T: Deserialize<'a>>(object: &'a RawValue) -> Result<T, Error> {
     entrance::outline(object.get().as_bytes())
 }
 
-/// Whether two texts mean the same.
+/// Returns whether two texts are equal as JSON.
 fn is_same(a: Option<&RawValue>, b: Option<&RawValue>) -> bool {
     let (Some(a), Some(b)) = (a, b) else {
         return a.is_none() && b.is_none();

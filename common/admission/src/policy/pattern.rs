@@ -1,9 +1,9 @@
-//! What the entries of a policy match. One that cannot be read matches nothing.
+//! Matches the patterns of a policy. A pattern that cannot be read matches nothing.
 
 use common::image::Image;
 
-/// Whether `pattern` (`HOST[:PORT]`, `*.DOMAIN[:PORT]`, `SCHEME://BUCKET`) is met by `host` (`HOST[:PORT]`, `SCHEME://BUCKET`). Without
-/// a port it is met by every port, as in the annotation of credentials.
+/// Returns whether `host` (`HOST[:PORT]`, `SCHEME://BUCKET`) matches `pattern` (`HOST[:PORT]`, `*.DOMAIN[:PORT]`, `SCHEME://BUCKET`). A
+/// pattern without a port matches every port, as in the annotation of credentials.
 pub(super) fn is_host(pattern: &str, host: &str) -> bool {
     if pattern.contains("://") || host.contains("://") {
         return pattern == host;
@@ -13,8 +13,8 @@ pub(super) fn is_host(pattern: &str, host: &str) -> bool {
     is_name(wanted, name) && wanted_port.is_none_or(|wanted| port == Some(wanted))
 }
 
-/// Whether `pattern` (`HOST[:PORT][/PATH]`, `*.DOMAIN[:PORT][/PATH]`) is the registry of `image`. A port is part of the name of a
-/// registry, so without one it is another registry.
+/// Returns whether the registry of `image` matches `pattern` (`HOST[:PORT][/PATH]`, `*.DOMAIN[:PORT][/PATH]`). A port is part of a
+/// registry's name, so a pattern without a port does not match a registry with one.
 pub(super) fn is_registry(pattern: &str, image: &str) -> bool {
     let Ok(image) = Image::parse(image) else {
         return false;
@@ -33,7 +33,7 @@ pub(super) fn is_registry(pattern: &str, image: &str) -> bool {
     is_name(wanted, name) && wanted_port == port && path.is_none_or(is_below)
 }
 
-/// Whether a name is the wanted one, or below `*.DOMAIN`; a domain is not below itself.
+/// Returns whether `name` equals `wanted`, or is below the domain of `*.DOMAIN`. A domain is not below itself.
 fn is_name(wanted: &str, name: &str) -> bool {
     let Some(domain) = wanted.strip_prefix("*.") else {
         return wanted == name;
@@ -44,7 +44,7 @@ fn is_name(wanted: &str, name: &str) -> bool {
         .is_some_and(|below| !below.is_empty())
 }
 
-/// `HOST` and the port.
+/// Splits `HOST[:PORT]` into host and port.
 fn split_port(host: &str) -> (&str, Option<&str>) {
     match host.rsplit_once(':') {
         Some((name, port))

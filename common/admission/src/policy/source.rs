@@ -1,4 +1,4 @@
-//! Where an add-on is read from. A location that parsers could read in several ways has no host that can be told.
+//! Where an add-on is read from. A location that parsers could read in several ways has no known host (semantics 19.5).
 
 use url::Url;
 
@@ -15,24 +15,24 @@ use common::registry::Registry;
 pub(super) enum Place {
     /// `HOST[:PORT]` in lower case, or `SCHEME://BUCKET`.
     Host(String),
-    /// The machine of whoever reads it.
+    /// The reader's own machine.
     Machine,
-    /// It cannot be told.
+    /// The host cannot be determined.
     Unreadable,
 }
 
-/// What is read, and where.
+/// Something that is read, and from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReadFrom {
     /// The field of the installation that leads there.
     pub(super) field: &'static str,
-    /// For people: `the index`, `web 1.2.0`.
+    /// What is read, for messages: `the index`, `web 1.2.0`.
     pub(super) what: String,
-    /// Where.
+    /// The place that it is read from.
     pub(super) place: Place,
 }
 
-/// Everything that is read for a candidate, as far as it is known. What a catalogue holds inline is read from nowhere.
+/// Returns everything that is read for a candidate, as far as known. Inline content of a catalogue is not read from anywhere.
 pub(super) fn read_from(candidate: &Candidate<'_>) -> Vec<ReadFrom> {
     let spec = &candidate.installation.spec;
     let reference = &spec.addon_ref;
@@ -68,7 +68,7 @@ pub(super) fn read_from(candidate: &Candidate<'_>) -> Vec<ReadFrom> {
     all
 }
 
-/// Where the source of an entry is read, after it moved to a private registry.
+/// Returns where the source of an entry is read, after its rewrite to a private registry.
 fn of_entry(entry: &Entry, registry: Option<&str>) -> Option<Place> {
     if matches!(*entry.origin, Origin::Directory { .. }) {
         return Some(Place::Machine);
@@ -96,12 +96,12 @@ fn of_entry(entry: &Entry, registry: Option<&str>) -> Option<Place> {
                 Err(_) => Place::Unreadable,
             }
         }
-        // The schema refuses such a source, and so does whoever fetches it.
+        // The schema refuses such a source, and so does the fetcher.
         Err(_) => Place::Unreadable,
     })
 }
 
-/// A URL, or a path of the machine.
+/// Returns the place of a URL, or of a path on the reader's machine.
 fn of_location(location: &str) -> Place {
     let Some((_, rest)) = location.split_once("://") else {
         return Place::Machine;
@@ -130,7 +130,7 @@ fn of_location(location: &str) -> Place {
     }
 }
 
-/// A URL, `USER@HOST:PATH`, or a path of the machine.
+/// Returns the place of a URL, of `USER@HOST:PATH`, or of a path on the reader's machine.
 fn of_git(remote: &str) -> Place {
     if remote.contains("://") {
         return of_location(remote);

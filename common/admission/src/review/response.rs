@@ -1,4 +1,4 @@
-//! The answer: allowed, patched or denied.
+//! The response to a review: allowed, patched or denied.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::{API_VERSION, KIND, Request};
 use crate::policy::Breach;
 use crate::verdict::{Denial, Verdict};
 
-/// The API server cuts a warning at 256 characters, and all of them at 4096.
+/// The API server truncates a warning at 256 characters, and all warnings together at 4096.
 const MAX_WARNING: usize = 256;
 const MAX_WARNINGS: usize = 4096;
 
-/// Bytes that the defaults of an installation without values fit into.
+/// Bytes that suffice for the defaults of an installation without values.
 const TYPICAL_PATCH: usize = 512;
 
-/// The answer.
+/// The response to a review.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Response {
@@ -34,7 +34,7 @@ struct Answer {
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
-    /// Present together with `patch_type`, or both absent.
+    /// Set together with `patch_type`, or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ struct Details {
 }
 
 impl Response {
-    /// Allowed without changes.
+    /// Returns a response that allows the request unchanged.
     #[must_use]
     pub fn allowed(uid: &str) -> Self {
         Self {
@@ -80,10 +80,10 @@ impl Response {
         }
     }
 
-    /// Allowed with changes; without any, as it is.
+    /// Returns a response that allows the request with the changes of `patch`, which may be empty.
     ///
     /// # Errors
-    /// Where the patch cannot be written as JSON.
+    /// The patch cannot be written as JSON.
     pub fn patched(uid: &str, patch: &Patch) -> Result<Self, serde_json::Error> {
         let mut response = Self::allowed(uid);
         if !patch.0.is_empty() {
@@ -95,7 +95,7 @@ impl Response {
         Ok(response)
     }
 
-    /// Denied because there is no verdict; the message names no value.
+    /// Returns a denial without a verdict. The message must not contain values.
     #[must_use]
     pub fn failed(uid: &str, code: u16, reason: &'static str, message: &str) -> Self {
         let mut response = Self::allowed(uid);
@@ -110,7 +110,7 @@ impl Response {
         response
     }
 
-    /// Denied because there is no verdict now; the API server tells the client to try again after some seconds.
+    /// Returns a denial because there is no verdict now. The API server tells the client to try again after `seconds`.
     #[must_use]
     pub fn later(uid: &str, message: &str, seconds: u32) -> Self {
         let mut response = Self::failed(uid, 429, "TooManyRequests", message);
@@ -122,7 +122,7 @@ impl Response {
         response
     }
 
-    /// The response to `request` with `verdict`.
+    /// Returns the response to `request` with `verdict`.
     #[must_use]
     pub fn judged(request: &Request<'_>, verdict: &Verdict) -> Self {
         let mut response = Self::allowed(&request.uid);
@@ -147,19 +147,19 @@ impl Response {
         response
     }
 
-    /// Whether the request is allowed.
+    /// Returns whether the request is allowed.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.response.allowed
     }
 
-    /// The uid that is echoed.
+    /// Returns the echoed uid.
     #[must_use]
     pub fn uid(&self) -> &str {
         &self.response.uid
     }
 
-    /// The message of a denial.
+    /// Returns the message of a denial.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         let status = self.response.status.as_ref()?;
@@ -167,8 +167,8 @@ impl Response {
     }
 }
 
-/// The status of a denial, without details: where a 422 lists causes, kubectl prints them in place of the message, and
-/// the user does not see which webhook denied it.
+/// Returns the status of a denial, without details: if a 422 lists causes, kubectl prints them instead of the message, and the user does
+/// not see which webhook denied the request.
 fn status(denial: Denial) -> Status {
     Status {
         status: "Failure",
@@ -179,7 +179,7 @@ fn status(denial: Denial) -> Status {
     }
 }
 
-/// Warnings as the API server lets them pass: no control characters, each and all together bounded.
+/// Returns the warnings that the API server passes on: without control characters, and within its limits.
 fn warnings(all: &[String]) -> Vec<String> {
     let mut left = MAX_WARNINGS;
     let mut kept = Vec::new();
@@ -196,7 +196,7 @@ fn warnings(all: &[String]) -> Vec<String> {
     kept
 }
 
-/// Names in messages come from the request: control characters must not reach a terminal or a log.
+/// Replaces control characters. Names in messages come from the request, and must not control a terminal or a log.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

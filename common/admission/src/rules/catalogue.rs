@@ -19,14 +19,14 @@ use common::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Sourc
 use common::api::names::{DISTRIBUTOR_GROUP, LABEL_DERIVED_FROM};
 use common::catalogue::{check_hash, derived_from, is_copy};
 
-/// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
+/// Returns whether a catalogue is a source: it is in the system namespace and is not a copy (semantics 1.1).
 #[must_use]
 pub fn is_source(catalogue: &ObjectMeta, settings: &Settings) -> bool {
     catalogue.namespace.as_deref() == Some(settings.system_namespace.as_str())
         && !is_copy(catalogue)
 }
 
-/// Where a version is in its catalogue. It becomes text only in a problem: most versions have none.
+/// The position of a version in its catalogue. It is formatted only in a problem, because most versions have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) addon: usize,
@@ -40,7 +40,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Every version of a catalogue with its place, and the name of its add-on.
+/// Returns every version of a catalogue, with its position and the name of its add-on.
 pub(super) fn versions(
     catalogue: &AddonCatalogue,
 ) -> impl Iterator<Item = (Place, &str, &AddonVersion)> {
@@ -54,7 +54,7 @@ pub(super) fn versions(
     })
 }
 
-/// Only the core group and the loop write catalogues of class Core, copies included, and change the class in either direction.
+/// Only the core group and the loop may write catalogues of class Core, copies included, and change the class in either direction.
 #[must_use]
 pub fn class_core(
     new: Option<&AddonCatalogue>,
@@ -77,7 +77,7 @@ pub fn class_core(
     ))
 }
 
-/// Only the loop and the distributor group mark copies: the mark takes a catalogue out of the duplicate rule (semantics 1).
+/// Only the loop and the distributor group may mark copies, because the mark exempts a catalogue from the duplicate rule (semantics 1.2).
 #[must_use]
 pub fn derived_mark(
     new: &AddonCatalogue,
@@ -98,7 +98,7 @@ pub fn derived_mark(
     ))
 }
 
-/// Every version can be read; an entry without a version has an id or a hash (semantics 2).
+/// Every version must be readable. An entry without a version needs an id or a hash (semantics 2.2).
 #[must_use]
 pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
     versions(catalogue)
@@ -120,7 +120,7 @@ pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// Every `manifestHash` can be verified (semantics 11).
+/// Every `manifestHash` must be verifiable (semantics 11.4).
 #[must_use]
 pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<Problem> {
     versions(catalogue)
@@ -138,11 +138,11 @@ pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// Every constraint is valid in its own syntax (semantics 3).
+/// Every constraint must be valid in its own syntax (semantics 3).
 #[must_use]
 pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
-    // Most versions of a catalogue have the same ones.
+    // Most versions of a catalogue have the same constraints.
     let mut readable = HashSet::new();
     for (place, _, version) in versions(catalogue) {
         let constraints = &version.constraints;
@@ -183,7 +183,7 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
-/// `support: Core` is allowed only in catalogues of class Core (semantics 2).
+/// `support: Core` is allowed only in catalogues of class Core (semantics 2.3).
 #[must_use]
 pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
     if catalogue.spec.class == CatalogueClass::Core {
@@ -205,7 +205,7 @@ pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// Names of a catalogue that source catalogues of the other class list as well, and the catalogue of each.
+/// Returns the names that source catalogues of the other class list as well, each with its index and that catalogue.
 fn shared_names<'a>(
     catalogue: &'a AddonCatalogue,
     facts: &'a Facts,
@@ -221,7 +221,8 @@ fn shared_names<'a>(
     })
 }
 
-/// A name of a Core catalogue is not used in a Custom one, in any version (semantics 2). The Core one takes it, whoever listed it first.
+/// A catalogue of class Custom must not use a name of a catalogue of class Core, in any version, whichever of them listed it first
+/// (semantics 2.3).
 #[must_use]
 pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
     if catalogue.spec.class == CatalogueClass::Core {
@@ -235,7 +236,7 @@ pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
     shared.collect()
 }
 
-/// The warnings about names that a Core catalogue takes from Custom ones.
+/// Warns about names that a catalogue of class Core takes from those of class Custom.
 #[must_use]
 pub fn taken_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<String> {
     if catalogue.spec.class != CatalogueClass::Core {
@@ -247,8 +248,8 @@ pub fn taken_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<String> {
     shared.collect()
 }
 
-/// What a source catalogue lost to others: two that are created at once are not judged by each other, and one of them has to give
-/// way (semantics 2). Nothing else leads to it while the webhook answers.
+/// Returns the entries of a source catalogue that other catalogues hold. Two catalogues that are created at the same time are not checked
+/// against each other, and one of them has to give way (semantics 2.4). While the webhook responds, nothing else leads to this.
 #[must_use]
 pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
     if !is_source(&catalogue.metadata, &facts.settings) {
@@ -259,7 +260,7 @@ pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem>
     lost
 }
 
-/// A policy of signatures names one signer.
+/// A signature policy must name exactly one signer.
 #[must_use]
 pub fn one_signer(catalogue: &AddonCatalogue) -> Option<Problem> {
     let policy = catalogue.spec.signature.as_ref()?;
@@ -269,7 +270,7 @@ pub fn one_signer(catalogue: &AddonCatalogue) -> Option<Problem> {
     })
 }
 
-/// Every version has exactly one source.
+/// Every version must have exactly one source.
 #[must_use]
 pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
     versions(catalogue)
@@ -309,8 +310,8 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// kops prunes every object of a kind where no label selector narrows it: a warning, for kops
-/// reads these entries, while our own pruning follows the inventory.
+/// Warns about kinds to prune without a label selector: kops, which reads these entries, would prune every object of the kind. Our own
+/// pruning follows the inventory.
 #[must_use]
 pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -330,7 +331,7 @@ pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
     warnings
 }
 
-/// No installation refers to a catalogue that is neither a source nor a copy.
+/// Warns about a catalogue that is neither a source nor a copy: no installation can refer to it (semantics 1.1).
 #[must_use]
 pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
     let metadata = &catalogue.metadata;

@@ -1,4 +1,4 @@
-//! Rules for namespaces as places of installations: each stands for one cluster (semantics 6).
+//! Rules for namespaces that stand for a cluster (semantics 6).
 
 use crate::Facts;
 use crate::marks::Marks;
@@ -8,8 +8,8 @@ use common::api::names::{
     LABEL_KUBECONFIG_SECRET, is_reserved,
 };
 
-/// An installation in a namespace that stands for no cluster is never executed. Whoever may create installations in some
-/// namespace could otherwise have an administrator's `upgrade` install anything for them.
+/// An installation must be in a namespace that stands for a cluster (semantics 6.1). Otherwise, anyone who may create installations in
+/// some namespace could have an administrator's `upgrade` execute them.
 #[must_use]
 pub fn stands_for_none(namespace: &str, facts: &Facts) -> Option<Problem> {
     if facts.stands_for_cluster(namespace) {
@@ -23,7 +23,7 @@ pub fn stands_for_none(namespace: &str, facts: &Facts) -> Option<Problem> {
     ))
 }
 
-/// Nothing is installed any more where the cluster is being deleted; what is there goes with it (semantics 14).
+/// Nothing is installed while the cluster of the namespace is being deleted (semantics 14.1).
 #[must_use]
 pub fn is_going(namespace: &str, facts: &Facts) -> Option<Problem> {
     let marked = facts.namespaces.get(namespace);
@@ -38,8 +38,8 @@ pub fn is_going(namespace: &str, facts: &Facts) -> Option<Problem> {
     })
 }
 
-/// The label by which a namespace that is created (`old` = `None`) or changed is enrolled: it begins to stand for a cluster, or for
-/// another one.
+/// Returns the label by which a namespace that is created (`old` = `None`) or changed is enrolled: it begins to stand for a cluster, or
+/// for another one (semantics 6.2).
 #[must_use]
 pub fn enrolling(new: &Marks, old: Option<&Marks>) -> Option<&'static str> {
     let value = |label: &str| match (label, new.label(label)) {
@@ -55,8 +55,9 @@ pub fn enrolling(new: &Marks, old: Option<&Marks>) -> Option<&'static str> {
         .find(|label| is_new(label))
 }
 
-/// Who enrols a namespace decides whose records are executed, and in the case of this cluster with the rights of whoever runs a
-/// command. That is a right of its own, which no role has that was made for records or namespaces.
+/// The problem of a requester who may not enrol namespaces. Enrolling decides whose records are executed, for this cluster even with the
+/// rights of whoever runs a command. It therefore needs a right of its own, which roles for records or namespaces do not contain
+/// (semantics 6.2).
 #[must_use]
 pub fn unentitled(label: &str) -> Problem {
     let message = format!(
@@ -70,7 +71,7 @@ pub fn unentitled(label: &str) -> Problem {
     )
 }
 
-/// Some namespaces stand for no cluster, whoever enrols them.
+/// Reserved namespaces never stand for a cluster, whoever enrols them (semantics 6.2).
 #[must_use]
 pub fn reserved(label: &str, namespace: &str) -> Option<Problem> {
     is_reserved(namespace).then(|| {
@@ -86,7 +87,7 @@ pub fn reserved(label: &str, namespace: &str) -> Option<Problem> {
     })
 }
 
-/// The sentence about a namespace that stands for no cluster; plugin and webhook say the same.
+/// Returns the message about a namespace that does not stand for a cluster. Plugin and webhook share it.
 #[must_use]
 pub fn no_cluster(namespace: &str, system: &str) -> String {
     format!(

@@ -1,4 +1,4 @@
-//! Which entries are duplicates (semantics 2): equal name and equal version, unless both carry an id and these differ.
+//! Finds duplicate entries (semantics 2.1): equal name and equal version, unless both carry an id and the ids differ.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,19 +12,19 @@ use crate::verdict::Problem;
 use common::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass};
 use common::catalogue::held::{self, by_age};
 
-/// The place of an entry.
+/// The place of an entry, and how its version is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place<'a> {
     at: At<'a>,
     spelling: &'a str,
 }
 
-/// Where an entry is.
+/// The catalogue and the position of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At<'a> {
-    /// In the catalogue that is judged.
+    /// In the catalogue that is checked.
     Here(catalogue::Place),
-    /// In another one.
+    /// In another catalogue.
     There { catalogue: &'a str, place: &'a str },
 }
 
@@ -47,13 +47,13 @@ fn compared<'a>(name: &'a str, entry: &'a AddonVersion, at: At<'a>) -> Compared<
     Compared::new(name, entry, Place { at, spelling })
 }
 
-/// Every entry of the catalogue that is judged.
+/// Returns every entry of the catalogue that is checked.
 fn entries(catalogue: &AddonCatalogue) -> impl Iterator<Item = Compared<'_>> {
     let versions = catalogue::versions(catalogue);
     versions.map(|(place, name, entry)| compared(name, entry, At::Here(place)))
 }
 
-/// The entries of an add-on in another catalogue.
+/// Returns the entries of an add-on in another catalogue.
 fn others<'a>(catalogue: &'a CatalogueFacts, addon: &str) -> impl Iterator<Item = Compared<'a>> {
     catalogue.entries(addon).iter().map(|entry| {
         let at = At::There {
@@ -64,7 +64,7 @@ fn others<'a>(catalogue: &'a CatalogueFacts, addon: &str) -> impl Iterator<Item 
     })
 }
 
-/// Duplicates inside one catalogue, each named with the earlier place.
+/// Returns the duplicates inside one catalogue, each with the place of the earlier entry.
 #[must_use]
 pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut seen = Seen::with_capacity(catalogue::versions(catalogue).count());
@@ -78,10 +78,11 @@ pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
-/// Duplicates of entries in other source catalogues.
+/// Returns the duplicates of entries in other source catalogues.
 ///
-/// Of two catalogues that were created at once the older, then the one with the smaller name, wins (semantics 2): the winner may keep a
-/// duplicate that it had before (`old`), the loser may not. One of class Core takes its names from those of class Custom.
+/// Of two catalogues that were created at the same time, the older one wins, then the one with the smaller name (semantics 2.4): the
+/// winner may keep a duplicate that it had before (`old`), the loser may not. A catalogue of class Core takes its names from those of
+/// class Custom.
 #[must_use]
 pub fn across(
     catalogue: &AddonCatalogue,
@@ -107,7 +108,7 @@ pub fn across(
             into.insert(entry);
         }
     }
-    // The usual case: other catalogues list other add-ons.
+    // Usually, other catalogues list other add-ons.
     if seen.is_empty() && losers.is_empty() {
         return Vec::new();
     }
@@ -127,7 +128,7 @@ pub fn across(
         .collect()
 }
 
-/// The same object, by namespace and name.
+/// Returns whether both are the same object, by namespace and name.
 pub(super) fn is_same(a: &ObjectMeta, b: &ObjectMeta) -> bool {
     a.namespace == b.namespace && a.name == b.name
 }

@@ -15,7 +15,7 @@ use common::catalogue::Entry;
 use common::values::form;
 use common::values::layers::Layers;
 
-/// The warning that objects stay when a record is deleted that no reconciler watches (semantics 15).
+/// Warns that the objects stay when a record is deleted that no reconciler watches (semantics 15).
 #[must_use]
 pub fn orphans(old: &Marks) -> Option<String> {
     let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
@@ -28,7 +28,7 @@ pub fn orphans(old: &Marks) -> Option<String> {
     })
 }
 
-/// The warning that a deletion takes its time: a reconciler deletes the objects before the record goes (semantics 15).
+/// Warns that a deletion takes some time, because a reconciler deletes the objects before the record (semantics 15).
 #[must_use]
 pub fn finished_later(old: &Marks) -> Option<String> {
     let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
@@ -40,7 +40,8 @@ pub fn finished_later(old: &Marks) -> Option<String> {
     })
 }
 
-/// An installation's name is known before it is created: labels and field managers depend on it (semantics 4, 5).
+/// The name of an installation must be known before it is created, because labels and field managers are derived from it (semantics 4,
+/// 5).
 #[must_use]
 pub fn generate_name(new: &Marks) -> Option<Problem> {
     let generated = new.metadata.generate_name.as_deref();
@@ -53,7 +54,7 @@ pub fn generate_name(new: &Marks) -> Option<Problem> {
     })
 }
 
-/// The add-on and the target namespace never change (semantics 7).
+/// The add-on and the target namespace never change (semantics 7.1).
 #[must_use]
 pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -79,10 +80,10 @@ pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Proble
     problems
 }
 
-/// The rule of [`target_namespace`].
+/// The name of the rule of [`target_namespace`].
 pub const TARGET_NAMESPACE: &str = "target-namespace";
 
-/// The target namespace is a valid name.
+/// The target namespace must be a valid name.
 #[must_use]
 pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Option<Problem> {
     let name = match (&new.spec.target_namespace, entry) {
@@ -99,10 +100,10 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
     })
 }
 
-/// Schemes of an index.
+/// The schemes of an index location.
 const INDEXES: [&str; 8] = ["https", "http", "oci", "s3", "gs", "az", "azure", "file"];
 
-/// The index has a scheme that is read, and no credentials: whoever may read the record would read them (semantics 16).
+/// An index must have a scheme that is read, and contain no credentials: everyone who may read the record could read them (semantics 4).
 #[must_use]
 pub fn index(new: &AddonInstallation) -> Option<Problem> {
     let index = new.spec.addon_ref.index.as_deref();
@@ -110,7 +111,7 @@ pub fn index(new: &AddonInstallation) -> Option<Problem> {
     Some(Problem::invalid("index", "spec.addonRef.index", message))
 }
 
-/// The warning about an index that is read without TLS.
+/// Warns about an index that is read without TLS (semantics 4).
 #[must_use]
 pub fn plain_index(new: &AddonInstallation) -> Option<String> {
     let index = new.spec.addon_ref.index.as_deref()?;
@@ -120,8 +121,8 @@ pub fn plain_index(new: &AddonInstallation) -> Option<String> {
     })
 }
 
-/// Values have the types of the form, required ones are set where no Secret can hold them, with `formOnly` there are no
-/// others, and plain manifests take none (semantics 10). Paths are named, values never.
+/// Values must have the types of the form, required values must be set unless a Secret may hold them, `formOnly` allows no other keys,
+/// and plain manifests take no values (semantics 10.3, 10.5). Messages name paths, never values.
 #[must_use]
 pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
     let (spec, template) = (&new.spec, &entry.version.template);
@@ -163,8 +164,8 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
         .collect()
 }
 
-/// The same for values from Secrets of `spec.valuesFrom`, once they are read: types, `formOnly`, and required values.
-/// The webhook reads no Secret, so only the plugin and the loop can check it.
+/// Checks values from Secrets of `spec.valuesFrom` once they are read: types, `formOnly`, and required values. The webhook reads no
+/// Secrets, so only the plugin and the loop can check them.
 #[must_use]
 pub fn secret_values(layers: &Layers, entry: &Entry) -> Vec<Problem> {
     let template = &entry.version.template;

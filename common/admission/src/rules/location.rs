@@ -1,11 +1,12 @@
-//! Locations of sources and indexes: what cannot be read is refused when it is written, and what is read in the clear is warned of.
+//! Checks the locations of sources and indexes when they are written: a location that cannot be read is refused, and one that is read
+//! without TLS causes a warning.
 
 use common::address::is_plain;
 
-/// What is said about a URL with a user or a password.
+/// The message about a URL with a user or a password.
 pub const CREDENTIALS: &str = "a URL holds no credentials: put them into a Secret";
 
-/// Why a location cannot be used; one without a scheme is a path, or a host in the form of ssh.
+/// Returns why a location cannot be used. One without a scheme is a path, or a host in the form of ssh.
 #[must_use]
 pub fn unusable(text: &str, schemes: &[&str]) -> Option<String> {
     if text.trim().is_empty() {
@@ -22,12 +23,12 @@ pub fn unusable(text: &str, schemes: &[&str]) -> Option<String> {
         return Some(format!("{scheme}:// is followed by a host"));
     }
     let (user, _) = authority.rsplit_once('@')?;
-    // With ssh the user is part of the address.
+    // With ssh, the user is part of the address.
     let is_secret = user.contains(':') || !scheme.eq_ignore_ascii_case("ssh");
     is_secret.then(|| CREDENTIALS.to_owned())
 }
 
-/// Why the remote of a repository cannot be reached by ssh; `None` also of any other remote.
+/// Returns why the remote of a repository cannot be reached by ssh; `None` also for remotes that are not reached by ssh.
 #[must_use]
 pub fn unusable_ssh(remote: &str) -> Option<String> {
     let place = match remote.split_once("://") {
@@ -44,7 +45,7 @@ pub fn unusable_ssh(remote: &str) -> Option<String> {
     (!is_usable).then(|| "a host and a user of ssh consist of letters, digits and .-_".to_owned())
 }
 
-/// Whether a location is read without TLS, from another machine than the reader's own.
+/// Returns whether a location is read without TLS from another machine.
 #[must_use]
 pub fn is_in_the_clear(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -53,7 +54,7 @@ pub fn is_in_the_clear(text: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") && !is_loopback(authority(rest))
 }
 
-/// Whether a host, with or without a port, is the reader's own machine.
+/// Returns whether a host, with or without a port, is the reader's own machine.
 #[must_use]
 pub fn is_loopback(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
@@ -64,7 +65,7 @@ pub fn is_loopback(authority: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Host and port of what follows the scheme.
+/// Returns host and port from the part after the scheme.
 fn authority(rest: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Rules for namespaces that hold core installations (semantics 14).
+//! Rules for namespaces that hold core installations (semantics 14.2).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,15 +11,16 @@ use common::api::names::{
     LABEL_KUBECONFIG_SECRET, MARKED,
 };
 
-/// Labels that a namespace keeps while it holds core records: the API server asks about its deletion because of them.
+/// The labels that a namespace keeps while it holds core records. They make the API server call the webhook for its deletion.
 const KEPT: [&str; 3] = [LABEL_HOLDS_CORE, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET];
 
-/// Core installations that were not released, with their record or their objects in a namespace: names by namespace of the record.
+/// Returns the core installations that are not released and have their record or their objects in a namespace: names by the namespace of
+/// the record.
 fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut held: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let all = facts.installations.iter().map(Arc::as_ref);
     for core in all.filter(|one| one.is_core && !one.is_released) {
-        // The objects of a record of another cluster are there.
+        // The objects of a record for another cluster are in that cluster.
         let is_there = facts.is_local(&core.namespace) && core.namespaces.contains(namespace);
         if core.namespace == namespace || is_there {
             held.entry(&core.namespace).or_default().push(&core.name);
@@ -29,7 +30,7 @@ fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>
     held
 }
 
-/// A namespace with core installations is not deleted unless its cluster is (semantics 14).
+/// A namespace with core installations cannot be deleted unless its cluster is being deleted (semantics 14.2).
 #[must_use]
 pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     let name = old.name();
@@ -64,8 +65,8 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     ))
 }
 
-/// The labels of a namespace stay while it holds core records: without them its deletion would not be judged, or its records would
-/// not be reconciled any more. So does the version of KKP, which decides what fits.
+/// The labels of a namespace stay while it holds core records: without them, its deletion would not be validated, or its records would no
+/// longer be reconciled. The KKP version stays as well, because it decides which versions fit (semantics 14.2).
 #[must_use]
 pub fn guarded_label(
     new: &Marks,
@@ -99,8 +100,8 @@ pub fn guarded_label(
     ))
 }
 
-/// Only the core group says that the cluster of a namespace is being deleted: nothing in it is guarded from then on (semantics 14).
-/// It holds for every namespace, so that the mark does not wait for the first core add-on.
+/// Only the core group may mark the cluster of a namespace as being deleted: nothing in it is guarded from then on (semantics 14.1). The
+/// rule holds for every namespace, so that no one can set the mark before the first core add-on.
 #[must_use]
 pub fn deleting_mark(
     new: &Marks,

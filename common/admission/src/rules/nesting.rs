@@ -1,13 +1,14 @@
-//! What could not be read back from a list of objects is not stored (semantics 4).
+//! Refuses objects that could not be read back from a list (semantics 4).
 
 use crate::verdict::Problem;
 use common::api::installation::AddonInstallation;
 use common::entrance::{self, MAX_STORED_DEPTH, Unreadable};
 
-/// The rule, for metrics and logs.
+/// The name of the rule, for metrics and logs.
 const RULE: &str = "nesting";
 
-/// The problem of an installation of which something cannot be read, or whose values are too large, nest too deep or have a reserved key.
+/// Returns the problem of an installation with an unreadable field, or with values that are too large, nest too deep or have a reserved
+/// key.
 #[must_use]
 pub fn installation(new: &AddonInstallation) -> Option<Problem> {
     if let Some(Unreadable { field, why }) = &new.spec.unreadable {
@@ -25,7 +26,7 @@ pub fn installation(new: &AddonInstallation) -> Option<Problem> {
     text("spec.values", &values)
 }
 
-/// The problem of a field that nests too deep, or has a reserved key.
+/// Returns the problem of a field that nests too deep or has a reserved key.
 #[must_use]
 pub fn text(field: &str, text: &str) -> Option<Problem> {
     let refused = entrance::check(text.as_bytes(), MAX_STORED_DEPTH).err()?;

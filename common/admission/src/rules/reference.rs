@@ -1,4 +1,4 @@
-//! The add-on that an installation refers to: whether it exists and fits (semantics 4, 18).
+//! Resolves the add-on that an installation refers to: whether it exists and fits (semantics 4, 18.1).
 
 use std::collections::HashSet;
 
@@ -15,27 +15,27 @@ use common::catalogue::{Entry, held_elsewhere, is_copy, offers};
 use common::nearest::nearest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-/// Versions that a denial lists.
+/// The most versions that a denial lists.
 const MAX_LISTED: usize = 5;
-/// Names that a misspelt one is compared with: a denial is not worth more.
+/// The most names that a misspelt one is compared with, so that a denial stays cheap.
 const MAX_COMPARED: usize = 2_000;
 
-/// What a verdict depends on and the facts may not have yet: it may have been created just now.
+/// A dependency of a verdict that may have been created just now, so that the facts may not contain it yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unseen {
-    /// What an installation refers to.
+    /// The add-on that an installation refers to.
     Reference {
         /// The reference.
         addon: AddonRef,
         /// The namespace of the installation.
         namespace: String,
     },
-    /// Installations that refer to an entry which is removed.
+    /// Installations that refer to a removed entry.
     Users,
 }
 
 impl Unseen {
-    /// Where the facts have no such namespace, catalogue, add-on or version; `problem` is that of [`resolve`].
+    /// Returns the reference if the facts have no such namespace, catalogue, add-on or version. `problem` is the error of [`resolve`].
     #[must_use]
     pub fn of(
         reference: &AddonRef,
@@ -51,10 +51,11 @@ impl Unseen {
     }
 }
 
-/// The entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
+/// Returns the entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
 ///
-/// `None` for an index, a directory or a catalogue by reference: the webhook never fetches a source. Fit is judged for local installations
-/// only; of a remote cluster the version is unknown here, and `None` is also for several entries of which one will fit it: [`possible`].
+/// Returns `None` for an index, a directory or a catalogue by reference, because the webhook never fetches a source. Whether an entry
+/// fits is checked for this cluster only: the version of another cluster is unknown here, so several entries also give `None`, see
+/// [`possible`].
 ///
 /// # Errors
 /// The [`Problem`] of a catalogue, add-on or version that does not exist, that another catalogue holds, or that does not fit this cluster.
@@ -72,7 +73,7 @@ pub fn resolve<'a>(
     };
     let is_local = facts.is_local(namespace);
     if !is_local && entries.len() > 1 {
-        // The plugin and the loop know which one fits there (semantics 18).
+        // The plugin and the loop know which one fits there (semantics 18.1).
         return Ok(None);
     }
     let unknown = ClusterFacts::default();
@@ -90,7 +91,7 @@ pub fn resolve<'a>(
     }
 }
 
-/// The entries that `reference` may mean where [`resolve`] chooses none of them, best first. None where they are not known here.
+/// Returns the entries that `reference` may mean if [`resolve`] chooses none of them, best first. Empty if they are not known here.
 #[must_use]
 pub fn possible<'a>(reference: &AddonRef, facts: &'a Facts) -> Vec<&'a Entry> {
     let Ok(Some(Meant { entries, lost })) = meant(reference, facts) else {
@@ -110,8 +111,8 @@ pub fn possible<'a>(reference: &AddonRef, facts: &'a Facts) -> Vec<&'a Entry> {
     all.filter(|entry| !is_lost(entry)).collect()
 }
 
-/// The target namespace of an installation that names none, where all entries that its reference may mean agree on it. It is written
-/// before one of them is chosen: a later version with another one must not move the installation (semantics 7).
+/// Returns the target namespace for an installation that names none, if all entries that its reference may mean agree on it. It is filled
+/// in before one of them is chosen, so that a later version with another default does not move the installation (semantics 18.1).
 pub fn target_namespace<'a>(reference: &AddonRef, facts: &'a Facts) -> Option<&'a str> {
     let Meant { entries, lost } = meant(reference, facts).ok().flatten()?;
     let mut targets = entries.into_iter().map(default_namespace);
@@ -119,15 +120,15 @@ pub fn target_namespace<'a>(reference: &AddonRef, facts: &'a Facts) -> Option<&'
     (lost.is_empty() && targets.all(|other| other == Some(target))).then_some(target)
 }
 
-/// What a reference may mean.
+/// The entries that a reference may mean.
 struct Meant<'a> {
-    /// The entries with the version and the id that are asked for.
+    /// The entries with the requested version and id.
     entries: Vec<&'a Entry>,
-    /// What the catalogue that is asked for lost, and the name of the one that holds each.
+    /// The entries that the named catalogue lost, each with the name of the catalogue that holds it.
     lost: Vec<(&'a Entry, &'a str)>,
 }
 
-/// `None` where that is not known here.
+/// Finds the entries that a reference may mean; `None` if they are not known here.
 fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>, Problem> {
     if reference.index.is_some() || reference.directory.is_some() {
         return Ok(None);
@@ -138,7 +139,7 @@ fn meant<'a>(reference: &AddonRef, facts: &'a Facts) -> Result<Option<Meant<'a>>
         .collect();
     let named = named(reference, &all)?;
     let addon = reference.name.as_str();
-    // What is by reference may hold what others list: its versions are not known here.
+    // A catalogue by reference may hold what others list, but its versions are not known here.
     let may_hold = |other: &&CatalogueFacts| {
         let is_earlier = |it: &CatalogueFacts| precedence(place(other), place(it)).is_lt();
         let takes = !is_copy(&other.metadata)
@@ -167,8 +168,9 @@ fn place(catalogue: &CatalogueFacts) -> (&ObjectMeta, CatalogueClass) {
     (&catalogue.metadata, catalogue.class)
 }
 
-/// The entries of an add-on, in the order in which the last of equal ones is taken: what the named catalogue lost comes first. Where none
-/// is named, only what is held counts, and of a copy what no source has (semantics 1, 2).
+/// Returns the entries of an add-on, in the order in which the last of equal ones is chosen: entries that the named catalogue lost come
+/// first. If no catalogue is named, only entries that their catalogue holds count, and from copies only those that no source has
+/// (semantics 1.2, 2.4).
 fn listed<'a>(
     named: Option<&CatalogueFacts>,
     all: &[&'a CatalogueFacts],
@@ -210,8 +212,8 @@ fn listed<'a>(
     }
 }
 
-/// The warning, instead of `problem`, about a catalogue, add-on or version that is gone, where this installation had that version
-/// before: a rollback brings it back without the catalogue.
+/// Returns a warning to use instead of `problem` if a catalogue, add-on or version is missing, but this installation had that version
+/// before: a rollback restores it without the catalogue (semantics 12.3).
 #[must_use]
 pub fn rolled_back(
     reference: &AddonRef,
@@ -234,7 +236,7 @@ pub fn rolled_back(
     })
 }
 
-/// Whether `reference` can refer to `catalogue`: only in the system namespace (semantics 1).
+/// Returns whether `reference` can refer to `catalogue`, which has to be in the system namespace (semantics 1.1).
 #[must_use]
 pub fn can_mean(reference: &AddonRef, catalogue: &ObjectMeta, settings: &Settings) -> bool {
     let is_of_system = catalogue.namespace.as_ref() == Some(&settings.system_namespace);
@@ -245,7 +247,7 @@ pub fn can_mean(reference: &AddonRef, catalogue: &ObjectMeta, settings: &Setting
     is_of_system && named && reference.index.is_none() && reference.directory.is_none()
 }
 
-/// Whether `version` has the version and the id that are asked for.
+/// Returns whether `version` has the version and the id that `reference` asks for.
 #[must_use]
 pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     let same_version = match reference.version.as_deref() {
@@ -259,7 +261,7 @@ pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     same_version && same_id
 }
 
-/// The catalogue that a reference names. One that is being deleted is none.
+/// Returns the catalogue that a reference names. `all` does not contain catalogues that are being deleted.
 fn named<'a>(
     reference: &AddonRef,
     all: &[&'a CatalogueFacts],
@@ -281,7 +283,7 @@ fn named<'a>(
     ))
 }
 
-/// [`held_elsewhere`], with what to do.
+/// Returns the problem of [`held_elsewhere`], with the catalogue to refer to.
 fn held_by(holder: &str, reference: &AddonRef, entry: &Entry) -> Problem {
     let catalogue = reference.catalogue.as_deref().unwrap_or_default();
     let version = spelling(&entry.version);
@@ -357,7 +359,7 @@ fn unknown_version(reference: &AddonRef, entries: &[&Entry]) -> Problem {
     )
 }
 
-/// A version for people: its version, else its id.
+/// Returns a version for messages: its version, its id, or both.
 #[must_use]
 pub fn spelling(version: &AddonVersion) -> String {
     match (version.version.as_str(), version.id.as_str()) {

@@ -1,9 +1,9 @@
-//! The private registry of a catalogue or an installation: what rendering would refuse is refused when it is written.
+//! Checks the private registry of a catalogue or an installation: a text that rendering would refuse is refused when it is written.
 
 use crate::verdict::Problem;
 use common::registry::Registry;
 
-/// Text that is not a registry.
+/// Returns the problem of a text that is not a registry.
 #[must_use]
 pub fn unreadable(registry: Option<&str>) -> Option<Problem> {
     let error = registry?.parse::<Registry>().err()?;

@@ -1,7 +1,7 @@
-//! How large objects may be, and how much the webhook keeps of them: what many may write must leave memory for what decides about core
-//! add-ons (semantics 18).
+//! Limits the size of objects, and how much of them the webhook keeps: objects that many users may write must leave memory for the facts
+//! that decide about core add-ons (semantics 18.1).
 //!
-//! | bound | of what |
+//! | bound | applies to |
 //! |---|---|
 //! | [`MAX_VALUES`] | the values of an installation |
 //! | [`MAX_LISTED`] | the entries of a catalogue |
@@ -17,24 +17,24 @@ use crate::verdict::Problem;
 use common::api::catalogue::{Addon, AddonCatalogue, CatalogueClass};
 pub use common::entrance::{MAX_LISTED, MAX_VALUES};
 
-/// Bytes that all catalogues of class Custom may count for.
+/// The bytes that all catalogues of class Custom together may count for.
 pub const CATALOGUES: usize = 64 << 20;
-/// Installations that are kept though they are not core: at most 2 KiB each, 32 MiB in all.
+/// The number of non-core installations that are kept: at most 2 KiB each, 32 MiB in total.
 pub const RECORDS: usize = 16 << 10;
-/// Bytes that an add-on or a version takes when it is read, beside its text.
+/// The bytes that a parsed add-on or version takes in addition to its text.
 const ENTRY: usize = 1536;
 
-/// The rule, for metrics and logs.
+/// The name of the rule, for metrics and logs.
 const RULE: &str = "too-large";
 
-/// What an add-on counts for, with the length of its text as JSON.
+/// Returns the bytes that an add-on counts for, given the length of its JSON text.
 pub(crate) fn weight(text: usize, versions: usize) -> usize {
     ENTRY
         .saturating_mul(versions.saturating_add(1))
         .saturating_add(text)
 }
 
-/// What is kept of an add-on: no rule reads the rest of what another catalogue lists.
+/// Removes the parts of an add-on that no rule reads when another catalogue is checked.
 pub(crate) fn reduce(addon: &mut Addon) {
     addon.description = None;
     for version in &mut addon.versions {
@@ -46,7 +46,7 @@ pub(crate) fn reduce(addon: &mut Addon) {
     }
 }
 
-/// The problem of a catalogue that lists so many entries.
+/// Returns the problem of a catalogue that lists too many entries.
 #[must_use]
 pub fn too_many(listed: usize) -> Option<Problem> {
     let message = format!(
@@ -55,8 +55,8 @@ pub fn too_many(listed: usize) -> Option<Problem> {
     (listed > MAX_LISTED).then(|| Problem::invalid(RULE, "spec.addons", message))
 }
 
-/// The problem of a catalogue for which there is no room beside the others. It is of the object that is stored: commands also judge the
-/// content of a file that an object refers to, which is kept nowhere.
+/// Returns the problem of a catalogue for which the others leave no room. It concerns only the stored object: commands also validate the
+/// content of a file that an object refers to, which is not kept.
 #[must_use]
 pub fn no_room(new: &AddonCatalogue, facts: &Facts) -> Option<Problem> {
     let of_system = facts.settings.system_namespace.as_str();
@@ -72,7 +72,7 @@ pub fn no_room(new: &AddonCatalogue, facts: &Facts) -> Option<Problem> {
     let sum = |known: Vec<&CatalogueFacts>| known.iter().map(|known| known.weight()).sum::<usize>();
     let weight = CatalogueFacts::from(new.clone()).weight();
     let all = sum(others).saturating_add(weight);
-    // Whoever makes one smaller makes room.
+    // Making a catalogue smaller makes room, so it is allowed.
     (all > CATALOGUES && weight > sum(old)).then(|| {
         let message = format!(
             "catalogues of class Custom take at most {} MiB of memory, and with this one they take {} MiB: remove one, or list it by \

@@ -1,18 +1,18 @@
-//! Requests for namespaces (semantics 6, 14).
+//! Validates requests for namespaces (semantics 6.2, 14.2).
 
 use super::{Operation, Request, Verdict, read, rules};
 use crate::Facts;
 use crate::verdict::Problem;
 
-/// Whether a request writes a namespace: its subresources `status` and `finalize` change metadata as well.
+/// Returns whether a request is for a namespace. Its subresources `status` and `finalize` change metadata as well.
 pub(super) fn is_written(request: &Request<'_>) -> bool {
     let sub = request.sub_resource.as_deref().unwrap_or_default();
     let is_namespace = request.kind.group.is_empty() && request.kind.kind == "Namespace";
     is_namespace && matches!(sub, "" | "status" | "finalize")
 }
 
-/// The verdict on a request that may make a namespace stand for a cluster (semantics 6). `is_entitled`: whether the requester has the
-/// right, which only the API server knows.
+/// Validates a request that may make a namespace stand for a cluster (semantics 6.2). `is_entitled`: whether the requester has the right,
+/// which only the API server knows.
 pub(crate) fn enrolment(request: &Request<'_>, is_entitled: bool) -> Verdict {
     let mut verdict = Verdict::default();
     match enrolling(request) {
@@ -27,7 +27,7 @@ pub(crate) fn enrolment(request: &Request<'_>, is_entitled: bool) -> Verdict {
     verdict
 }
 
-/// The label by which a request enrols a namespace, and the namespace.
+/// Returns the label by which a request enrols a namespace, and the name of the namespace.
 fn enrolling(request: &Request<'_>) -> Result<Option<(&'static str, String)>, Problem> {
     let old = match request.operation {
         Operation::Create => None,
@@ -39,7 +39,7 @@ fn enrolling(request: &Request<'_>) -> Result<Option<(&'static str, String)>, Pr
     Ok(label.map(|label| (label, new.name().to_owned())))
 }
 
-/// The verdict on a request for a namespace: its deletion, and changes of our marks on it (semantics 14).
+/// Validates a request for a namespace: its deletion, and changes of our marks on it (semantics 14.2).
 pub(super) fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
     let requester = request.requester();
     let mut verdict = Verdict::default();

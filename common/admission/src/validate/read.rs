@@ -1,4 +1,4 @@
-//! The objects of a request, with the namespace and name of the request where they have none of their own.
+//! Reads the objects of a request. An object without a namespace or a name gets those of the request.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use common::api::installation::{
 };
 use common::entrance::{self, MAX_STORED_DEPTH};
 
-/// The marks of an object, with the namespace and name of the request where it has none of its own.
+/// Reads the marks of an object.
 pub(super) fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<Marks, Problem> {
     let raw = object.ok_or_else(|| missing(request))?;
     let mut marks = Marks::read(raw).map_err(|error| wrong(request, raw, &error))?;
@@ -24,13 +24,13 @@ pub(super) fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<
     Ok(marks)
 }
 
-/// The new object as a catalogue.
+/// Reads the new object as a catalogue.
 pub(super) fn catalogue(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
     let (metadata, spec) = object(request, request.object)?;
     if let Some(problem) = nesting::text("spec", spec.get()) {
         return Err(problem);
     }
-    // Before it is read: that would take a thousand bytes for each.
+    // The entries are counted before they are parsed, which would take a thousand bytes for each.
     let listed = AddonCatalogueSpec::listed(spec.get());
     let listed = listed.map_err(|error| wrong(request, spec, &error))?;
     if let Some(problem) = size::too_many(listed) {
@@ -44,7 +44,7 @@ pub(super) fn catalogue(request: &Request<'_>) -> Result<AddonCatalogue, Problem
     })
 }
 
-/// The object as an installation. Where its specification cannot be read, `spec.unreadable` says so.
+/// Reads an object as an installation. If its spec cannot be read, `spec.unreadable` says so.
 pub(super) fn installation(
     request: &Request<'_>,
     raw: Option<&RawValue>,
@@ -57,8 +57,8 @@ pub(super) fn installation(
     })
 }
 
-/// Reads of a record as it was which versions were installed, where it refers to another one now: a rollback may name one that its
-/// catalogue has dropped. What cannot be read counts as none.
+/// Reads the versions that were installed from the old record, if the reference changes: a rollback may name a version that its catalogue
+/// has dropped (semantics 12.3). A status that cannot be read counts as empty.
 pub(super) fn ended(
     request: &Request<'_>,
     new: &AddonInstallation,
@@ -90,7 +90,7 @@ pub(super) fn ended(
     }
 }
 
-/// Metadata and specification of an object.
+/// Reads the metadata and the text of the spec of an object.
 fn object<'a>(
     request: &Request<'a>,
     object: Option<&'a RawValue>,
@@ -102,12 +102,13 @@ fn object<'a>(
     Ok((metadata, spec))
 }
 
-/// What rules read of a catalogue as it was: one that cannot be read otherwise, e.g. of an older schema, can be mended and deleted.
+/// Reads what rules need of the old catalogue. One that cannot be read as a whole, for example one of an older schema, can thus be
+/// corrected and deleted.
 pub(super) fn former(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
     listed(request, request.old_object)
 }
 
-/// The same of the new object.
+/// Reads the same parts of the new object.
 pub(super) fn names(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
     listed(request, request.object)
 }
@@ -121,7 +122,7 @@ fn listed(request: &Request<'_>, raw: Option<&RawValue>) -> Result<AddonCatalogu
     Ok(catalogue)
 }
 
-/// Whether the specification stays as it is. The API server writes both objects in the same way: the same has the same text.
+/// Returns whether the spec stays unchanged. The API server writes both objects in the same way, so equal specs have equal text.
 pub(super) fn keeps_spec(request: &Request<'_>) -> bool {
     #[derive(Deserialize)]
     struct Object<'a> {
@@ -155,7 +156,7 @@ fn missing(request: &Request<'_>) -> Problem {
     )
 }
 
-/// Quotes nothing of the text: serde's own message would contain values.
+/// Returns the problem of an object that cannot be read. It quotes nothing: serde's own message would contain values.
 fn wrong(request: &Request<'_>, text: &RawValue, error: &serde_json::Error) -> Problem {
     let reason = entrance::reason(text.get().as_bytes(), error, MAX_STORED_DEPTH);
     let message = format!(

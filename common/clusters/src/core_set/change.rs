@@ -1,4 +1,4 @@
-//! What becomes of the core records of a cluster when its core set is known.
+//! How the core records of a cluster change with its core set.
 
 use kube::ResourceExt as _;
 
@@ -8,40 +8,40 @@ use common::api::names::{
     ANNOTATION_DEFAULTED, ANNOTATION_RELEASED, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, MARKED,
 };
 
-/// What becomes of one installation.
+/// A change of one installation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CoreChange<'a> {
-    /// It is listed, and there is no record.
+    /// It is listed and has no record.
     Create {
-        /// Name of the installation.
+        /// The name of the installation.
         name: &'a str,
-        /// As it is listed.
+        /// The add-on, as listed.
         addon: &'a CoreAddon,
     },
-    /// It is listed, and its record has to be as the list says.
+    /// It is listed, and its record must match the list.
     Keep {
         /// The record.
         record: &'a AddonInstallation,
-        /// As it is listed.
+        /// The add-on, as listed.
         addon: &'a CoreAddon,
     },
-    /// It is listed, and the record of its name is not that of a core add-on: it is left alone.
+    /// It is listed, but the record with its name is not a core add-on and is left alone.
     Taken {
         /// The record.
         record: &'a AddonInstallation,
     },
-    /// It dropped out.
+    /// It is no longer listed.
     Release {
         /// The record.
         record: &'a AddonInstallation,
-        /// Whether a rule still has the add-on: then it dropped out because its condition does not hold any more, probably because a
-        /// fact of the cluster changed, and a person has to release it.
+        /// Whether a rule still has the add-on and only its condition no longer holds. Probably a fact of the cluster changed, so a
+        /// person has to release it (semantics 14.6).
         is_unmet: bool,
     },
 }
 
-/// What becomes of the records of the namespace that stands for a cluster. Core installations that a person made, and that were never
-/// listed, carry no guard: they stay as they are. So do suspended ones, until nothing suspends them any more (semantics 12).
+/// Returns the changes of the records in the namespace that stands for the cluster. Core installations that a person created carry no
+/// guard and stay unchanged. So do suspended ones, until they are resumed (semantics 12.1, 14.6).
 #[must_use]
 pub fn changes<'a>(set: &'a CoreSet, records: &[&'a AddonInstallation]) -> Vec<CoreChange<'a>> {
     let of_name = |name: &str| {
@@ -66,14 +66,14 @@ pub fn changes<'a>(set: &'a CoreSet, records: &[&'a AddonInstallation]) -> Vec<C
     listed.chain(dropped).collect()
 }
 
-/// Whether a record is one of the core set: only the core group and the loop set its finalizer.
+/// Returns whether a record belongs to the core set. Only the core group and the loop set its finalizer.
 #[must_use]
 pub fn is_guarded(record: &AddonInstallation) -> bool {
     let mut finalizers = record.finalizers().iter();
     record.spec.core_addon && finalizers.any(|one| one == FINALIZER_CORE_GUARD)
 }
 
-/// Whether a record was released.
+/// Returns whether a record carries the mark of a release.
 #[must_use]
 pub fn is_released(record: &AddonInstallation) -> bool {
     record
@@ -83,9 +83,9 @@ pub fn is_released(record: &AddonInstallation) -> bool {
         == Some(MARKED)
 }
 
-/// The record of a listed add-on as it has to be; `None` where it is that. `wanted`: as a new one would be. What holds for good, its
-/// target namespace, stays, and so does the account whose rights an administrator chose for it. A record that a person suspended stays as
-/// it is.
+/// Returns the record of a listed add-on as it must be, or `None` if it already is. `wanted`: a new record of the add-on. The target
+/// namespace stays, because it never changes, and so does a ServiceAccount that an administrator chose. A suspended record stays
+/// unchanged.
 #[must_use]
 pub fn restored(
     record: &AddonInstallation,
@@ -106,7 +106,7 @@ pub fn restored(
         Some(text) => annotations.insert(ANNOTATION_DEFAULTED.to_owned(), text.clone()),
         None => annotations.remove(ANNOTATION_DEFAULTED),
     };
-    // The API server takes no new finalizer for an object that is being deleted.
+    // The API server does not accept a new finalizer on an object that is being deleted.
     if record.metadata.deletion_timestamp.is_none() {
         guard(&mut restored);
     }
@@ -116,7 +116,7 @@ pub fn restored(
     is_new.then_some(restored)
 }
 
-/// Puts the guard on a record.
+/// Adds the guard to a record.
 pub fn guard(record: &mut AddonInstallation) {
     let finalizers = record.finalizers_mut();
     if !finalizers.iter().any(|one| one == FINALIZER_CORE_GUARD) {
@@ -124,7 +124,7 @@ pub fn guard(record: &mut AddonInstallation) {
     }
 }
 
-/// The record with the mark that lets it be deleted; `None` where it has that.
+/// Returns the record with the mark that allows its deletion, or `None` if it already has the mark.
 #[must_use]
 pub fn released(record: &AddonInstallation) -> Option<AddonInstallation> {
     (!is_released(record)).then(|| {
@@ -135,7 +135,8 @@ pub fn released(record: &AddonInstallation) -> Option<AddonInstallation> {
     })
 }
 
-/// The record without anything of ours that holds it: its deletion leaves its objects then. `None` where nothing does.
+/// Returns the record without our finalizers, so that its deletion leaves its objects, or `None` if it has none of them. A core record is
+/// marked as released as well.
 #[must_use]
 pub fn freed(record: &AddonInstallation) -> Option<AddonInstallation> {
     let holds = |one: &String| [FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL].contains(&one.as_str());

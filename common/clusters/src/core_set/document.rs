@@ -1,4 +1,4 @@
-//! What the ConfigMaps `core-addon-rules` and `custom-core-addons` say, read strictly: an unknown field is an error.
+//! Reads the ConfigMaps `core-addon-rules` and `custom-core-addons`. This is strict: an unknown field is an error.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use super::{Unknown, expression};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
 use common::manifest::yaml::{YamlOptions, documents};
 
-/// Key of the rules in their ConfigMap.
+/// The key of the rules in their ConfigMap.
 pub const KEY_RULES: &str = "rules.yaml";
-/// Key of the waves of a change, in the ConfigMap of the rules.
+/// The key of the rollout in the ConfigMap of the rules.
 pub const KEY_ROLLOUT: &str = "rollout";
-/// Key of the list in its ConfigMap.
+/// The key of the list in its ConfigMap.
 pub const KEY_ADDONS: &str = "addons.yaml";
 
-/// Most rules, and most add-ons of one list.
+/// The most rules, and the most add-ons of one list.
 const MOST: usize = 500;
-/// Most bytes of one text: what the API server stores of a whole ConfigMap.
+/// The most bytes of one text: the limit of the API server for a whole ConfigMap.
 const LONGEST: usize = 1 << 20;
-/// Most steps of all conditions, of which each has [`expression::STEPS`] at most.
+/// The most steps of all conditions together. Each condition has at most [`expression::STEPS`].
 const STEPS: u64 = 5_000_000;
 
-/// Rules and list.
+/// The rules and the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CoreDocument {
     /// The rules.
@@ -36,11 +36,11 @@ pub struct CoreDocument {
     pub custom: Vec<CoreAddon>,
 }
 
-/// Add-ons of all clusters in which a condition holds.
+/// A rule: add-ons for all clusters in which a condition holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreRule {
-    /// Its name.
+    /// The name of the rule.
     pub name: String,
     /// The condition.
     pub when: String,
@@ -48,22 +48,22 @@ pub struct CoreRule {
     pub addons: Vec<CoreAddon>,
 }
 
-/// One core add-on.
+/// A core add-on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreAddon {
-    /// The add-on.
+    /// The name of the add-on.
     pub name: String,
-    /// Its version; `None` = the newest that fits.
+    /// The version; `None` = the newest that fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its catalogue; `None` = any.
+    /// The catalogue; `None` = any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<String>,
-    /// Digest of its entry, of whatever class the catalogue is; `None` = an entry of class Core.
+    /// The digest of the entry, in a catalogue of any class; `None` = an entry of class Core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Its values.
+    /// The values.
     #[serde(
         default,
         deserialize_with = "values",
@@ -72,7 +72,7 @@ pub struct CoreAddon {
     pub values: Option<Map<String, Value>>,
 }
 
-/// The values of an add-on. An error does not repeat them.
+/// Reads the values of an add-on. An error does not repeat them.
 fn values<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value>>, D::Error> {
     match Value::deserialize(from)? {
         Value::Null => Ok(None),
@@ -81,7 +81,7 @@ fn values<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value
     }
 }
 
-/// In which waves a change reaches the clusters, as it is written.
+/// The rollout, as written in the ConfigMap.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct WrittenRollout {
@@ -93,7 +93,7 @@ struct WrittenRollout {
     failures: Option<usize>,
 }
 
-/// Reads in which waves a change reaches the clusters; what is not stated is as in [`rollout::DEFAULT`].
+/// Reads the rollout. Fields that are not set are as in [`rollout::DEFAULT`].
 ///
 /// # Errors
 /// [`Unknown::Malformed`].
@@ -147,7 +147,7 @@ impl CoreDocument {
     /// [`super::Profile::sample`].
     ///
     /// # Errors
-    /// [`Unknown::Missing`]; [`Unknown::Malformed`]; [`Unknown::Condition`] for a condition that the sample has no answer to.
+    /// [`Unknown::Missing`]; [`Unknown::Malformed`]; [`Unknown::Condition`] for a condition that has no result for the sample.
     pub fn read(rules: Option<&str>, addons: Option<&str>) -> Result<Self, Unknown> {
         let custom = read_addons(addons)?;
         let rules = read_rules(rules)?;
@@ -201,7 +201,7 @@ pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, Unknown> {
     Ok(rules)
 }
 
-/// The text of a key.
+/// A key of a ConfigMap.
 struct Text {
     config_map: &'static str,
     key: &'static str,
@@ -217,7 +217,7 @@ impl Text {
         }
     }
 
-    /// The one YAML document; `None` where there is none. `kind`: what it has to be.
+    /// Reads the single YAML document of the key; `None` if there is none. `kind`: the kind that it must have, for messages.
     fn one(&self, text: Option<&str>, kind: &str) -> Result<Option<Value>, Unknown> {
         let (text, mut found) = (text.unwrap_or_default(), None);
         if text.len() > LONGEST {
@@ -238,7 +238,7 @@ impl Text {
         Ok(found)
     }
 
-    /// The elements of one YAML list.
+    /// Reads the elements of a YAML list.
     fn list<T: DeserializeOwned>(&self, text: Option<&str>) -> Result<Vec<T>, Unknown> {
         let elements = match self.one(text, "list")? {
             None => {
@@ -265,7 +265,7 @@ impl Text {
             .collect()
     }
 
-    /// Each add-on has a name, and is in its list once.
+    /// Checks that each add-on has a name and is listed only once.
     fn check(&self, addons: &[CoreAddon], path: &str) -> Result<(), Unknown> {
         let mut names = BTreeSet::new();
         for (index, addon) in addons.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Conditions of core rules, in the Common Expression Language with the functions of Kubernetes.
 //!
-//! They are written by people who may write ConfigMaps of the system namespace, and sent to the webhook by whoever can connect to it. A
-//! condition is bounded before it is parsed (length, brackets) and before it is evaluated (comprehensions within one another, steps), so
-//! that it takes neither time nor memory that others need. The caller evaluates on a stack of [`STACK`].
+//! Their authors are users who may write ConfigMaps of the system namespace, but anyone who can connect to the webhook can send it a
+//! condition. A condition is therefore bounded before it is parsed (length, brackets) and before it is evaluated (nested comprehensions,
+//! steps), so that it takes neither time nor memory that others need. The caller evaluates on a stack of [`STACK`].
 
 mod cost;
 
@@ -13,36 +13,36 @@ use kube_cel::cel::{Context, ExecutionError, Program, Value};
 
 use super::profile::{Profile, VARIABLES};
 
-/// Longest condition, in bytes.
+/// The longest condition, in bytes.
 pub const LONGEST: usize = 1000;
-/// Most brackets within one another.
+/// The deepest nesting of brackets.
 pub const DEEPEST: usize = 16;
-/// Most comprehensions (`all`, `exists`, `map`, `filter`) within one another.
+/// The deepest nesting of comprehensions (`all`, `exists`, `map`, `filter`).
 pub const COMPREHENSIONS: usize = 2;
-/// Most steps of a condition: some tenths of a second at most.
+/// The most steps of a condition, which take some tenths of a second at most.
 pub const STEPS: u64 = 1_000_000;
-/// Most labels that a condition reads.
+/// The most labels that a condition reads.
 pub const LABELS: u64 = 64;
-/// Longest text of a fact that a condition reads, in bytes.
+/// The longest text of a fact that a condition reads, in bytes.
 pub const TEXT: u64 = 256;
-/// The stack that every condition within these bounds is parsed and evaluated on, in bytes.
+/// The size in bytes of the stack on which any condition within these bounds can be parsed and evaluated.
 pub const STACK: usize = 64 << 20;
 
-/// Why a condition has no answer.
+/// The reason why a condition has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// It is too long.
+    /// The condition is too long.
     #[error("{0} bytes; {LONGEST} are allowed")]
     TooLong(usize),
-    /// Its brackets are too deep.
+    /// Its brackets nest too deep.
     #[error("more than {DEEPEST} brackets within one another")]
     TooDeep,
-    /// Its comprehensions are.
+    /// Its comprehensions nest too deep.
     #[error(
         "more than {COMPREHENSIONS} comprehensions (all, exists, map, filter) within one another"
     )]
     TooExpensive,
-    /// It takes too many steps in some cluster.
+    /// It may take too many steps in some cluster.
     #[error(
         "it may take {0} steps, and {STEPS} are allowed: write shorter lists, and fewer comprehensions, joined texts and regular expressions"
     )]
@@ -52,43 +52,42 @@ pub enum ExpressionError {
         "{0} of this cluster is too large: {LABELS} labels and texts of {TEXT} bytes can be read"
     )]
     FactTooLarge(&'static str),
-    /// It cannot be parsed.
+    /// It is not a CEL expression.
     #[error("it is not a CEL expression: {0}")]
     Syntax(String),
-    /// It reads a variable that no cluster has.
+    /// It reads a variable that does not exist in any cluster.
     #[error("{name} is not a fact of clusters; these are: {}", VARIABLES.map(|(name, _)| name).join(", "))]
     NoSuchFact {
         /// The variable.
         name: String,
     },
-    /// It reads a fact of this cluster that is not known.
+    /// It reads a fact that is not known of this cluster.
     #[error(
         "{0} of this cluster is not known; ConfigMap addon-template-data states what cannot be read"
     )]
     NotKnown(String),
-    /// It fails.
+    /// Its evaluation fails.
     #[error("{0}")]
     Fails(String),
-    /// It is something else than true or false.
+    /// Its result is not a boolean.
     #[error("it is neither true nor false")]
     NotBoolean,
 }
 
-/// Checks a condition: it parses, reads nothing but facts, and has an answer for [`Profile::sample`]. Returns how many steps it takes at
-/// most.
+/// Checks a condition: it must parse, read only facts, and have a result for [`Profile::sample`]. Returns the most steps that it takes.
 ///
 /// # Errors
 /// [`ExpressionError`].
 pub fn check(text: &str) -> Result<u64, ExpressionError> {
     let (program, steps) = parse(text)?;
     match run(&program, &Profile::sample()) {
-        // The sample has no labels.
+        // The sample has no labels, so reading one fails.
         Err(ExpressionError::Fails(_)) if text.contains("labels") => Ok(steps),
         other => other.map(|_| steps),
     }
 }
 
-/// Whether a condition holds in a cluster.
+/// Returns whether a condition holds in a cluster.
 ///
 /// # Errors
 /// [`ExpressionError`].
@@ -119,7 +118,7 @@ fn run(program: &Program, profile: &Profile) -> Result<bool, ExpressionError> {
     match program.execute(&context) {
         Ok(Value::Bool(holds)) => Ok(holds),
         Ok(_) => Err(ExpressionError::NotBoolean),
-        // Every variable that is read is a fact: this one is not known here.
+        // Every variable that is read is a fact, so this one is not known of this cluster.
         Err(ExecutionError::UndeclaredReference(name)) if is_fact(&name) => {
             Err(ExpressionError::NotKnown(name.to_string()))
         }
@@ -131,7 +130,7 @@ fn is_fact(name: &str) -> bool {
     VARIABLES.iter().any(|(fact, _)| *fact == name)
 }
 
-/// The condition, and how many steps it takes at most.
+/// Parses a condition. Also returns the most steps that it takes.
 fn parse(text: &str) -> Result<(Program, u64), ExpressionError> {
     if text.len() > LONGEST {
         return Err(ExpressionError::TooLong(text.len()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The variables of conditions, with what they hold: the schema that the page about core add-ons shows.
+/// The variables of conditions and their meaning. The page about core add-ons shows this table.
 pub const VARIABLES: [(&str, &str); 6] = [
     ("namespace", "the namespace that stands for the cluster"),
     ("labels", "the labels of that namespace"),
@@ -17,7 +17,7 @@ pub const VARIABLES: [(&str, &str); 6] = [
     ("cniVersion", "the version of the network plugin"),
 ];
 
-/// The facts of a cluster. One that is `None` is not known: its variable does not exist, and a condition that needs it has no answer.
+/// The facts of a cluster. The variable of an unknown fact (`None`) does not exist, so a condition that needs it has no result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// `namespace`.
@@ -35,7 +35,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// From the data of templates: the facts of the cluster with what its administrators add to them.
+    /// Reads the profile from template data: the facts of the cluster, and what its administrators add to them.
     #[must_use]
     pub fn of(namespace: &str, labels: BTreeMap<String, String>, data: &Value) -> Self {
         let known = |pointer: &str| {
@@ -52,7 +52,7 @@ impl Profile {
         }
     }
 
-    /// One of which every fact is known: what conditions are checked against.
+    /// Returns a profile of which every fact is known. Conditions are checked against it.
     #[must_use]
     pub fn sample() -> Self {
         let some = |text: &str| Some(text.to_owned());
@@ -66,7 +66,7 @@ impl Profile {
         }
     }
 
-    /// The known facts that are text, by the names of their variables.
+    /// Returns the known facts that are text, by the names of their variables.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let known = [
             ("namespace", Some(&self.namespace)),

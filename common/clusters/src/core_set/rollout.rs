@@ -1,7 +1,7 @@
-//! In which waves a change of the rules, or of the list, reaches the clusters (semantics 14).
+//! The waves in which a change of the rules or of the list reaches the clusters (semantics 14.8).
 //!
-//! What is begun is stored before it is done, so that whoever leads next goes on from there. A cluster that came later, and one whose
-//! records were edited, are none of the change: they are not waited for, and do not wait.
+//! A cluster is stored as begun before anything is written there, so that the next leader continues from there. A cluster that was added
+//! later, and one whose records were edited, are not part of the change: no one waits for them, and they do not wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,17 +19,17 @@ use common::manifest::digest::digest;
 /// How a change reaches the clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waves {
-    /// How many of them at a time, and how long the first ones have to stay ready.
+    /// How many clusters are changed at a time, and how long the first ones have to stay ready.
     pub rollout: Rollout,
-    /// The namespaces of the clusters in which it begins, in this order; the others follow by name.
+    /// The namespaces of the clusters that come first, in this order. The others follow by name.
     pub first: Vec<String>,
     /// How long a cluster may take to get ready before it has failed.
     pub deadline: Duration,
-    /// How many clusters may fail. The waves are then those of the other clusters; with more, none begins any more.
+    /// How many clusters may fail. The waves are then those of the other clusters. With more failures, no wave begins any more.
     pub failures: usize,
 }
 
-/// How a change reaches the clusters where nothing else is stated.
+/// How a change reaches the clusters if the ConfigMap says nothing else.
 pub const DEFAULT: Waves = Waves {
     rollout: Rollout {
         canaries: 1,
@@ -41,65 +41,65 @@ pub const DEFAULT: Waves = Waves {
     failures: 1,
 };
 
-/// How often it is noted that a cluster is not ready.
+/// How often the time at which a cluster was seen not to be ready is stored.
 const NOTED: SignedDuration = SignedDuration::from_secs(30);
 
 /// How far a change has reached. Clusters are named by their namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Which rules, which list and which content are rolled out: [`identity`].
+    /// The [`identity`] of the rules, the list and the content that are rolled out.
     pub of: String,
-    /// The clusters in which it was begun, and when.
+    /// The clusters in which the change was begun, and when.
     #[serde(default)]
     pub begun: BTreeMap<String, Timestamp>,
-    /// The clusters that wait.
+    /// The clusters that wait for a later wave.
     #[serde(default)]
     pub waiting: BTreeSet<String>,
-    /// The clusters in which it was begun and whose objects were not ready when they were looked at, and when that was last.
+    /// The clusters in which the change was begun and whose objects were not ready at the last look, with the time of that look.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unready: BTreeMap<String, Timestamp>,
 }
 
-/// How a cluster stands to its core set.
+/// The state of a cluster with respect to its core set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It could not be looked at, or its core set is not known.
+    /// The cluster could not be looked at, or its core set is unknown.
     Unknown,
-    /// Something is to be changed.
+    /// Something has to be changed.
     Due,
-    /// Its records are as they are listed; since when all of them are ready, where they are.
+    /// Its records match its core set. If all of them are ready, the time since when they are.
     Followed(Option<Timestamp>),
 }
 
-/// What the next wave waits for.
+/// The reason why the next wave waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// The core add-ons of this cluster are not all ready.
+    /// Not all core add-ons of this cluster are ready.
     NotReady(String),
-    /// Those of this cluster have to stay ready for a while.
+    /// The core add-ons of a cluster have to stay ready for a while.
     Soaking {
-        /// The cluster.
+        /// The namespace of the cluster.
         namespace: String,
-        /// For so long.
+        /// The remaining time.
         left: Duration,
     },
 }
 
-/// What identifies rules, a list, and what catalogues have of the add-ons in them. `content`: digests of the entries.
+/// Returns a digest of the rules, the list, and the catalogue entries of the add-ons in them. `content`: the digests of these entries.
 #[must_use]
 pub fn identity(rules: Option<&str>, addons: Option<&str>, content: &BTreeSet<String>) -> String {
     digest(&json!([rules, addons, content]))
 }
 
 impl Progress {
-    /// Whether the change of a cluster waits for a later wave.
+    /// Returns whether the change of a cluster waits for a later wave.
     #[must_use]
     pub fn holds(&self, namespace: &str) -> bool {
         self.waiting.contains(namespace)
     }
 
-    /// How far the change of this identity has reached when everything that may be begun now was begun, and what the next wave waits
-    /// for. `clusters`: all that have a core set.
+    /// Begins every part of the change that may begin now. Returns the new progress, and why the next wave waits. `of`: the identity of
+    /// the change; `clusters`: all clusters that have a core set.
     #[must_use]
     pub fn next(
         &self,
@@ -122,8 +122,8 @@ impl Progress {
         (next, gate)
     }
 
-    /// Whether a wave begins that waited for others: then the live objects of those decide, for records say only how the last operation
-    /// ended. `before`: how far the change had reached.
+    /// Returns whether a wave begins that had to wait for others. Then the live objects of those others decide, because records only say
+    /// how the last operation ended. `before`: the progress until now.
     #[must_use]
     pub fn promotes(&self, before: &Self) -> bool {
         let mut begun = self.begun.keys();
@@ -132,7 +132,7 @@ impl Progress {
             && begun.any(|one| !before.begun.contains_key(one))
     }
 
-    /// Starts the soak time of a cluster again, because its objects are not ready now. Stores that at most once every `NOTED`.
+    /// Restarts the soak time of a cluster because its objects are not ready now. This is stored at most once every `NOTED`.
     pub fn doubt(&mut self, namespace: &str, now: Timestamp) {
         let noted = self.unready.get(namespace);
         let is_known = noted.is_some_and(|noted| now.duration_since(*noted) < NOTED);
@@ -141,13 +141,13 @@ impl Progress {
         }
     }
 
-    /// Whether it has to be stored: what nothing waits for needs no memory.
+    /// Returns whether the progress has to be stored. If no cluster waits, it does not need to be.
     #[must_use]
     pub fn is_news(&self, stored: &Self) -> bool {
         self != stored && !(self.waiting.is_empty() && stored.waiting.is_empty())
     }
 
-    /// Every cluster that the change concerns, or may concern.
+    /// Returns the initial progress: every cluster that the change affects, or may affect, waits.
     fn start(of: &str, clusters: &BTreeMap<String, Standing>) -> Self {
         let mut waiting = BTreeSet::new();
         if clusters.values().any(|one| *one == Standing::Due) {
@@ -164,7 +164,7 @@ impl Progress {
         }
     }
 
-    /// The clusters in which it was begun so long ago that they should be ready, and are not.
+    /// Returns the clusters in which the change was begun longer than `deadline` ago and that are not ready.
     fn failed(
         &self,
         clusters: &BTreeMap<String, Standing>,
@@ -183,7 +183,7 @@ impl Progress {
         failed.map(|(namespace, _)| namespace.clone()).collect()
     }
 
-    /// Begins the first wave that is not complete, where those before it let it.
+    /// Begins the first wave that is not complete, if the waves before it allow that.
     fn begin(
         &mut self,
         clusters: &BTreeMap<String, Standing>,
@@ -233,7 +233,8 @@ impl Progress {
     }
 }
 
-/// What a cluster in which the change was begun keeps the next wave waiting for. `begun`: when it was, or was last seen not to be ready.
+/// Returns why a cluster in which the change was begun keeps the next wave waiting. `begun`: when it was begun, or last seen not to be
+/// ready.
 fn gate(
     standing: Option<&Standing>,
     namespace: &str,
@@ -251,8 +252,8 @@ fn gate(
     Some(Gate::Soaking { namespace, left })
 }
 
-/// Since when all listed core add-ons of a cluster are ready, each in the state that its record asks for; `None` where one is not. One
-/// that is suspended, or is not a core add-on, is not waited for.
+/// Returns since when all listed core add-ons of a cluster are ready in the state that their records ask for, or `None` if one is not.
+/// Suspended installations and those that are not core are not waited for.
 #[must_use]
 pub fn ready_since(set: &CoreSet, records: &[&AddonInstallation]) -> Option<Timestamp> {
     let mut since = Timestamp::MIN;

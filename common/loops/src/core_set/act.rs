@@ -14,7 +14,7 @@ use super::due::{Due, waits_for_person};
 use super::{Followed, Step};
 use crate::installation::How;
 
-/// Does what is due in a cluster. `is_held`: what the rules or the list ask for waits there for other clusters.
+/// Executes what is due in a cluster. `is_held`: whether changes by the rules or the list wait there for other clusters.
 pub(super) async fn act(
     ctx: &Context,
     look: &Look,
@@ -28,7 +28,7 @@ pub(super) async fn act(
     match &look.state {
         State::Unused => return Ok(followed),
         State::Deleting { is_marked } => {
-            // With the mark, nothing denies the deletion of the namespace any more.
+            // With the mark, the deletion of the namespace is no longer denied.
             if !is_marked {
                 core_set::mark(home, namespace).await?;
             }
@@ -86,7 +86,7 @@ async fn write(home: &Cluster, due: Due<'_>, how: &How) -> Result<Option<Step>, 
     })
 }
 
-/// Says in the record what holds of a listed add-on, and what does not any more.
+/// Updates the conditions in the record of a listed add-on.
 async fn keep(home: &Cluster, record: &AddonInstallation) -> Result<(), OperationError> {
     let mut said = vec![(conditions::CORE_SET_UNKNOWN, None)];
     if waits_for_person(record) {
@@ -100,7 +100,7 @@ async fn keep(home: &Cluster, record: &AddonInstallation) -> Result<(), Operatio
     Ok(())
 }
 
-/// Says in a record that a person has to release it, and how.
+/// Sets the condition that a person has to release the installation, and how.
 pub(super) async fn wait(
     home: &Cluster,
     record: &AddonInstallation,
@@ -114,7 +114,7 @@ pub(super) async fn wait(
     Ok(Step::Waits)
 }
 
-/// `waits`: a person has to release it, and is told how.
+/// Releases an installation. With `waits`, a person has to release it and is told how.
 async fn release(
     home: &Cluster,
     record: &AddonInstallation,

@@ -1,4 +1,4 @@
-//! What is to be changed in a cluster, before anything is written there.
+//! Determines what has to change in a cluster, before anything is written there.
 
 use addons_clusters::core_set::change::{CoreChange, is_released, restored};
 use addons_clusters::core_set::rollout::{Standing, ready_since};
@@ -11,29 +11,29 @@ use common::api::names::InstallationName;
 
 use super::releases::Releases;
 
-/// What becomes of one installation.
+/// What is due for one installation.
 pub(super) enum Due<'a> {
     /// Its record is created.
     Create(Box<AddonInstallation>),
-    /// Its record is written as it is listed.
+    /// Its record is changed to match the list.
     Restore(Box<AddonInstallation>),
-    /// It is as it is listed.
+    /// Its record matches the list.
     Keep(&'a AddonInstallation),
-    /// It is listed, and its record is not that of a core add-on.
+    /// It is listed, but its record is not a core add-on.
     Taken,
-    /// It dropped out.
+    /// It is no longer listed.
     Release {
         /// The record.
         record: &'a AddonInstallation,
         /// Whether a person has to release it.
         waits: bool,
     },
-    /// What it has to be cannot be told.
+    /// The record that it must have cannot be determined.
     Failed(OperationError),
 }
 
 impl Due<'_> {
-    /// Whether something is to be written that the rules or the list ask for.
+    /// Returns whether the rules or the list ask for a write.
     pub(super) fn is_change(&self) -> bool {
         match self {
             Self::Create(_) | Self::Restore(_) | Self::Failed(_) => true,
@@ -42,7 +42,7 @@ impl Due<'_> {
         }
     }
 
-    /// Whether a record is created, changed or deleted for it, whatever it waits for.
+    /// Returns whether a record is created, changed or deleted, now or after waiting.
     pub(super) fn is_written(&self) -> bool {
         matches!(
             self,
@@ -50,13 +50,13 @@ impl Due<'_> {
         )
     }
 
-    /// Whether a person has to release it, and has not.
+    /// Returns whether a person has to release it, and has not done so.
     pub(super) fn waits(&self) -> bool {
         matches!(self, Self::Release { record, waits: true } if !is_released(record))
     }
 }
 
-/// What becomes of the installations of a cluster; nothing where its core set is not known. `releases`: those of all clusters.
+/// Returns what is due for the installations of a cluster; nothing if its core set is unknown. `releases`: the releases in all clusters.
 pub(super) async fn due<'a>(
     ctx: &Context,
     look: &'a Look,
@@ -103,13 +103,14 @@ pub(super) async fn due<'a>(
     Ok(all)
 }
 
-/// Whether a person was asked to release it. The loop does not release it later by itself, even if fewer clusters are concerned then.
+/// Returns whether a person was asked to release it. The loop does not release it by itself later, even if fewer clusters are affected
+/// then.
 pub(super) fn waits_for_person(record: &AddonInstallation) -> bool {
     let status = record.status.as_ref();
     status.is_some_and(|status| conditions::waits_for_release(&status.conditions))
 }
 
-/// How a cluster stands to its core set; `None` where it has none. `due`: unless that could not be told.
+/// Returns the state of a cluster with respect to its core set; `None` if it has none. `due`: what is due there, if that is known.
 pub(super) fn standing(
     look: &Look,
     due: Option<&[(InstallationName, Due<'_>)]>,

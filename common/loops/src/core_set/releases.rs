@@ -1,4 +1,4 @@
-//! What is released is looked at in all clusters together: what drops out in several of them waits for a person (semantics 14).
+//! Decides about releases in all clusters together: an add-on that is dropped in several of them waits for a person (semantics 14.6).
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use common::api::names::InstallationName;
 
 use super::due::Due;
 
-/// What is released in all clusters, or may be.
+/// The releases in all clusters, certain and possible ones.
 pub(super) struct Releases<'a> {
-    /// Clusters of which something is to be released that no person has released.
+    /// The number of clusters with a release that no person has made.
     clusters: usize,
-    /// Core installations of clusters whose core set is not known: what drops out elsewhere may have dropped out there as well.
+    /// Core installations of clusters whose core set is unknown: what is dropped elsewhere may be dropped there as well.
     undecided: Vec<&'a AddonInstallation>,
 }
 
 impl<'a> Releases<'a> {
-    /// `lost`: the records of each cluster that could not be looked at; `None` where not even they could be read.
+    /// Collects the releases. `lost`: the records of each cluster that could not be looked at; `None` if they could not be read either.
     pub(super) fn of(
         looks: impl IntoIterator<Item = &'a Look>,
         lost: impl IntoIterator<Item = Option<&'a [AddonInstallation]>>,
@@ -51,14 +51,14 @@ impl<'a> Releases<'a> {
         self.undecided.extend(records.iter().filter(may_drop_out));
     }
 
-    /// Whether the release of a record concerns several clusters, or may.
+    /// Returns whether the release of a record affects several clusters, or may do so.
     pub(super) fn are_several(&self, record: &AddonInstallation) -> bool {
         let is_same = |one: &&AddonInstallation| one.metadata.name == record.metadata.name;
         self.clusters > 1 || self.undecided.iter().any(is_same)
     }
 
-    /// The records that are not released by and by either, once it is known of their clusters that they dropped out: others of their
-    /// names wait for a person now. `due`: what becomes of all records that are looked at.
+    /// Returns the undecided records that wait for a person from now on, because records with their names wait elsewhere. Otherwise they
+    /// would be released one by one, as soon as it is known that they were dropped. `due`: what is due for all records.
     pub(super) fn wait_with<'d>(
         &self,
         due: impl IntoIterator<Item = &'d (InstallationName, Due<'d>)>,

@@ -1,4 +1,4 @@
-//! How a candidate waits for a leader to fail.
+//! Waits for a leader to fail.
 
 use addons_engine::{Cluster, lease};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::revision::Revisions;
 use super::{Candidate, Election, RETRY, Step};
 
-/// Waits while another one leads, and takes in each renewal when it is written: one that is only looked for now and then is seen late,
-/// and the Lease of a dead leader would expire as much later. Ends when the Lease may have become this candidate's, which the next try
-/// reads it for.
+/// Waits while another candidate leads, and takes in each renewal when it is written. If the Lease were only read now and then, renewals
+/// would be seen late, and the Lease of a dead leader would expire later. Ends when this candidate may be able to take the Lease, for
+/// which the next attempt reads it.
 pub(super) async fn until(
     cluster: &Cluster,
     candidate: &Candidate,
@@ -23,7 +23,7 @@ pub(super) async fn until(
             namespace, name, ..
         } = candidate;
         let watching = lease::follow(cluster, namespace, name, |lease| heard.send(lease).is_err());
-        // Without the right to watch, or where a watch breaks off, the Lease is read at an interval.
+        // Without the right to watch, or if a watch breaks off, the Lease is read at an interval.
         if watching.await.is_err() {
             sleep(RETRY).await;
         }

@@ -1,14 +1,15 @@
-//! What the candidates of a Lease would lead with, where they differ: during an upgrade of several machines, each has an old or a new
-//! state. What appeared last is the newest. The Lease keeps the order, so that it survives every change of the leader.
+//! What the candidates of a Lease would lead with, if they differ: during an upgrade of several machines, each has the old or the new
+//! state. The one that appeared last is the newest. The Lease keeps the order, so that it survives every change of the leader (semantics
+//! 21.6).
 
 use std::time::Duration;
 
 use common::api::names::ANNOTATION_REVISIONS;
 use k8s_openapi::api::coordination::v1::Lease;
 
-/// So many are kept. A candidate with an older one counts as new.
+/// The number of revisions that are kept. A candidate with an older one counts as new.
 const KEPT: usize = 10;
-/// How long a candidate leaves a free Lease to those with the next newer revision. They try every two seconds.
+/// How long a candidate leaves a free Lease to candidates with the next newer revision. They try every two seconds.
 pub const TURN: Duration = Duration::from_secs(15);
 
 /// What a candidate would lead with.
@@ -19,18 +20,18 @@ pub enum Revision {
     Same,
     /// Nothing: it does not lead.
     Missing,
-    /// Something that is not whole: it leads where no other candidate has more.
+    /// An incomplete state: it leads if no other candidate has more.
     Partial,
-    /// The digest of it.
+    /// A complete state, by its digest.
     Whole(String),
 }
 
-/// Digests of what candidates had, the newest last.
+/// The digests that candidates have had, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revisions(Vec<String>);
 
 impl Revisions {
-    /// As a Lease has them.
+    /// Reads the digests from a Lease.
     pub fn of(lease: &Lease) -> Self {
         let annotations = lease.metadata.annotations.as_ref();
         let text = annotations.and_then(|all| all.get(ANNOTATION_REVISIONS));
@@ -38,7 +39,7 @@ impl Revisions {
         Self(digests.unwrap_or_default())
     }
 
-    /// Writes them into a Lease.
+    /// Writes the digests into a Lease.
     pub fn mark(&self, lease: &mut Lease) {
         if !self.0.is_empty() {
             let annotations = lease.metadata.annotations.get_or_insert_default();
@@ -46,8 +47,8 @@ impl Revisions {
         }
     }
 
-    /// How long a candidate leaves a free Lease to those with a newer revision; zero where no revision is newer, and `None` where it
-    /// never leads. All of the others may have gone back to an older one: then no other takes it before.
+    /// Returns how long a candidate leaves a free Lease to candidates with a newer revision: zero if no revision is newer, `None` if it
+    /// never leads. If all others have gone back to an older one, no one takes the Lease before.
     pub fn patience(&self, own: &Revision) -> Option<Duration> {
         let newer = match own {
             Revision::Same => 0,
@@ -63,12 +64,12 @@ impl Revisions {
         Some(TURN * u32::try_from(newer).unwrap_or(u32::MAX))
     }
 
-    /// Whether no candidate has had it.
+    /// Returns whether no candidate has had this revision.
     pub fn is_new(&self, own: &Revision) -> bool {
         matches!(own, Revision::Whole(digest) if !self.0.contains(digest))
     }
 
-    /// With this one as the newest.
+    /// Returns the digests with this one as the newest.
     pub fn followed_by(&self, own: &Revision) -> Self {
         let mut digests = self.0.clone();
         if let Revision::Whole(own) = own {

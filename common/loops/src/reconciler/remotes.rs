@@ -1,4 +1,4 @@
-//! What is under way in other clusters. Each has workers of its own, and those that do not answer leave room for the others.
+//! The work under way in other clusters. Each has workers of its own, and clusters that do not respond leave room for the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::under_way::{Sums, UnderWay};
 use crate::pass::CLUSTERS;
 use crate::slots::{Lane, Slots, WORKERS};
 
-/// How many clusters that did not answer before are worked on at the same time.
+/// The most clusters that did not respond before and are worked on at the same time.
 const LOST: usize = CLUSTERS / 4;
-/// How often live objects are read although nothing is due: no watch says what changes there.
+/// How often live objects are read even if nothing is due: they are not watched in other clusters.
 const CHECKED: Duration = Duration::from_secs(600);
 
 /// The other clusters, each by its namespace.
@@ -23,22 +23,22 @@ const CHECKED: Duration = Duration::from_secs(600);
 pub(super) struct Remotes {
     clusters: BTreeMap<String, Remote>,
     has_begun: bool,
-    /// When the live objects of installations were read last.
+    /// When the live objects of installations were last read.
     checked: BTreeMap<InstallationName, Instant>,
-    /// What is under way; each ends with its namespace.
+    /// The calls in progress. Each ends with its namespace.
     pub(super) running: FuturesUnordered<LocalBoxFuture<'static, String>>,
 }
 
 #[derive(Default)]
 struct Remote {
     slots: Arc<Slots>,
-    /// Calls that have not ended, also where all of their installations only wait.
+    /// The calls that have not ended, including those in which all installations only wait.
     running: usize,
     is_lost: bool,
 }
 
 impl Remotes {
-    /// Whether one more of a lane may begin in a cluster; how many of that work there.
+    /// Returns how many installations of a lane work in a cluster, or `None` if no more may begin there.
     pub(super) fn room(
         &self,
         under_way: &UnderWay,
@@ -55,23 +55,23 @@ impl Remotes {
         (is_free && working < WORKERS && !own.is_full(lane)).then_some(working)
     }
 
-    /// Whether a cluster did not answer when it was asked last.
+    /// Returns whether a cluster did not respond the last time.
     pub(super) fn is_lost(&self, namespace: &str) -> bool {
         let remote = self.clusters.get(namespace);
         remote.is_some_and(|remote| remote.is_lost)
     }
 
-    /// Whether nothing was ever begun before.
+    /// Records that something begins. Returns whether nothing was begun before.
     pub(super) fn is_first(&mut self) -> bool {
         !std::mem::replace(&mut self.has_begun, true)
     }
 
-    /// Whether something was begun before.
+    /// Returns whether something was begun before.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Forgets what is not recorded any more; returns the namespaces whose clusters are not needed then.
+    /// Forgets installations that are no longer recorded. Returns the namespaces whose clusters are no longer needed.
     pub(super) fn forget_others(&mut self, recorded: &BTreeSet<InstallationName>) -> Vec<String> {
         self.checked.retain(|name, _| recorded.contains(name));
         let namespaces: BTreeSet<&String> = recorded.iter().map(|name| &name.namespace).collect();
@@ -81,7 +81,7 @@ impl Remotes {
         clusters.map(|(namespace, _)| namespace).collect()
     }
 
-    /// Something begins in a cluster; its slots.
+    /// Begins a call in a cluster, and returns the slots of the cluster.
     pub(super) fn begin(&mut self, namespace: &str) -> Arc<Slots> {
         let remote = self.clusters.entry(namespace.to_owned()).or_default();
         remote.running += 1;
@@ -94,14 +94,14 @@ impl Remotes {
         }
     }
 
-    /// Whether a cluster answered.
+    /// Records whether a cluster responded.
     pub(super) fn answered(&mut self, namespace: &str, answered: bool) {
         if let Some(remote) = self.clusters.get_mut(namespace) {
             remote.is_lost = !answered;
         }
     }
 
-    /// Whether the live objects of some of these were not read for long; they will be now.
+    /// Returns whether the live objects of one of these were not read for long. Then they count as read now.
     pub(super) fn check<'a>(
         &mut self,
         names: impl Iterator<Item = &'a InstallationName> + Clone,
@@ -116,12 +116,12 @@ impl Remotes {
         true
     }
 
-    /// The live objects of an installation are read whenever it is looked at next.
+    /// Has the live objects of an installation read at its next look.
     pub(super) fn recheck(&mut self, name: &InstallationName) {
         self.checked.remove(name);
     }
 
-    /// The same for all.
+    /// Has the live objects of all installations read at their next look.
     pub(super) fn recheck_all(&mut self) {
         self.checked.clear();
     }

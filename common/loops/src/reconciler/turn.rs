@@ -1,4 +1,4 @@
-//! What a leader knows and does: which installations there are, what it watches, and what is under way.
+//! The state and the actions of a leader: which installations there are, what it watches, and what is under way.
 
 mod distribution;
 mod reading;
@@ -36,14 +36,14 @@ use crate::{here, there};
 use reading::Reading;
 use signals::{Kind, Signal};
 
-/// What a leader knows and does.
+/// The state of a leader.
 pub(super) struct Turn {
-    /// What was read of catalogues and sources, and when.
+    /// Holds what was read of catalogues and sources since `read`.
     ctx: Arc<Context>,
-    /// For what is not to wait for the requests of the installations that are being reconciled.
+    /// For requests that must not wait for those of the installations that are being reconciled.
     apart: Context,
-    /// Takes what the catalogues are judged from, beside everything else: what they read is shared with the installations that are
-    /// being reconciled.
+    /// Passes on the context with which catalogues are checked, independently of the rest: what that reads is shared with the
+    /// installations that are being reconciled.
     judged: watch::Sender<Arc<Context>>,
     /// The same for the core set.
     core: watch::Sender<Arc<Context>>,
@@ -52,35 +52,35 @@ pub(super) struct Turn {
     pub(super) queue: Queue,
     tracked: BTreeMap<InstallationName, Tracked>,
     fights: Fights,
-    /// The namespaces that stand for this cluster; records of others are looked at there.
+    /// The namespaces that stand for this cluster. Records of other namespaces belong to other clusters.
     here: BTreeSet<String>,
     pub(super) remotes: Remotes,
-    /// Records of namespaces that did not stand for any cluster when they were looked at: what is written there is not asked about
-    /// before all records are read again.
+    /// Records of namespaces that stood for no cluster when they were looked at. Changes of these are ignored until all records are read
+    /// again.
     elsewhere: BTreeSet<InstallationName>,
     watched: BTreeSet<Kind>,
-    /// What objects are watched with: the rights that those of the system namespace are reconciled with.
+    /// The context that watches objects, with the rights with which installations of the system namespace are reconciled.
     watcher: Arc<OnceCell<Context>>,
     account: Option<String>,
     pub(super) watches: FuturesUnordered<LocalBoxFuture<'static, ()>>,
     outbox: UnboundedSender<Signal>,
     pub(super) inbox: UnboundedReceiver<Signal>,
-    /// What is reconciled in this cluster.
+    /// The installations that are being reconciled in this cluster.
     pub(super) running: FuturesUnordered<LocalBoxFuture<'static, ()>>,
-    /// Here and in other clusters.
+    /// The work under way, in this cluster and in others.
     pub(super) under_way: UnderWay,
     tell: UnboundedSender<Heard>,
-    /// What is heard of it.
+    /// Reports about the work under way.
     pub(super) heard: UnboundedReceiver<Heard>,
-    /// What is to be said of the catalogues there.
+    /// Reports about distributed catalogues.
     pub(super) distributed: UnboundedReceiver<distributed::News>,
-    /// When the records are read again: at once where changes may have been missed, and at the interval, because a namespace may
-    /// have come to stand for a cluster.
+    /// When the records are read again: at once if changes may have been missed, and at the interval, because a namespace may have come
+    /// to stand for a cluster.
     stale: Option<Instant>,
     is_missed: bool,
-    /// The records that are being read: one at most.
+    /// The read of all records: at most one at a time.
     pub(super) reading: FuturesUnordered<LocalBoxFuture<'static, Reading>>,
-    /// Installations that are left to another manager: that is being written into their records.
+    /// Writes of conditions about installations that are left to another manager.
     pub(super) contests: FuturesUnordered<LocalBoxFuture<'static, Result<(), OperationError>>>,
     spread: RandomState,
 }
@@ -124,18 +124,19 @@ impl Turn {
         }
     }
 
-    /// For a future that outlives the borrow of the turn.
+    /// Returns clones for a future that outlives the borrow of this state.
     fn ends(&self) -> (Arc<Context>, UnboundedSender<Signal>) {
         (Arc::clone(&self.ctx), self.outbox.clone())
     }
 
-    /// Whether nothing is under way, and everything that was is taken in. What is only read is not waited for.
+    /// Returns whether nothing is under way and all reports were taken in. A read of the records is not waited for.
     pub(super) fn is_idle(&self) -> bool {
         let is_done = self.running.is_empty() && self.remotes.running.is_empty();
         is_done && self.heard.is_empty() && self.contests.is_empty()
     }
 
-    /// How much is under way beside an installation, where it may begin now: told whether it goes before what is only looked at again.
+    /// Returns a function that is called with an installation and whether it is urgent. It returns how much is under way beside the
+    /// installation, or `None` if it may not begin now.
     fn room(&self) -> impl Fn(&InstallationName, bool) -> Option<usize> {
         let is_lost = |namespace: &str| self.remotes.is_lost(namespace);
         let sums = self.under_way.sums(&self.here, is_lost);
@@ -150,25 +151,25 @@ impl Turn {
         }
     }
 
-    /// Where an installation waits for its turn.
+    /// Returns the lane in which an installation waits.
     fn lane(&self, name: &InstallationName, is_urgent: bool) -> Lane {
         Lane::of(self.is_guard(name), is_urgent)
     }
 
-    /// Whether others rely on an installation.
+    /// Returns whether others rely on an installation.
     fn is_guard(&self, name: &InstallationName) -> bool {
         let tracked = self.tracked.get(name);
         tracked.is_some_and(|tracked| tracked.is_guard)
     }
 
-    /// When something is due.
+    /// Returns when something is due next.
     pub(super) fn next(&self) -> Option<Instant> {
         let due = self.queue.next(self.room());
         let stale = self.stale.filter(|_| !self.is_reading());
         [due, stale].into_iter().flatten().min()
     }
 
-    /// Remembers an installation, and watches the kinds of its objects, where these are here.
+    /// Remembers an installation, and watches the kinds of its objects if they are in this cluster.
     fn track(&mut self, name: InstallationName, mut tracked: Tracked) {
         if !self.here.contains(&name.namespace) {
             tracked.forget_objects();
@@ -181,7 +182,7 @@ impl Turn {
         self.tracked.insert(name, tracked);
     }
 
-    /// Begins what is due, as far as there are slots.
+    /// Begins what is due, as long as there is room.
     pub(super) fn begin(&mut self, how: &How, interruption: &Interruption) {
         let now = Instant::now();
         loop {
@@ -189,7 +190,7 @@ impl Turn {
                 return;
             };
             let is_urgent = self.queue.begin(&name);
-            // Those that are due at the interval share what is read of catalogues and sources.
+            // Installations that are due at the interval share what is read of catalogues and sources.
             if now.duration_since(self.read) > self.interval.mul_f64(0.8) {
                 self.read_again(now);
             }
@@ -221,7 +222,7 @@ impl Turn {
         }));
     }
 
-    /// Begins an installation of another cluster, with those that are due there at about the same time.
+    /// Begins an installation of another cluster, together with those that are due there at about the same time.
     fn begin_there(
         &mut self,
         name: InstallationName,
@@ -249,7 +250,7 @@ impl Turn {
         self.remotes.running.push(Box::pin(async move {
             let ctx = tokio::select! {
                 biased;
-                // The end does not wait for the server: what is known will do, for nothing is begun any more.
+                // After an interruption, the server is not waited for: what is known suffices, because nothing new begins.
                 () = interruption.asked() => ctx.of_namespace(&namespace),
                 ctx = ctx.of_namespace_now(&namespace) => ctx,
             };
@@ -265,8 +266,8 @@ impl Turn {
         self.read = now;
     }
 
-    /// Takes in what became of an installation. One that another manager changes again and again is left to that one, and its record
-    /// says so.
+    /// Takes in the result of an installation. If another manager keeps changing it, the installation is left to that manager, and its
+    /// record says so.
     pub(super) fn end(&mut self, done: Done) {
         let now = Instant::now();
         self.under_way.end(&done.name);
@@ -289,7 +290,7 @@ impl Turn {
             Ok(Outcome::Failed(_) | Outcome::Lost(_)) | Err(_) => Ended::Badly,
             Ok(_) => Ended::Well,
         };
-        // Those of another cluster are due together.
+        // The installations of another cluster become due together.
         let random = match is_here {
             true => self
                 .spread
@@ -326,7 +327,7 @@ impl Turn {
         }
     }
 
-    /// Notes whether another cluster answered. If it did not, its kubeconfig is read again before it is asked again.
+    /// Records whether another cluster responded. If it did not, its kubeconfig is read again before the next request.
     fn answered(&mut self, done: &Done) {
         let is_lost = match &done.outcome {
             Ok(Outcome::Lost(_)) => true,
@@ -346,12 +347,12 @@ impl Turn {
     }
 }
 
-/// The turn may have ended.
+/// Ignores that the receiver may have been dropped.
 fn tell(outbox: &UnboundedSender<Heard>, heard: Heard) {
     let _ = outbox.send(heard);
 }
 
-/// The turn may have ended.
+/// Ignores that the receiver may have been dropped.
 fn send(outbox: &UnboundedSender<Signal>, signal: Signal) {
     let _ = outbox.send(signal);
 }

@@ -1,4 +1,4 @@
-//! The installations that are being reconciled: which of them work, which only wait, and which of these are ended by something newer.
+//! The installations that are being reconciled: which of them work, which only wait, and which waits end because of a newer state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use common::api::names::InstallationName;
 
 use crate::slots::{Lane, WAITING, WORKERS};
 
-/// How many slots of a lane of this cluster the installations of one namespace may have; those of the system namespace have all.
+/// The most slots of a lane of this cluster for the installations of one namespace. Those of the system namespace may have all slots.
 const SHARE: usize = WORKERS / 2;
 
-/// What is under way.
+/// The work under way.
 #[derive(Default)]
 pub(super) struct UnderWay {
     begun: BTreeMap<InstallationName, Begun>,
@@ -21,26 +21,26 @@ struct Begun {
     part: Interruption,
     lane: Lane,
     is_waiting: bool,
-    /// Whether its record was changed since.
+    /// Whether its record has changed since.
     is_superseded: bool,
 }
 
-/// What is under way in one namespace.
+/// The work under way in one namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
     guards: usize,
     changes: usize,
     looks: usize,
-    /// Of those that are no guards.
+    /// The waiting installations that are not guards.
     waiting: usize,
 }
 
-/// What is under way in all namespaces.
+/// The work under way in all namespaces.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
-    /// In this cluster.
+    /// The work in this cluster.
     here: Load,
-    /// How many other clusters are worked on, and how many of these did not answer before.
+    /// How many other clusters are worked on, and how many of these did not respond before.
     pub(super) others: usize,
     pub(super) lost: usize,
 }
@@ -54,24 +54,24 @@ impl Load {
         }
     }
 
-    /// How many of a lane work.
+    /// Returns how many installations of a lane work.
     pub(super) fn working(mut self, lane: Lane) -> usize {
         *self.of(lane)
     }
 
-    /// Whether any works.
+    /// Returns whether any installation works.
     pub(super) fn is_working(self) -> bool {
         self.guards + self.changes + self.looks > 0
     }
 
-    /// Whether one more of a lane would be one too many that wait. Nothing keeps out a guard.
+    /// Returns whether no more installations of a lane may wait. Guards always may.
     pub(super) fn is_full(self, lane: Lane) -> bool {
         lane != Lane::Guards && self.waiting >= WAITING
     }
 }
 
 impl UnderWay {
-    /// An installation begins; what interrupts it.
+    /// Begins an installation, and returns its interruption.
     pub(super) fn begin(
         &mut self,
         name: &InstallationName,
@@ -90,7 +90,7 @@ impl UnderWay {
         part
     }
 
-    /// It only waits from now on: it needs no slot, and ends where its record was changed.
+    /// Records that an installation only waits from now on: it needs no slot, and ends if its record has changed.
     pub(super) fn wait(&mut self, name: &InstallationName) {
         let Some(begun) = self.begun.get_mut(name).filter(|begun| !begun.is_waiting) else {
             return;
@@ -107,7 +107,8 @@ impl UnderWay {
         }
     }
 
-    /// Its record was changed: what waits for its former state ends, and what works ends where it would wait.
+    /// Records that the record of an installation has changed: a wait for its former state ends at once, and work ends when it would
+    /// wait.
     pub(super) fn supersede(&mut self, name: &InstallationName) {
         if let Some(begun) = self.begun.get_mut(name) {
             begun.is_superseded = true;
@@ -117,7 +118,7 @@ impl UnderWay {
         }
     }
 
-    /// It has ended.
+    /// Records that an installation has ended.
     pub(super) fn end(&mut self, name: &InstallationName) {
         let Some(begun) = self.begun.remove(name) else {
             return;
@@ -133,12 +134,13 @@ impl UnderWay {
         }
     }
 
-    /// What is under way in a namespace.
+    /// Returns the work under way in a namespace.
     pub(super) fn load(&self, namespace: &str) -> Load {
         self.loads.get(namespace).copied().unwrap_or_default()
     }
 
-    /// What is under way in all namespaces. `here`: those that stand for this cluster; `is_lost`: whether another one did not answer.
+    /// Returns the work under way in all namespaces. `here`: the namespaces that stand for this cluster; `is_lost`: whether another
+    /// cluster did not respond.
     pub(super) fn sums(&self, here: &BTreeSet<String>, is_lost: impl Fn(&str) -> bool) -> Sums {
         let mut sums = Sums::default();
         for (namespace, load) in &self.loads {
@@ -154,7 +156,7 @@ impl UnderWay {
         sums
     }
 
-    /// Whether one more of a lane may begin in a namespace of this cluster; how many of that work there.
+    /// Returns how many installations of a lane work in a namespace of this cluster, or `None` if no more may begin there.
     pub(super) fn room_here(
         &self,
         sums: &Sums,

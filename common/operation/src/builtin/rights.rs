@@ -7,25 +7,8 @@ use addons_plan::{Action, Step};
 use common::right::Right;
 
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{Lacking, OperationError};
 use crate::plan::Plan;
-
-/// The caller lacks rights. Nothing was written.
-#[derive(Debug, thiserror::Error)]
-#[error("not allowed: {first}{}", others(*more))]
-pub struct Lacking {
-    /// The first missing right.
-    pub first: Right,
-    /// How many more are missing.
-    pub more: usize,
-}
-
-fn others(more: usize) -> String {
-    match more {
-        0 => String::new(),
-        more => format!(" (and {more} more)"),
-    }
-}
 
 /// Asks the server for the rights on every object of a plan.
 ///

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{FAILURE_POLICY, IMAGE, WEBHOOK};
 use crate::context::Context;
-use crate::error::OperationError;
+use crate::error::{OperationError, OwnCertificate};
 use crate::intent::{Edit, Edits};
 use crate::resolve::Resolver;
 
@@ -21,13 +21,6 @@ use crate::resolve::Resolver;
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long the API server may still enforce deleted policies: it reads them every second.
 const LIFTED: Duration = Duration::from_secs(15);
-
-/// The webhook has a certificate from elsewhere, and would lose it.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{SYSTEM_NAMESPACE}/Deployment {WEBHOOK}: its certificate comes from files (--tls-cert): apply the kustomization that installed it"
-)]
-pub struct OwnCertificate;
 
 /// What happens to requests while the webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

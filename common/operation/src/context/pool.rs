@@ -138,8 +138,8 @@ mod tests {
     use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
     use futures::FutureExt as _;
 
-    use super::super::BoxError;
     use super::*;
+    use crate::error::BoxError;
 
     fn context() -> Context {
         let connect = || async { Err::<Cluster, _>(BoxError::from("no cluster")) }.boxed();

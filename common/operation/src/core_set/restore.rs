@@ -1,7 +1,7 @@
 //! Restores deleted core records from the existing objects of their add-ons; no object changes (semantics 14.7).
 
+use addons_clusters::core_set::CoreSet;
 use addons_clusters::core_set::change::guard;
-use addons_clusters::core_set::{CoreSet, Unknown};
 use addons_engine::core_set;
 use addons_plan::choices::Choices;
 use common::api::installation::AddonInstallation;
@@ -9,36 +9,11 @@ use common::api::names::{InstallationName, installation_name};
 
 use super::{ClusterCore, Texts};
 use crate::context::Offer;
-use crate::error::OperationError;
+use crate::error::{OperationError, RestoreError};
 use crate::intent::NewInstallation;
 use crate::plan::{Plan, recorded_again};
 use crate::resolve::{Answers, Resolver};
 use crate::verdict;
-
-/// Why a record is not restored. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RestoreError {
-    /// The record exists and has nothing to add.
-    #[error("the record of {0} exists, and is as new as the cluster")]
-    Recorded(InstallationName),
-    /// The record of that name is not a core add-on.
-    #[error("{0}: spec.coreAddon: it is not a core add-on")]
-    NotCore(InstallationName),
-    /// None of its objects exists.
-    #[error("there is nothing to restore: no object carries the label of {name}")]
-    Nothing {
-        /// The installation.
-        name: InstallationName,
-        /// Whether the core set of the cluster lists the add-on.
-        is_listed: bool,
-    },
-    /// The core set decides what the record contains.
-    #[error("{0} is listed as a core add-on: the list says its origin, version and values")]
-    Listed(InstallationName),
-    /// The core set is unknown.
-    #[error(transparent)]
-    Unknown(Unknown),
-}
 
 impl Resolver<'_> {
     /// Plans to restore the records of deleted core installations: as the core set of the cluster lists them, or else as `install --core`

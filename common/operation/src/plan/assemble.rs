@@ -19,10 +19,10 @@ use common::manifest::kinds::traits::defined_kind;
 use common::schema::Schemas;
 use serde_json::Value;
 
-use super::moves::{Moves, keep_untaken};
+use super::moves::Moves;
 use super::numbers::Numbers;
 use super::one::one;
-use super::{Plan, Planned};
+use super::planned::{Plan, Planned, keep_untaken};
 use crate::adopt;
 use crate::context::Context;
 use crate::error::OperationError;

@@ -13,6 +13,7 @@ use common::manifest::kinds::KindTable;
 use crate::error::OperationError;
 use crate::render::Rendered;
 use crate::resolved::Resolved;
+use crate::text::list_first;
 
 /// How many objects a warning names.
 const NAMED: usize = 3;
@@ -88,12 +89,7 @@ fn keep(
     wanted: &BTreeMap<ObjectKey, usize>,
     live: Option<BTreeMap<usize, serde_json::Value>>,
 ) -> Generated {
-    let names: Vec<String> = wanted.keys().take(NAMED).map(ToString::to_string).collect();
-    let more = match wanted.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let what = format!("{}{more}", names.join(", "));
+    let what = list_first(wanted.keys(), NAMED);
     let objects = wanted.keys().cloned().collect();
     let told = |line: String, objects| Generated { line, objects };
     if rendered.random.objects {

@@ -9,7 +9,6 @@ use common::api::installation::{AddonInstallation, ObjectState};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 
-use super::Planned;
 use crate::records::name_of;
 use crate::render::Rendered;
 use crate::resolve::Resolver;
@@ -106,28 +105,4 @@ fn of_directory<'a>(
     records
         .filter(|record| names.contains(&name_of(record).name))
         .collect()
-}
-
-/// Keeps objects recorded where they are if the installation that contains them could not be planned.
-pub(super) fn keep_untaken(installations: &mut [Planned]) {
-    let taken: BTreeMap<InstallationName, Vec<ObjectKey>> = installations
-        .iter()
-        .map(|planned| {
-            let keys = planned.plan.exact.objects.keys();
-            (planned.plan.installation.clone(), keys.cloned().collect())
-        })
-        .collect();
-    for planned in installations {
-        let plan = &mut planned.plan;
-        let (union, exact) = (&plan.union, &mut plan.exact);
-        plan.moving.retain(|one| {
-            let is_taken = taken
-                .get(&one.to)
-                .is_some_and(|keys| keys.contains(&one.key));
-            if let Some(item) = union.objects.get(&one.key).filter(|_| !is_taken) {
-                exact.objects.insert(one.key.clone(), item.clone());
-            }
-            is_taken
-        });
-    }
 }

@@ -2,7 +2,7 @@
 
 use common::api::names::InstallationName;
 
-use super::{Planned, graph};
+use super::planned::{Planned, graph};
 use crate::context::Context;
 use crate::event::Finding;
 use crate::resolved::Resolved;

@@ -23,8 +23,8 @@ use common::values::replaced::were_replaced;
 use addons_engine::{Cluster, EngineError, definitions, snapshot};
 
 use super::assemble::Neighbours;
-use super::{Planned, generated, old, owners};
-use crate::atomic::OnFailure;
+use super::planned::{OnFailure, Planned};
+use super::{generated, old, owners};
 use crate::chart::CompleteChart;
 use crate::error::OperationError;
 use crate::former;

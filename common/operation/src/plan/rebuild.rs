@@ -14,10 +14,8 @@ use common::api::names::owner_hash;
 use common::pin;
 
 use super::one::{check_beside, live_recorded};
-use super::{Plan, Planned};
-use crate::adopt::AdoptError;
-use crate::atomic::OnFailure;
-use crate::error::OperationError;
+use super::planned::{OnFailure, Plan, Planned};
+use crate::error::{AdoptError, OperationError};
 use crate::records::name_of;
 use crate::resolve::Resolver;
 

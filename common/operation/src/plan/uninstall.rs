@@ -18,11 +18,10 @@ use common::directory::allowed::AllowList;
 use common::manifest::key::ObjectKey;
 
 use super::one::live_recorded;
-use super::{Plan, Planned};
-use crate::atomic::OnFailure;
+use super::planned::{OnFailure, Plan, Planned};
 use crate::builtin;
 use crate::context::Context;
-use crate::directory::forbidden;
+use crate::directory::found::forbidden;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::kops;

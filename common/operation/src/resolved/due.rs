@@ -40,7 +40,7 @@ impl Resolved {
         if let Some(verdict) = self
             .kops
             .as_ref()
-            .and_then(|kops| kops.due(self, installed))
+            .and_then(|kops| kops.due(&self.entry, installed))
         {
             return verdict;
         }

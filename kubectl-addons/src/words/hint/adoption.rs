@@ -1,8 +1,8 @@
 //! Advice if nothing is adopted, and if an unfinished operation needs a decision by a person.
 
-use addons_operation::adopt::AdoptError;
 use addons_operation::continued;
-use addons_operation::unfinished::Unfinished;
+use addons_operation::error::AdoptError;
+use addons_operation::error::Unfinished;
 use addons_plan::continuation::Next;
 
 use super::{command, fix, look, typed};

@@ -1,6 +1,6 @@
 //! Advice if a core record is not restored.
 
-use addons_operation::core_set::restore::RestoreError;
+use addons_operation::error::RestoreError;
 
 use super::{command, fix, look};
 

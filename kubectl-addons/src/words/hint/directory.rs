@@ -1,8 +1,8 @@
 //! The way out for installations that come from a directory.
 
 use addons_operation::OperationError;
-use addons_operation::directory::NotSynced;
-use addons_operation::shell::word;
+use addons_operation::error::NotSynced;
+use addons_operation::text::shell_word;
 use common::api::names::InstallationName;
 
 use super::{command, fix, of_operation, typed};
@@ -20,17 +20,17 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
     }
     let lines = match error.root() {
         OperationError::OfDirectory { directory, .. } => {
-            fix(&format!("kubectl addons sync {}", word(directory)))
+            fix(&format!("kubectl addons sync {}", shell_word(directory)))
         }
         OperationError::NotSynced(NotSynced::Empty { directory, .. }) => {
-            let directory = word(directory);
+            let directory = shell_word(directory);
             vec![
                 format!("look:   ls -la {directory}"),
                 format!("accept: {}", sync(&directory, "--allow-empty")),
             ]
         }
         OperationError::NotSynced(NotSynced::MostlyGone { directory, .. }) => {
-            let directory = word(directory);
+            let directory = shell_word(directory);
             vec![
                 format!("look:   kubectl addons sync {directory} --dry-run --allow-removals"),
                 format!("accept: {}", sync(&directory, "--allow-removals")),
@@ -53,7 +53,7 @@ fn sync(directory: &str, flag: &str) -> String {
 
 /// Replaces other commands by `sync`, because only `sync` changes an installation from a directory.
 fn by_sync(installation: &InstallationName, directory: &str, lines: Vec<String>) -> Vec<String> {
-    let sync = format!("kubectl addons sync {}", word(directory));
+    let sync = format!("kubectl addons sync {}", shell_word(directory));
     let lines = lines.into_iter().map(|line| {
         let line = line.replace(
             &command("diff", installation),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use addons_operation::gitops::InGit;
+use addons_operation::error::InGit;
 use addons_plan::Verb;
 use addons_plan::crd_safety::{BreakageError, Impossible};
 use addons_plan::immutable::{Obstacle, Recreation, RecreationError, Refused};

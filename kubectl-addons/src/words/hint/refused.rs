@@ -1,7 +1,7 @@
 //! Advice for a record that the plugin's own rules refuse.
 
 use addons_admission::rules::installation::TARGET_NAMESPACE;
-use addons_operation::verdict::Refused;
+use addons_operation::error::Refused;
 
 use super::{set, typed};
 

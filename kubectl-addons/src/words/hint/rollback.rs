@@ -1,6 +1,6 @@
 //! Advice if an installation cannot be rolled back to a revision.
 
-use addons_operation::rollback::RollbackError;
+use addons_operation::error::RollbackError;
 use addons_plan::history::NoRevision;
 
 use super::{command, fix, look};

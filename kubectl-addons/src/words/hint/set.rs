@@ -1,8 +1,8 @@
 //! Advice if a set is not applied.
 
 use addons_operation::OperationError;
-use addons_operation::declared::MemberError;
-use addons_operation::shell::word;
+use addons_operation::error::MemberError;
+use addons_operation::text::shell_word;
 use common::api::names::LABEL_SET;
 
 use super::typed;
@@ -10,7 +10,7 @@ use crate::commands::set::{InSet, SetPlace};
 
 /// Returns the file and the flags of a set. `place` holds the flags that choose its namespace or clusters.
 fn flags(set: &SetPlace, place: &str) -> String {
-    let mut words = word(&set.path) + place;
+    let mut words = shell_word(&set.path) + place;
     if let Some(name) = &set.members.set_name {
         words.push_str(&format!(" --set-name {name}"));
     }

@@ -3,7 +3,7 @@
 use addons_helm::BinaryError;
 use addons_operation::OperationError;
 use addons_operation::distribution::DistributionError;
-use addons_operation::shell::word;
+use addons_operation::text::shell_word;
 use addons_sources::SourceError;
 use addons_sources::chart::RepositoryChartError;
 use addons_sources::credentials::CredentialsError;
@@ -150,7 +150,7 @@ fn open(place: Option<&str>) -> Vec<String> {
         return Vec::new();
     };
     let flag = format!("--own-access={place}");
-    let accept = typed::with(std::slice::from_ref(&flag)).unwrap_or_else(|| word(&flag));
+    let accept = typed::with(std::slice::from_ref(&flag)).unwrap_or_else(|| shell_word(&flag));
     vec![format!("accept: {accept}")]
 }
 

@@ -1,6 +1,6 @@
 //! Advice if values cannot be read from Secrets.
 
-use addons_operation::values_from::ValuesFromError;
+use addons_operation::error::ValuesFromError;
 use common::api::names::LABEL_VALUES;
 use common::values::secret::NotValues;
 

@@ -1,8 +1,8 @@
 //! Describes an upgrade that rolls itself back if it fails.
 
 use addons_engine::Back;
-use addons_operation::atomic::{Before, OnFailure};
-use addons_operation::elapsed::seconds;
+use addons_operation::plan::{Before, OnFailure};
+use addons_operation::text::seconds;
 use addons_operation::{Choices, Plan, Planned};
 use addons_plan::lasting::{Lasting, lasting};
 

@@ -1,4 +1,4 @@
-//! Entries of catalogues that installations refer to (semantics 18).
+//! Checks the removal of catalogue entries that installations refer to (semantics 18.1).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use common::api::catalogue::{AddonCatalogue, AddonVersion};
 use common::api::installation::AddonRef;
 use common::catalogue::offers;
 
-/// Installations that a sentence names; the rest is counted.
+/// The most installations that a message names. The rest is counted.
 const MAX_NAMED: usize = 3;
 
 /// The installations that refer to one entry.
@@ -22,11 +22,11 @@ struct Users {
     others: Vec<String>,
 }
 
-/// An entry that a core installation refers to cannot be removed; for other installations there is a warning.
+/// Denies removing an entry that a core installation refers to, and warns if other installations refer to it.
 ///
-/// `new` is the rest of `old`, `None` where the catalogue is deleted. A reference that another catalogue still meets is not affected,
-/// and neither is a core installation that may itself be deleted (semantics 14). If nothing is known that speaks against the removal, the
-/// verdict depends on installations that the facts do not have yet.
+/// `new` is the changed catalogue, or `None` if it is deleted. A reference that another catalogue also satisfies is not affected, and
+/// neither is a core installation that may itself be deleted (semantics 14.1). If nothing that is known forbids the removal, the verdict
+/// depends on installations that the facts may not contain yet.
 pub fn judge(
     new: Option<&AddonCatalogue>,
     old: &AddonCatalogue,
@@ -40,7 +40,7 @@ pub fn judge(
     let (before, after) = (Listed::of(old), new.map(Listed::of));
     let mut lost: BTreeMap<String, Users> = BTreeMap::new();
     for one in &facts.installations {
-        // One that may itself be deleted keeps nothing.
+        // An installation that may itself be deleted keeps nothing.
         let is_kept = one.is_core && !one.is_released && !facts.is_unguarded(&one.namespace);
         if one.is_going && !is_kept {
             continue;
@@ -97,7 +97,7 @@ fn unlisted(entry: &str, users: Vec<String>) -> Option<String> {
     ))
 }
 
-/// `a/b, c/d, e/f and 4 more`
+/// Joins names: `a/b, c/d, e/f and 4 more`.
 fn named(mut names: Vec<String>) -> String {
     names.sort_unstable();
     let more = match names.len().saturating_sub(MAX_NAMED) {
@@ -111,7 +111,7 @@ fn named(mut names: Vec<String>) -> String {
 /// The versions of a catalogue, by the names of its add-ons.
 struct Listed<'a> {
     metadata: &'a ObjectMeta,
-    /// Whether it has names alone: each stands for any version.
+    /// Whether the catalogue lists only names, each of which stands for any version.
     is_reference: bool,
     addons: HashMap<&'a str, Vec<&'a AddonVersion>>,
 }
@@ -136,7 +136,7 @@ impl<'a> Listed<'a> {
         self.is_reference && self.addons.contains_key(addon)
     }
 
-    /// Whether it lists an add-on or a version that another one does not.
+    /// Returns whether it lists an add-on or a version that `than` does not.
     fn has_more(&self, than: Option<&Self>) -> bool {
         let key = |version: &'a AddonVersion| (&version.version, &version.id);
         self.addons.iter().any(|(addon, versions)| {
@@ -154,7 +154,7 @@ impl<'a> Listed<'a> {
         self.addons.get(addon).into_iter().flatten().copied()
     }
 
-    /// Whether an installation can refer to an entry that `new` does not have.
+    /// Returns whether `new` lacks an entry that an installation can refer to.
     fn loses(&self, new: Option<&Self>, settings: &Settings) -> bool {
         let is_of_system = self.metadata.namespace.as_ref() == Some(&settings.system_namespace);
         let is_other = new.is_some_and(|new| self.is_reference != new.is_reference);
@@ -162,7 +162,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// A reference, if `old` met it and nothing does any more. `is_core`: of a core installation.
+/// Returns the text of a reference that `old` satisfied and nothing satisfies any more. `is_core`: whether it is of a core installation.
 fn lost_entry(
     reference: &AddonRef,
     is_core: bool,
@@ -178,7 +178,7 @@ fn lost_entry(
             && (listed.refers_to(&reference.name)
                 || listed.versions(&reference.name).any(is_met_by))
     };
-    // A catalogue that becomes one by reference has names alone: that it still has the version is not known.
+    // A catalogue that becomes one by reference lists only names: whether it still has the version is not known.
     let still_means = |new: &Listed<'_>| {
         let is_known = !is_core || old.is_reference;
         means(new) && (is_known || new.versions(&reference.name).any(is_met_by))
@@ -186,7 +186,7 @@ fn lost_entry(
     let lost = means(old)
         && !new.is_some_and(still_means)
         && !facts.catalogues.iter().any(|other| {
-            // One that is being deleted meets nothing for long.
+            // A catalogue that is being deleted does not satisfy a reference for long.
             offers(&other.metadata)
                 && !duplicates::is_same(&other.metadata, old.metadata)
                 && can_mean(&other.metadata)

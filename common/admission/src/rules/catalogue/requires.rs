@@ -1,5 +1,5 @@
-//! What a catalogue requires and no catalogue lists. Whoever writes catalogues is told; in a cluster, the other catalogue may be
-//! added later, and what is installed decides.
+//! Finds requirements that no catalogue satisfies. Only authors of catalogues see them: in a cluster, the other catalogue may be added
+//! later, and the installed add-ons decide.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use addons_versions::constraint::Constraint;
 use addons_versions::tolerant;
 use common::api::catalogue::AddonCatalogue;
 
-/// The versions of each add-on that some catalogues list.
+/// The versions of each add-on that a set of catalogues lists.
 #[derive(Clone, Debug, Default)]
 pub struct Listed<'a>(BTreeMap<&'a str, Vec<&'a str>>);
 
 impl<'a> Listed<'a> {
-    /// Those of some catalogues.
+    /// Collects the versions that these catalogues list.
     #[must_use]
     pub fn of(catalogues: impl Iterator<Item = &'a AddonCatalogue>) -> Self {
         let mut listed = Self::default();
@@ -26,7 +26,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// Requirements that nothing of what is listed meets. A constraint that cannot be read is a problem of its own.
+/// Returns the requirements that no listed version satisfies. Constraints that cannot be read are reported by another rule.
 #[must_use]
 pub fn dangling(catalogue: &AddonCatalogue, listed: &Listed<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();

@@ -1,4 +1,4 @@
-//! Rules for sources: what no source can read is reported before it is fetched.
+//! Rules for sources: a source that cannot be read is reported when it is written, not when it is fetched.
 
 use super::versions;
 use crate::rules::location::{CREDENTIALS, is_in_the_clear, is_loopback, unusable, unusable_ssh};
@@ -7,10 +7,11 @@ use common::api::catalogue::{AddonCatalogue, GitRef, Source, SourceKind};
 use common::catalogue::check_hash;
 use common::image::without_user;
 
-/// Hex digits of the id of a commit.
+/// The number of hex digits of a commit id.
 const COMMIT: usize = 40;
 
-/// Locations have a scheme that their source reads, no credentials (those are Secrets, semantics 16), and stay inside.
+/// Locations must have a scheme that their source reads, contain no credentials (which belong in Secrets, semantics 16.2), and stay
+/// inside the source.
 #[must_use]
 pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -24,7 +25,8 @@ pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
-/// The same of where the catalogue itself comes from: no other client can read a file of this machine (semantics 16).
+/// The same rules for the source of the catalogue itself, which in addition must be on a server: other clients could not read a file on
+/// this machine (semantics 1.3).
 #[must_use]
 pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let Some(from) = &catalogue.spec.from else {
@@ -43,7 +45,7 @@ pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems.map(problem).collect()
 }
 
-/// The wrong fields of a source at `place`, and what is wrong with them.
+/// Returns the wrong fields of the source at `place`, and what is wrong with each.
 fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     // The schema reports sources with no kind or with several.
@@ -96,7 +98,7 @@ fn wrong(source: &Source, place: &str) -> Vec<(&'static str, String)> {
     wrong
 }
 
-/// Why a ref names nothing that git can find.
+/// Returns why a ref does not name anything that git can find.
 fn wrong_ref(name: &GitRef) -> Option<&'static str> {
     let given: Vec<&String> = [&name.branch, &name.tag, &name.commit]
         .into_iter()
@@ -115,14 +117,15 @@ fn wrong_ref(name: &GitRef) -> Option<&'static str> {
     is_short.then_some("a commit has 40 hex digits, as git rev-parse prints them")
 }
 
-/// Why an image cannot be read: no registry reads a password before its host, which would be recorded and shown (semantics 16).
+/// Returns why an image cannot be read. A registry does not accept a password before the host, and it would be recorded and shown
+/// (semantics 16.2).
 fn wrong_image(image: &str) -> Option<String> {
     let why = "an image is HOST/PATH:TAG or HOST/PATH@sha256:DIGEST and holds no credentials: put them into a Secret, and name \
                that in auth.secretRef";
     missing(image).or_else(|| (without_user(image) != image).then(|| why.to_owned()))
 }
 
-/// Why no chart comes from there; the path of a folder is never read as a repository.
+/// Returns why a URL is not a chart repository. The path of a folder is never read as one.
 fn wrong_repository(url: &str) -> Option<String> {
     let schemes = ["https", "http", "oci"];
     location(url, &schemes).or_else(|| {
@@ -131,14 +134,14 @@ fn wrong_repository(url: &str) -> Option<String> {
     })
 }
 
-/// The image that an `oci://` location names, which another kind of source reads.
+/// Returns the image that an `oci://` location names, which a docker source reads.
 fn image(location: &str) -> Option<&str> {
     let (scheme, image) = location.split_once("://")?;
     let is_image = scheme.eq_ignore_ascii_case("oci") && !image.is_empty() && !image.contains('@');
     is_image.then_some(image)
 }
 
-/// Why a location cannot be used.
+/// Returns why a location cannot be used.
 fn location(text: &str, schemes: &[&str]) -> Option<String> {
     let why = unusable(text, schemes)?;
     let is_secret = why == CREDENTIALS;
@@ -157,7 +160,7 @@ fn missing(text: &str) -> Option<String> {
         .then(|| "a value is required".to_owned())
 }
 
-/// Sources that are read without TLS and verified by nothing: whoever is on the way decides what is installed.
+/// Warns about sources that are read without TLS and not verified: anyone on the network path decides what is installed.
 #[must_use]
 pub fn risky_sources(catalogue: &AddonCatalogue) -> Vec<String> {
     let risky = versions(catalogue).filter_map(|(place, name, version)| {
@@ -174,7 +177,7 @@ pub fn risky_sources(catalogue: &AddonCatalogue) -> Vec<String> {
     risky.collect()
 }
 
-/// The field that says that a source is read without TLS.
+/// Returns the field that makes a source be read without TLS.
 fn in_the_clear(source: &Source) -> Option<&'static str> {
     let is_remote = |reference: &str| !is_loopback(reference.split('/').next().unwrap_or_default());
     let (field, is_clear) = match source.kind().ok()? {

@@ -1,13 +1,13 @@
-//! Rules for how a version is rendered: method, source, values and form go together (semantics 9, 10).
+//! Rules for how a version is rendered: method, source, values and form have to fit together (semantics 9, 10).
 //!
-//! The schema has some of these rules as well; `catalogue validate` and clusters with older definitions have only these.
+//! The schema has some of these rules as well, but `catalogue validate` and clusters with older CRDs have only these.
 
 use super::versions;
 use crate::verdict::Problem;
 use common::api::catalogue::{AddonCatalogue, Method};
 use common::values::form;
 
-/// A chart comes from a source of charts, and settings for helm are allowed with method helm only.
+/// A chart must come from a source of charts, and settings for helm need method helm.
 #[must_use]
 pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -46,7 +46,7 @@ pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
-/// Plain manifests take neither values nor a form (semantics 10).
+/// Plain manifests take neither values nor a form (semantics 10.5).
 #[must_use]
 pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -76,7 +76,7 @@ pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
-/// Forms can be filled in: paths, types, `enum`, `pattern` and defaults (semantics 9, 10).
+/// Forms must be usable: paths, types, `enum`, `pattern` and defaults (semantics 10.3).
 #[must_use]
 pub fn unusable_forms(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut patterns = form::Patterns::default();

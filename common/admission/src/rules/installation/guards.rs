@@ -1,4 +1,4 @@
-//! Guards of core installations (semantics 8, 14).
+//! Guards of core installations (semantics 8, 14.1).
 
 use crate::marks::Marks;
 use crate::verdict::Problem;
@@ -6,9 +6,9 @@ use crate::{Facts, Requester};
 use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_RELEASED, FINALIZER_CORE_GUARD};
 
-/// A core installation is not deleted unless it was released, or its namespace or cluster is deleted (semantics 14).
+/// A core installation cannot be deleted unless it was released, or its namespace or cluster is being deleted (semantics 14.1).
 ///
-/// Reads the old object only: the request has no name when many are deleted at once.
+/// Reads the old object only: the request has no name when many objects are deleted at once.
 #[must_use]
 pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     if !old.core || is_released(old, facts) {
@@ -26,7 +26,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     ))
 }
 
-/// How a core add-on becomes deletable (semantics 14).
+/// Returns how to make a core add-on deletable.
 fn release_first(core: &Marks) -> String {
     format!(
         "a member of the core group releases it first: \
@@ -36,12 +36,12 @@ fn release_first(core: &Marks) -> String {
     )
 }
 
-/// Whether a core installation may be deleted.
+/// Returns whether a core installation may be deleted.
 fn is_released(marks: &Marks, facts: &Facts) -> bool {
     marks.is_marked(ANNOTATION_RELEASED) || facts.is_unguarded(marks.namespace())
 }
 
-/// Only the core group and the loop set coreAddon, and it never becomes false again (semantics 8).
+/// Only the core group and the loop may set coreAddon, and it never becomes false again (semantics 8).
 #[must_use]
 pub fn core_flag(
     new: &Marks,
@@ -68,8 +68,8 @@ pub fn core_flag(
     }
 }
 
-/// Only the core group adds finalizers to a core installation, which would hold it when it is released, and sets the guard finalizer,
-/// which stays until then (semantics 14).
+/// Only the core group may add finalizers to a core installation, which would hold it after its release, and set the guard finalizer,
+/// which stays until the release (semantics 14.1).
 #[must_use]
 pub fn guard_finalizer(
     new: &Marks,
@@ -92,7 +92,7 @@ pub fn guard_finalizer(
         )));
     }
     let core = core.filter(|_| had(FINALIZER_CORE_GUARD))?;
-    // A namespace that is being deleted is not enough: the finalizer holds there too, unless the cluster is deleted.
+    // The finalizer also holds in a namespace that is being deleted, unless the cluster is deleted.
     let of_cluster = facts.namespaces.get(core.namespace());
     let is_free = new.has_finalizer(FINALIZER_CORE_GUARD)
         || core.is_marked(ANNOTATION_RELEASED)
@@ -106,8 +106,8 @@ pub fn guard_finalizer(
     })
 }
 
-/// Only the core group and the loop release an installation, core or not: a mark that is there before it becomes core would release
-/// it at once. They alone take the mark from a core installation, too (semantics 14).
+/// Only the core group and the loop may mark an installation as released, core or not: a mark that exists before an installation becomes
+/// core would release it at once. Only they may remove the mark from a core installation (semantics 14.1).
 #[must_use]
 pub fn release_mark(
     new: &Marks,
@@ -129,8 +129,8 @@ pub fn release_mark(
     })
 }
 
-/// What becomes core carries nothing that would remove it again at once, whoever has put it there, and when: neither the mark of a
-/// released one, nor an owner, nor a deletion that only a finalizer holds up (semantics 14).
+/// An installation that becomes core must not carry anything that would remove it at once, whoever set it and when: the mark of a
+/// release, an owner, or a deletion that only a finalizer delays (semantics 14.1).
 #[must_use]
 pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
     let becomes_core = new.core && !old.is_some_and(|old| old.core);
@@ -147,7 +147,7 @@ pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
             "it would release a core add-on at once; remove the annotation first",
         ),
         (
-            // An owner that a member of the core group gives a new installation is meant.
+            // If a member of the core group creates an installation with an owner, this is intended.
             old.is_some() && has_owner,
             "owner-references",
             "metadata.ownerReferences".to_owned(),
@@ -166,11 +166,11 @@ pub fn planted_before(new: &Marks, old: Option<&Marks>) -> Vec<Problem> {
         .collect()
 }
 
-/// The rule of [`core_spec`] and [`core_metadata`].
+/// The name of the rule of [`core_spec`] and [`core_metadata`].
 pub const CORE_SPEC: &str = "core-spec";
 
-/// Only the core group and the loop write the spec of a core installation: its origin, version and values decide what is installed as
-/// much as the record itself (semantics 8).
+/// Only the core group and the loop may change the spec of a core installation: its origin, version and values decide what is installed
+/// (semantics 8).
 #[must_use]
 pub fn core_spec(
     new: &AddonInstallation,
@@ -182,8 +182,8 @@ pub fn core_spec(
     is_changed.then(|| core_part("spec", requester, facts))?
 }
 
-/// The same for its labels and annotations: they say which values are defaults, what is due, and what is checked. Finalizers, owners and
-/// the mark of release have rules of their own.
+/// Only the core group and the loop may change the labels and annotations of a core installation: they decide which values are defaults,
+/// what is due, and what is checked (semantics 8). Finalizers, owners and the release mark have rules of their own.
 #[must_use]
 pub fn core_metadata(
     new: &Marks,
@@ -210,7 +210,7 @@ pub fn core_metadata(
         .collect()
 }
 
-/// The problem with a changed part of a core installation, unless the requester may change it.
+/// Returns the problem of a changed part of a core installation, unless the requester may change it.
 fn core_part(part: &str, requester: &Requester, facts: &Facts) -> Option<Problem> {
     (!requester.is_core(&facts.settings)).then(|| {
         let groups = facts.settings.core_groups.join(", ");
@@ -219,7 +219,8 @@ fn core_part(part: &str, requester: &Requester, facts: &Facts) -> Option<Problem
     })
 }
 
-/// The names of core sets are reserved in every namespace: a record that is there first would keep the core add-on out (semantics 14).
+/// The names of core sets are reserved in every namespace: a record that already has the name would keep the core add-on out (semantics
+/// 14.3).
 #[must_use]
 pub fn reserved_name(new: &Marks, requester: &Requester, facts: &Facts) -> Option<Problem> {
     let holder = facts.installations.iter().find(|other| {
@@ -238,7 +239,7 @@ pub fn reserved_name(new: &Marks, requester: &Requester, facts: &Facts) -> Optio
     })
 }
 
-/// A core installation gets no owner: deleting the owner would delete it (semantics 14).
+/// Only the core group may add owners to a core installation: deleting the owner would delete it (semantics 14.1).
 #[must_use]
 pub fn owner_references(
     new: &Marks,

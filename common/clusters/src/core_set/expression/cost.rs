@@ -1,8 +1,8 @@
-//! What evaluating a condition costs at most, counted before it is evaluated.
+//! Computes an upper bound of the cost of a condition, before it is evaluated.
 //!
-//! A step is a part of the expression that is evaluated, or [`LOOKED_AT`] bytes or elements that it reads or writes. A comprehension
-//! takes its steps once for each element, so the size of every value is bounded as well, beginning with the literals and with the facts of
-//! a cluster.
+//! A step is the evaluation of a part of the expression, or [`LOOKED_AT`] bytes or elements that it reads or writes. A comprehension
+//! takes its steps once for each element, so the size of every value is bounded as well, beginning with the literals and the facts of a
+//! cluster.
 
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators,
@@ -10,19 +10,19 @@ use kube_cel::cel::common::ast::{
 
 use super::{COMPREHENSIONS, ExpressionError, LABELS, TEXT, is_fact};
 
-/// Bytes or elements that one step reads or writes.
+/// The bytes or elements that one step reads or writes.
 const LOOKED_AT: u64 = 8;
-/// Longest key or value of a label.
+/// The longest key or value of a label.
 const LABEL: u64 = 317;
-/// Steps of compiling a regular expression, which is done each time it is evaluated: a usual one, and one that repeats parts by a number
-/// or is not known yet.
+/// The steps for compiling a regular expression, which happens at each evaluation: for an ordinary one, and for one that repeats parts by
+/// a number or is not a literal.
 const PATTERN: u64 = 5_000;
 const LARGE_PATTERN: u64 = 500_000;
 /// Functions that write as much as the product of what they read.
 const MULTIPLYING: [&str; 2] = ["join", "replace"];
 /// Functions with regular expressions.
 const PATTERNS: [&str; 3] = ["matches", "find", "findAll"];
-/// Functions whose value is a number, or true or false.
+/// Functions that return a number or a boolean.
 const SCALAR: [&str; 13] = [
     "compareTo",
     "contains",
@@ -39,21 +39,21 @@ const SCALAR: [&str; 13] = [
     "startsWith",
 ];
 
-/// How large a value is at most.
+/// An upper bound of the size of a value.
 #[derive(Clone, Debug)]
 struct Size {
-    /// Elements of a list or a map, bytes of a text, 1 of anything else.
+    /// The elements of a list or a map, the bytes of a text, or 1 for anything else.
     length: u64,
     /// The largest element of a list or a map.
     element: Option<Box<Self>>,
 }
 
-/// Steps, and the size of the value.
+/// The steps, and the size of the value.
 type Cost = (u64, Size);
 /// The variables of the comprehensions around an expression.
 type Scope<'a> = Vec<(&'a str, Size)>;
 
-/// The steps of a condition at most. It reads nothing but facts.
+/// Returns the most steps of a condition, and checks that it reads only facts.
 ///
 /// # Errors
 /// [`ExpressionError::NoSuchFact`], [`ExpressionError::TooExpensive`].
@@ -77,7 +77,7 @@ impl Size {
         }
     }
 
-    /// An element; those of a text are no longer than the text.
+    /// Returns the size of an element. Elements of a text are at most as long as the text.
     fn element(&self) -> Self {
         match &self.element {
             Some(element) => Self::clone(element),
@@ -85,13 +85,13 @@ impl Size {
         }
     }
 
-    /// The value with everything in it.
+    /// Returns the size of the value with everything in it.
     fn weight(&self) -> u64 {
         let element = self.element.as_ref().map_or(0, |element| element.weight());
         self.length.saturating_mul(element.saturating_add(1))
     }
 
-    /// One that is as large as two, whose elements are as large as those of the larger one.
+    /// Returns the size of two values joined, with elements as large as those of the larger one.
     fn joined(self, other: Self) -> Self {
         let length = self.length.saturating_add(other.length);
         Self {
@@ -100,7 +100,7 @@ impl Size {
         }
     }
 
-    /// One that is as large as either.
+    /// Returns a size that covers both values.
     fn larger(self, other: Self) -> Self {
         let element = match (self.element, other.element) {
             (None, None) => None,
@@ -145,7 +145,7 @@ fn count(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// Key and value of an entry.
+/// Returns the key and the value of an entry.
 fn parts(entry: &EntryExpr) -> impl Iterator<Item = &Expr> {
     let (key, value) = match entry {
         EntryExpr::StructField(field) => (None, &field.value),
@@ -197,14 +197,14 @@ fn of_call<'a>(call: &'a CallExpr, scope: &mut Scope<'a>) -> Result<Cost, Expres
         operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => {
             (0, sizes.first().map(Size::element))
         }
-        // Its length is a number, which can be any.
+        // Its length is the value of a number, which can be any.
         "lists.range" | "range" => (u64::MAX, None),
         _ if MULTIPLYING.contains(&name) => {
             let written = sizes.iter().fold(1, product);
             (written, Some(Size::flat(written)))
         }
         _ if is_operator || SCALAR.contains(&name) => (read, None),
-        // No other one writes more than it reads.
+        // No other function writes more than it reads.
         _ => (read, Some(Size::flat(read))),
     };
     if PATTERNS.contains(&name) {
@@ -215,7 +215,7 @@ fn of_call<'a>(call: &'a CallExpr, scope: &mut Scope<'a>) -> Result<Cost, Expres
     Ok((steps.saturating_add(looked_at / LOOKED_AT), size))
 }
 
-/// Whether an argument is a number, or a text that repeats nothing by a number.
+/// Returns whether an argument is a number, or a text that repeats nothing by a number.
 fn is_usual(argument: &Expr) -> bool {
     match argument {
         Expr::Literal(LiteralValue::String(text)) => !text.inner().contains('{'),
@@ -230,7 +230,7 @@ fn of_comprehension<'a>(
 ) -> Result<Cost, ExpressionError> {
     let (of_range, range) = of(&one.iter_range.expr, scope)?;
     let (of_start, start) = of(&one.accu_init.expr, scope)?;
-    // Each has a result of this name.
+    // Each comprehension has a result variable of this name.
     let around = scope.iter().filter(|(name, _)| *name == one.accu_var);
     if around.count() >= COMPREHENSIONS {
         return Err(ExpressionError::TooExpensive);
@@ -240,7 +240,7 @@ fn of_comprehension<'a>(
     let variables = variables.into_iter().flatten();
     scope.extend(variables.map(|name| (name.as_str(), range.element())));
     scope.push((one.accu_var.as_str(), start.clone()));
-    // No macro lets a condition name the result, so each element adds as much to it as the first.
+    // No macro lets a condition name the result, so each element adds as much to it as the first one does.
     let (_, first) = of(&one.loop_step.expr, scope)?;
     let added = first.length.saturating_sub(start.length);
     let length = added

@@ -1,4 +1,4 @@
-//! What a leader distributes, beside everything else: nothing of it is awaited by what is reconciled.
+//! Distribution by a leader. Reconciling does not wait for it.
 
 use addons_operation::Context;
 use addons_operation::distribution::compatible;
@@ -8,7 +8,7 @@ use super::Turn;
 use crate::distributed::{self, Distribution};
 
 impl Turn {
-    /// Begins to distribute what is asked for.
+    /// Begins the distribution that was asked for.
     pub(super) fn distribute(&mut self, asked: &Distribution) {
         let (outbox, news) = unbounded_channel();
         self.distributed = news;

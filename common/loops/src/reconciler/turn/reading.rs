@@ -1,4 +1,4 @@
-//! All records are read beside everything else: the locks of what is being reconciled are renewed meanwhile, however long it takes.
+//! Reads all records independently of the rest, so that the locks of operations in progress are renewed however long that takes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::Turn;
 use crate::queue::Why;
 use crate::tracked::{Tracked, is_due};
 
-/// Until the records are read again where that failed.
+/// The pause after a failed read.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// What was read of all records.
+/// The result of a read of all records.
 pub(in crate::reconciler) struct Reading {
     begun: Instant,
     /// Whether changes may have been missed before.
@@ -23,7 +23,7 @@ pub(in crate::reconciler) struct Reading {
 }
 
 impl Turn {
-    /// Begins to read all records, where that is due.
+    /// Begins to read all records, if that is due.
     pub(in crate::reconciler) fn begin_reading(&mut self) {
         let begun = Instant::now();
         if self.is_reading() || self.stale.is_none_or(|at| at > begun) {
@@ -43,15 +43,15 @@ impl Turn {
         }));
     }
 
-    /// Whether that is under way: what watches see meanwhile is taken in after it.
+    /// Returns whether records are being read. Signals of watches are taken in afterwards.
     pub(in crate::reconciler) fn is_reading(&self) -> bool {
         !self.reading.is_empty()
     }
 
-    /// Takes in what was read.
+    /// Takes in the result of a read.
     ///
     /// # Errors
-    /// It could not be read, and is soon read again.
+    /// The records could not be read, and are soon read again.
     pub(in crate::reconciler) fn end_reading(
         &mut self,
         reading: Reading,
@@ -93,7 +93,7 @@ impl Turn {
             if !is_missed && self.tracked.contains_key(&name) {
                 continue;
             }
-            // Of many records that a new leader reads, most are only looked at.
+            // Most of the many records that a new leader reads are only checked.
             let why = if is_due(record) {
                 Why::Changed
             } else {

@@ -1,4 +1,4 @@
-//! What watches see, and what is looked at because of it.
+//! Takes in what watches see, and decides what is checked because of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::Turn;
 use crate::queue::Why;
 use crate::tracked::News;
 
-/// How long a record that another client writes is left alone: if that client dies, its lock has expired then.
+/// How long a record that another client writes is left alone. If that client dies, its lock has expired by then.
 const SETTLED: Duration = Duration::from_secs(20);
 
 /// Group and kind of objects.
 pub(super) type Kind = (String, String);
 
-/// Something that a watch saw.
+/// A change that a watch saw.
 pub(in crate::reconciler) enum Signal {
     Records(Change),
     Catalogues,
@@ -28,7 +28,7 @@ pub(in crate::reconciler) enum Signal {
 }
 
 impl Turn {
-    /// Takes in what a watch saw.
+    /// Takes in a change that a watch saw.
     pub(in crate::reconciler) fn take(&mut self, signal: Signal) {
         let now = Instant::now();
         match signal {
@@ -40,7 +40,7 @@ impl Turn {
             Signal::Core => self.follow_core(),
             Signal::Catalogues => {
                 self.read_again(now);
-                // With the records the catalogues are judged.
+                // The catalogues are checked together with the records.
                 self.stale = Some(now);
                 self.remotes.recheck_all();
                 for name in self.tracked.keys() {
@@ -66,7 +66,7 @@ impl Turn {
         }
     }
 
-    /// A record was written, by whomever.
+    /// Takes in a write of a record, by any client.
     fn record(&mut self, changed: &Changed, now: Instant) {
         let selected = self.ctx.settings().namespace.as_ref();
         if selected.is_some_and(|selected| *selected != changed.namespace) {
@@ -100,22 +100,22 @@ impl Turn {
                 self.queue.ask(&name, now, Why::Changed);
                 self.under_way.supersede(&name);
             }
-            // What we write ourselves while it is reconciled is known when it ends.
+            // Our own writes while it is reconciled are known when it ends.
             News::Status if self.queue.is_running(&name) => return,
             News::Status => self.queue.ask(&name, now + SETTLED, Why::Drifted),
             News::Nothing => return,
         }
         tracked.note(changed);
-        // Whoever writes records reads sources: what is remembered of them may be older.
+        // Clients that write records also read sources, so what is remembered of sources may be older.
         self.read_again(now);
     }
 
-    /// Looks at the core set again.
+    /// Has the core set checked again.
     pub(super) fn follow_core(&self) {
         self.core.send_replace(Arc::new(self.ctx.fresh()));
     }
 
-    /// An object with an owner label was written, by whomever.
+    /// Takes in a write of an object with an owner label, by any client.
     fn object(&mut self, changed: Changed, now: Instant) {
         let mut all = self.tracked.iter_mut();
         let Some((name, tracked)) = all.find(|(_, tracked)| tracked.owner == changed.owner) else {
@@ -128,7 +128,7 @@ impl Turn {
         }
     }
 
-    /// A Secret was written, which may be what leads to another cluster.
+    /// Takes in a write of a Secret, which may be the kubeconfig of another cluster.
     fn secret(&mut self, changed: &Changed, now: Instant) {
         let namespace = &changed.namespace;
         let is_within = |name: &&InstallationName| name.namespace == *namespace;

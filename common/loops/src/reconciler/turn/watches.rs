@@ -1,4 +1,4 @@
-//! What goes on beside the installations that are being reconciled, as long as this process leads.
+//! The tasks that run beside reconciling, as long as this process leads.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::installation::How;
 use crate::{core_set, duplicates, synced};
 
 impl Turn {
-    /// Begins all of it, also again. Each watch lists first, so everything that changed meanwhile is looked at.
+    /// Begins all tasks, or begins them again. Each watch lists first, so everything that changed meanwhile is checked.
     pub(in crate::reconciler) fn watch_all(&mut self, how: &How, distribution: &Distribution) {
         self.unwatch();
         self.read_again(Instant::now());
@@ -54,8 +54,8 @@ impl Turn {
         self.distribute(distribution);
     }
 
-    /// Ends all of it. What stayed there without being polled would keep permits for requests, and locks of what was read, for which
-    /// the installations wait that are still being reconciled.
+    /// Ends all tasks. Tasks that are no longer polled would keep permits for requests, and locks of what was read, for which
+    /// installations that are still being reconciled wait.
     pub(in crate::reconciler) fn unwatch(&mut self) {
         self.watches = FuturesUnordered::new();
     }
@@ -72,7 +72,7 @@ impl Turn {
                     None => Ok(ctx.fresh()),
                 }
             };
-            // Where that fails, every installation fails for the same reason, and says it.
+            // If this fails, every installation fails for the same reason and reports it.
             if let Ok(watcher) = watcher.get_or_try_init(connect).await
                 && let Ok(cluster) = watcher.cluster().await
             {
@@ -82,7 +82,7 @@ impl Turn {
         }));
     }
 
-    /// Watches what may lead to other clusters.
+    /// Watches Secrets, which may be kubeconfigs of other clusters.
     pub(super) fn watch_secrets(&self) {
         let (ctx, outbox) = self.ends();
         self.watches.push(Box::pin(async move {

@@ -1,0 +1,90 @@
+//! kops' records as they were read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addons_engine::Cluster;
+use addons_engine::kops::{self as annotations, Annotation};
+use common::api::installation::Installed;
+use common::catalogue::Entry;
+use common::catalogue::channel::ChannelVersion;
+use common::catalogue::due::{Due, DueReason, compare};
+use common::catalogue::select::Rules;
+use common::manifest::digest;
+use tokio::sync::Mutex;
+
+use crate::error::OperationError;
+
+/// kops' record of one add-on, as it was read.
+#[derive(Clone, Debug)]
+pub struct Kops {
+    /// The namespace of the entry, which carries the annotation.
+    pub namespace: String,
+    /// The index, as kops records it.
+    pub channel: String,
+    /// The text of the annotation.
+    pub text: Option<String>,
+    /// Its content; `None` if it is missing or cannot be read.
+    pub found: Option<ChannelVersion>,
+    /// The rules that compare it with the entry. kops 1.22 and later record no version: until our first write the channels rules decide, or
+    /// every add-on of such a cluster would be due.
+    pub(super) rules: Rules,
+}
+
+/// The records of kops' own tool by namespace; each is read once.
+#[derive(Default)]
+pub(crate) struct Records(Mutex<BTreeMap<String, Arc<[Annotation]>>>);
+
+impl Records {
+    pub(super) async fn of(
+        &self,
+        cluster: &Cluster,
+        namespace: &str,
+    ) -> Result<Arc<[Annotation]>, OperationError> {
+        let mut known = self.0.lock().await;
+        if let Some(found) = known.get(namespace) {
+            return Ok(Arc::clone(found));
+        }
+        let found = annotations::of_namespace(cluster, namespace).await?;
+        let found: Arc<[Annotation]> = found.into();
+        known.insert(namespace.to_owned(), Arc::clone(&found));
+        Ok(found)
+    }
+}
+
+impl Kops {
+    /// Whether the annotation, and not our own record, says what is installed: kops has changed the add-on since, or we never installed it.
+    #[must_use]
+    pub fn decides(&self, installed: Option<&Installed>) -> bool {
+        match (&self.found, installed) {
+            (Some(found), Some(installed)) => !is_of(found, installed),
+            _ => true,
+        }
+    }
+
+    /// Returns whether the add-on is due according to the annotation, if the annotation decides.
+    pub(crate) fn due(&self, entry: &Entry, installed: Option<&Installed>) -> Option<Due> {
+        if !self.decides(installed) {
+            return None;
+        }
+        let Some(found) = &self.found else {
+            let reason = match installed {
+                Some(_) => DueReason::NotRecorded,
+                None => DueReason::NotInstalled,
+            };
+            return Some(Due::Yes { reason });
+        };
+        Some(compare(found.recorded(), entry.recorded(), self.rules))
+    }
+}
+
+/// Whether an annotation says the same as our record of what is installed.
+fn is_of(found: &ChannelVersion, installed: &Installed) -> bool {
+    let same = |theirs: &Option<String>, ours: &str| theirs.as_deref().unwrap_or_default() == ours;
+    let verifiable = found.manifest_hash.as_ref();
+    let verifiable = verifiable.filter(|hash| digest::check(hash).is_ok());
+    // kops 1.22 and later drop the version.
+    (found.version.is_none() || same(&found.version, &installed.version))
+        && same(&found.id, &installed.id)
+        && verifiable.is_none_or(|hash| *hash == installed.manifest_hash)
+}
